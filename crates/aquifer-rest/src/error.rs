@@ -1,7 +1,7 @@
 //! The errors of requests to a target, and the failures that callers see.
 //!
-//! Errors of the connection, of credentials and of unreadable answers have the codes that the specification publishes for
-//! the plugins of adapters: `TRANSPORT_*`, `AUTH_*` and `SERIALIZATION_*`.
+//! Statuses have the codes that the specification publishes for them, and everything before an answer has the codes of its
+//! plugin contracts (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`).
 
 use aquifer_engine::configuration_changed;
 use aquifer_protocol::error::{Code, Failure, FailureReason, too_large};
@@ -94,10 +94,8 @@ impl RestProblem {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             RestProblem::Status(error) => matches!(error.status, 429 | 502 | 503 | 504),
-            RestProblem::Dns { .. }
-            | RestProblem::ConnectionRefused { .. }
-            | RestProblem::Network { .. }
-            | RestProblem::TimedOut => true,
+            // After a timeout there is no time left: a second attempt could only end with a request in doubt.
+            RestProblem::Dns { .. } | RestProblem::ConnectionRefused { .. } | RestProblem::Network { .. } => true,
             _ => false,
         }
     }
@@ -108,21 +106,16 @@ impl RestProblem {
             RestProblem::ForbiddenTarget(reason) => forbidden(source, reason),
             RestProblem::ForbiddenAddress => forbidden(source, "its host has only addresses that are not allowed"),
             RestProblem::Dns { cause } => {
-                unavailable(Code::TransportDnsError, source, "the name of its host cannot be resolved").because(cause)
+                source_failure(Code::TransportDnsError, source, "has an unknown host").because(cause)
             }
             RestProblem::ConnectionRefused { cause } => {
-                unavailable(Code::TransportConnectionRefused, source, "it refuses connections").because(cause)
+                source_failure(Code::TransportConnectionRefused, source, "refuses connections").because(cause)
             }
             RestProblem::Tls { cause } => {
-                unavailable(Code::TransportTlsError, source, "no secure connection can be established").because(cause)
+                source_failure(Code::TransportTlsError, source, "cannot be reached securely").because(cause)
             }
-            RestProblem::Network { cause } => {
-                unavailable(Code::TransportNetworkError, source, "the connection was lost").because(cause)
-            }
-            RestProblem::TimedOut => {
-                Failure::new(Code::TransportTimeout, format!("Source '{source}' did not answer in time"))
-                    .detail("source", source)
-            }
+            RestProblem::Network { cause } => unavailable(source, "the connection was lost").because(cause),
+            RestProblem::TimedOut => source_failure(Code::TransportTimeout, source, "did not answer in time"),
             RestProblem::Redirected { status, reason } => {
                 refused(source, format!("HTTP status {status}: {reason}")).detail("http_status", status)
             }
@@ -130,20 +123,19 @@ impl RestProblem {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
             RestProblem::InvalidAnswer { media_type, cause } => {
-                let message = format!("Source '{source}' gave an unreadable answer: it is not JSON ({media_type})");
-                Failure::new(Code::SerializationParseError, message).detail("source", source).because(cause)
+                let what = format_args!("Source '{source}' gave an unreadable answer");
+                let why = format_args!("it is not JSON ({media_type})");
+                Failure::explained(Code::SerializationParseError, what, why).detail("source", source).because(cause)
             }
             RestProblem::Status(error) => status_failure(source, *error),
             RestProblem::CredentialMissing { variables } => credential_missing(source, &variables),
-            RestProblem::CredentialInvalid { reason } => {
-                cannot_authenticate(source, format_args!("its credentials are unusable: {reason}"))
-            }
+            RestProblem::CredentialInvalid { reason } => cannot_authenticate(source, &reason),
             RestProblem::TokenRefused { text } => {
-                cannot_authenticate(source, "its token endpoint refuses the credentials")
-                    .with_reason(FailureReason::SourceError(text.into()))
+                let reason = "its token endpoint refuses the credentials";
+                cannot_authenticate(source, reason).with_reason(FailureReason::SourceError(text.into()))
             }
             RestProblem::TokenUnavailable { cause } => {
-                unavailable(Code::TransportNetworkError, source, "its token endpoint cannot be used").because(cause)
+                unavailable(source, "its token endpoint cannot be used").because(cause)
             }
             RestProblem::TokenRenewed => {
                 let message = format!(
@@ -152,10 +144,7 @@ impl RestProblem {
                 );
                 Failure::new(Code::UpstreamUnavailable, message).detail("source", source)
             }
-            RestProblem::AlreadySent => {
-                let reason = "it did not answer, and the call is not sent again";
-                unavailable(Code::TransportNetworkError, source, reason)
-            }
+            RestProblem::AlreadySent => unavailable(source, "it did not answer, and the call is not sent again"),
             RestProblem::Cancelled => {
                 Failure::new(Code::UpstreamUnavailable, format!("The call to source '{source}' was cancelled"))
                     .detail("source", source)
@@ -224,7 +213,7 @@ fn status_failure(source: &str, error: StatusError) -> Failure {
             Failure::explained(Code::PermissionDenied, "Permission denied", why)
         }
         404 | 410 => Failure::explained(Code::NotFoundResource, "Resource not found", answered),
-        408 => Failure::new(Code::UpstreamTimeout, format!("Source '{source}' did not answer in time")),
+        408 => source_failure(Code::TransportTimeout, source, "did not answer in time"),
         409 => Failure::explained(Code::ConflictAlreadyExists, "Resource already exists or is in conflict", answered),
         412 => Failure::explained(Code::ConflictVersionMismatch, "Resource has changed since it was read", answered),
         413 => Failure::explained(Code::ValidationPayloadTooLarge, "Payload is too large", answered),
@@ -262,19 +251,24 @@ fn status_failure(source: &str, error: StatusError) -> Failure {
 fn credential_missing(source: &str, variables: &[String]) -> Failure {
     let names: Vec<String> = variables.iter().map(|name| format!("'{name}'")).collect();
     let set = if names.len() == 1 { "variable" } else { "variables" };
-    let why = format!("the environment {set} {} must be set by the operator", names.join(" and "));
+    let why = format_args!("the operator has to set the environment {set} {}", names.join(" and "));
     Failure::explained(Code::AuthCredentialMissing, format_args!("Source '{source}' has no credential"), why)
         .detail("source", source)
         .detail("variables", variables.to_vec())
 }
 
-fn cannot_authenticate(source: &str, reason: impl std::fmt::Display) -> Failure {
+fn cannot_authenticate(source: &str, reason: &str) -> Failure {
     Failure::explained(Code::AuthConfigInvalid, format_args!("Source '{source}' cannot authenticate"), reason)
         .detail("source", source)
 }
 
-fn unavailable(code: Code, source: &str, reason: &str) -> Failure {
-    Failure::explained(code, format_args!("Source '{source}' is unavailable"), reason).detail("source", source)
+fn unavailable(source: &str, reason: &str) -> Failure {
+    Failure::explained(Code::TransportNetworkError, format_args!("Source '{source}' is unavailable"), reason)
+        .detail("source", source)
+}
+
+fn source_failure(code: Code, source: &str, problem: &str) -> Failure {
+    Failure::new(code, format!("Source '{source}' {problem}")).detail("source", source)
 }
 
 fn forbidden(source: &str, reason: &str) -> Failure {

@@ -19,4 +19,4 @@ pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRule
 pub use description::fetch_description;
 pub use error::RestError;
 pub use route::Route;
-pub use source::{OperatorHeader, RestSettings, RestSource};
+pub use source::{RestSettings, RestSource};

@@ -101,7 +101,7 @@ pub(crate) struct Shaping {
     owned: bool,
     session: Option<Arc<str>>,
     /// What is known of the list already.
-    progress: ListProgress,
+    progress: Box<ListProgress>,
 }
 
 /// How a shaped call starts.
@@ -190,7 +190,7 @@ impl Shaper {
         let binding = request.cursor_binding(owner, &operation.name, params);
         // What belongs to a principal outlives its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
-        let (owned, progress) = (owner.is_some(), ListProgress::default());
+        let (owned, progress) = (owner.is_some(), Box::default());
         let mut shaping = Shaping { operation: operation.clone(), request, binding, owned, session, progress };
         Some(match self.held_page(&shaping).await {
             HeldPage::Found(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),

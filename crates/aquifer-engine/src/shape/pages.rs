@@ -36,7 +36,7 @@ pub(super) enum HeldPage {
     /// Found, or refused.
     Found(ShapedPage),
     /// The list is held as far as it was fetched, and the page needs rows after that.
-    Continues(ListProgress),
+    Continues(Box<ListProgress>),
     /// Not held.
     NotHeld,
 }
@@ -136,7 +136,7 @@ impl Shaper {
             }
             incomplete = Some(incomplete_warning(rows.len(), selection.needs_all_rows()));
         }
-        let ListProgress { mut held, next_page, mut warnings, continued, .. } = std::mem::take(&mut shaping.progress);
+        let ListProgress { mut held, next_page, mut warnings, continued, .. } = *std::mem::take(&mut shaping.progress);
         // Rows that are added later would have to be sorted and counted with the others.
         held.next_page = next_page.filter(|_| !selection.needs_all_rows());
         warnings.extend(incomplete);
@@ -181,7 +181,12 @@ impl Shaper {
         if selection.needs_more_rows() {
             let (held, next_page) = (HeldRows { rows: held.rows.clone(), next_page: None }, held.next_page.clone());
             let continued = Some((id, start_at));
-            return HeldPage::Continues(ListProgress { held, next_page, continued, ..ListProgress::default() });
+            return HeldPage::Continues(Box::new(ListProgress {
+                held,
+                next_page,
+                continued,
+                ..ListProgress::default()
+            }));
         }
         let mut warnings = std::mem::take(&mut selection.warnings);
         let (data, shortened) = self.write(shaping, selection, Rows::Shared(&held.rows), Some(&id));

@@ -27,8 +27,8 @@ const MAX_TYPE_NAMES: usize = 16;
 /// read as "anything".
 const MAX_STEPS: usize = 100_000;
 
-/// The maximum bytes of constraints that are copied to replace references to plain types. Further references stay named
-/// types: a thousand references to a long list must not make a thousand copies of it.
+/// The maximum bytes of constraints that are copied to replace references to plain types, for every [`MAX_STEPS`]. Further
+/// references stay named types: a thousand references to a long list must not make a thousand copies of it.
 const MAX_INLINED_BYTES: usize = 64 * 1024;
 
 /// How many names may refer to names in a part of an `allOf`.
@@ -63,7 +63,7 @@ impl<'a> SchemaReader<'a> {
             reading: Vec::new(),
             pending: BTreeMap::new(),
             steps_left: max_steps,
-            inline_bytes_left: MAX_INLINED_BYTES,
+            inline_bytes_left: MAX_INLINED_BYTES.saturating_mul((max_steps / MAX_STEPS).max(1)),
             patterns: Arc::default(),
         }
     }

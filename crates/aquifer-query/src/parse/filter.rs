@@ -167,10 +167,12 @@ impl FilterParser<'_> {
         let conditions = value.as_object().filter(|conditions| !conditions.is_empty())?;
         let (last, _, rest) = path::follow(self.collection, path);
         let target = last.follow(last.collection().reference(rest, Cardinality::One)?)?;
-        let is_inside = |name: &String| {
-            target.field(name).is_some() || (operator_alias(name).is_none() && name.as_str() != "field")
+        let is_inside = |(name, condition): (&String, &Value)| match name.as_str() {
+            "and" | "or" | "not" => condition.is_array() || condition.is_object(),
+            "field" => false,
+            name => target.field(name).is_some() || operator_alias(name).is_none(),
         };
-        if !conditions.keys().all(is_inside) {
+        if !conditions.iter().all(is_inside) {
             return None;
         }
         let outer = std::mem::replace(&mut self.prefix, path.to_owned());

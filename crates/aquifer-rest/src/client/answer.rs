@@ -36,13 +36,18 @@ impl HttpAnswer {
         })
     }
 
-    /// The body as JSON. The media type does not matter, because many targets state a wrong one.
+    /// The body as JSON, or null if it is empty. The media type does not matter, because many targets state a wrong one.
     ///
     /// # Errors
     ///
     /// If the body is not JSON.
     pub fn json(&self) -> Result<Value, RestError> {
-        serde_json::from_slice(&self.body).map_err(|cause| {
+        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+        let text = self.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.body);
+        if text.trim_ascii().is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(text).map_err(|cause| {
             let media_type = self.media_type.as_deref().unwrap_or("no media type");
             let media_type = if media_type.len() > 100 { "another media type" } else { media_type };
             RestError::new(

@@ -24,6 +24,7 @@ pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeErro
     let problem = match (resolve_error, io_kind) {
         (Some(ResolveError::NotAllowed), _) => RestProblem::ForbiddenAddress,
         (Some(ResolveError::NotFound), _) => RestProblem::Dns { cause },
+        _ if error.is_builder() => RestProblem::InvalidRequest("the request cannot be sent".to_owned()),
         _ if error.is_dns() => RestProblem::Dns { cause },
         _ if error.is_timeout() => RestProblem::TimedOut,
         (_, Some(io::ErrorKind::ConnectionRefused)) => RestProblem::ConnectionRefused { cause },
@@ -34,44 +35,26 @@ pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeErro
     ExchangeError { problem, is_unsent }
 }
 
-fn chain(error: &dyn Error) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     const MAX_SOURCES: usize = 10;
-    let mut text = error.to_string();
-    let mut next = error.source();
-    for _ in 0..MAX_SOURCES {
-        let Some(source) = next else { break };
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
+    let mut texts: Vec<String> = errors(error).take(MAX_SOURCES).map(ToString::to_string).collect();
+    texts.dedup();
+    texts.join(": ")
 }
 
-/// The first error of a type in the chain, also inside I/O errors, whose `source` skips what they wrap.
+/// The first error of a type in the chain.
 fn find<T: Error + Copy + 'static>(error: &(dyn Error + 'static)) -> Option<T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(*found);
-        }
-        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if let Some(found) = wrapped.and_then(|wrapped| wrapped.downcast_ref::<T>()) {
-            return Some(*found);
-        }
-        next = error.source();
-    }
-    None
+    errors(error).find_map(|error| error.downcast_ref::<T>().copied())
 }
 
 fn innermost_io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
-    let mut kind = None;
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let io_error = error.downcast_ref::<io::Error>();
-        kind = io_error.map(io::Error::kind).or(kind);
-        // An I/O error's `source` skips what it wraps.
-        let wrapped = io_error.and_then(io::Error::get_ref);
-        next = wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source());
-    }
-    kind
+    errors(error).filter_map(|error| error.downcast_ref::<io::Error>().map(io::Error::kind)).last()
+}
+
+/// An error and its causes, also those inside I/O errors, whose `source` skips what they wrap.
+fn errors<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| {
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source())
+    })
 }

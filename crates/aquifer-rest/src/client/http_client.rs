@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use bytes::BytesMut;
+use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Certificate, Client, Method, Response, Url};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use super::answer::HttpAnswer;
 use super::auth::{Authenticator, Credential};
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
+use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
 use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
@@ -36,8 +37,12 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub struct HttpClient {
     client: Client,
     policy: AddressPolicy,
-    /// The URLs whose origins get requests.
-    targets: Vec<Url>,
+    /// The URLs whose origins get requests and credentials.
+    trusted_targets: Vec<Url>,
+    /// The URLs whose origins get requests without credentials.
+    other_targets: Vec<Url>,
+    /// The operator's headers.
+    headers: HeaderMap,
     authenticator: Authenticator,
     permits: Semaphore,
     timeout: Duration,
@@ -52,14 +57,6 @@ impl std::fmt::Debug for HttpClient {
     }
 }
 
-/// A request with everything that its copies have in common.
-struct Prepared {
-    method: Method,
-    url: Url,
-    headers: HeaderMap,
-    body: Option<Bytes>,
-}
-
 impl HttpClient {
     /// A client with these settings. Nothing is sent yet.
     ///
@@ -71,20 +68,23 @@ impl HttpClient {
     }
 
     fn build(settings: &ClientSettings, authenticator: Authenticator) -> Result<Self, RestProblem> {
-        let mut targets = Vec::new();
+        let mut trusted_targets = Vec::new();
         let mut policy = AddressPolicy::new(settings.allow_private_addresses);
-        for base_url in std::iter::once(&settings.base_url).chain(&settings.other_base_urls) {
+        for base_url in std::iter::once(&settings.base_url).chain(&settings.trusted_base_urls) {
             let url = check_base_url(base_url).map_err(|problem| RestProblem::InvalidRequest(problem.to_owned()))?;
-            if settings.base_url_origin == BaseUrlOrigin::Operator {
+            if settings.base_url_origin == BaseUrlOrigin::Operator || !trusted_targets.is_empty() {
                 policy.trust(&url);
             }
-            targets.push(url);
+            trusted_targets.push(url);
         }
         authenticator.token_url().into_iter().for_each(|url| policy.trust_if_both_local(url));
-        for url in targets.iter().chain(authenticator.token_url()) {
+        for url in trusted_targets.iter().chain(authenticator.token_url()) {
             policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
         }
-        let is_local = targets.iter().all(is_loopback);
+        let untrusting = AddressPolicy::new(settings.allow_private_addresses);
+        let others = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
+        let other_targets: Vec<Url> = others.filter(|url| untrusting.check(url).is_ok()).collect();
+        let is_local = trusted_targets.iter().chain(&other_targets).all(is_loopback);
         let resolver = CheckedResolver {
             policy: policy.clone(),
             inner: settings.resolver.clone(),
@@ -107,11 +107,17 @@ impl HttpClient {
         if is_local {
             builder = builder.no_proxy();
         }
+        for bundle in &settings.root_certificates {
+            let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
+            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);
+        }
         let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
         Ok(Self {
             client,
             policy,
-            targets,
+            trusted_targets,
+            other_targets,
+            headers: operator_headers(&settings.headers, &authenticator)?,
             authenticator,
             permits: Semaphore::new(settings.max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
             timeout: settings.timeout,
@@ -124,6 +130,11 @@ impl HttpClient {
     /// The environment variables that must be set before requests can be sent.
     pub fn missing_variables(&self) -> &[String] {
         self.authenticator.missing_variables()
+    }
+
+    /// A text of the target without the credentials that were sent to it.
+    pub fn without_credentials(&self, text: &str) -> String {
+        self.authenticator.secrets().remove(text.to_owned())
     }
 
     /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
@@ -143,7 +154,11 @@ impl HttpClient {
         cancelled: &CancellationToken,
     ) -> Result<HttpAnswer, RestError> {
         let mut delivery = Delivery::new(&request, rules);
-        let prepared = self.prepare(request, rules).map_err(|problem| RestError::new(problem, false))?;
+        let prepared = Prepared::new(request, rules).and_then(|prepared| {
+            self.check(&prepared.url)?;
+            Ok(prepared)
+        });
+        let prepared = prepared.map_err(|problem| RestError::new(problem, false))?;
         let deadline = Instant::now() + self.timeout;
         let result = tokio::select! {
             biased;
@@ -195,7 +210,8 @@ impl HttpClient {
 
     /// Sends a copy, and another one with a new token if the target refuses the token.
     async fn send_authenticated(&self, request: &Prepared, delivery: &mut Delivery) -> Result<HttpAnswer, RestProblem> {
-        let credential = self.authenticator.credential(&self.client).await?;
+        let credential =
+            if self.is_trusted(&request.url) { self.authenticator.credential(&self.client).await? } else { None };
         let answer = self.send_with_redirects(request, credential.as_ref(), delivery).await?;
         let answer = match (answer.status, &credential) {
             (401, Some(refused)) => match self.authenticator.renewed(&self.client, refused).await? {
@@ -258,8 +274,9 @@ impl HttpClient {
         let (mut url, mut headers) = (url.clone(), request.headers.clone());
         url.set_fragment(None);
         self.check(&url)?;
-        if let Some(credential) = credential {
-            apply(credential, &mut url, &mut headers)?;
+        if self.is_trusted(&url) {
+            headers.extend(self.headers.clone());
+            credential.map(|credential| apply(credential, &mut url, &mut headers)).transpose()?;
         }
         let mut builder = self.client.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
@@ -316,96 +333,16 @@ impl HttpClient {
         Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body, url.into()))
     }
 
-    /// Removes this from all answers and errors, like a credential.
-    pub fn hide(&self, secret: &str) {
-        self.authenticator.secrets().add(secret);
+    /// Whether credentials are sent there.
+    fn is_trusted(&self, url: &Url) -> bool {
+        self.trusted_targets.iter().any(|target| target.origin() == url.origin())
     }
 
     /// Refuses URLs outside the configured origins.
     fn check(&self, url: &Url) -> Result<(), RestProblem> {
-        if !self.targets.iter().any(|target| target.origin() == url.origin()) {
+        if !self.is_trusted(url) && !self.other_targets.iter().any(|target| target.origin() == url.origin()) {
             return Err(RestProblem::ForbiddenTarget("the URL is not on a configured host"));
         }
         self.policy.check(url).map_err(RestProblem::ForbiddenTarget)
     }
-
-    fn prepare(&self, request: HttpRequest, rules: &SendRules) -> Result<Prepared, RestProblem> {
-        let invalid = |what: &str| RestProblem::InvalidRequest(format!("the request has an invalid {what}"));
-        let url = Url::parse(&request.url).map_err(|_| invalid("URL"))?;
-        self.check(&url)?;
-        let method = Method::from_bytes(request.method.as_str().as_bytes()).map_err(|_| invalid("method"))?;
-        let mut headers = HeaderMap::new();
-        for (name, value) in &request.headers {
-            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
-            headers.append(name, HeaderValue::try_from(value).map_err(|_| invalid("header"))?);
-        }
-        if let Some(body) = &request.body {
-            let media_type = HeaderValue::try_from(&body.media_type).map_err(|_| invalid("media type"))?;
-            headers.insert(CONTENT_TYPE, media_type);
-        }
-        if let Some(name) = rules.idempotency_header.as_deref().filter(|_| !request.method.is_safe()) {
-            let name = HeaderName::try_from(name).map_err(|_| invalid("header"))?;
-            if !headers.contains_key(&name) {
-                headers.insert(name, random_key()?);
-            }
-        }
-        Ok(Prepared { method, url, headers, body: request.body.map(|body| body.bytes) })
-    }
-}
-
-/// Adds a credential to one copy of a request.
-fn apply(credential: &Credential, url: &mut Url, headers: &mut HeaderMap) -> Result<(), RestProblem> {
-    let invalid = || RestProblem::CredentialInvalid { reason: "it contains invalid characters".to_owned() };
-    let sensitive = |text: &str| {
-        let mut value = HeaderValue::try_from(text).map_err(|_| invalid())?;
-        value.set_sensitive(true);
-        Ok(value)
-    };
-    match &credential.place {
-        CredentialPlace::Header(name) => {
-            let name = HeaderName::try_from(name).map_err(|_| invalid())?;
-            headers.insert(name, sensitive(&credential.value)?);
-        }
-        CredentialPlace::Query(name) => {
-            remove_query_parameter(url, name);
-            url.query_pairs_mut().append_pair(name, &credential.value);
-        }
-        CredentialPlace::Cookie(name) => {
-            let own = format!("{name}={}", credential.value);
-            let all = match headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok()) {
-                Some(others) => format!("{others}; {own}"),
-                None => own,
-            };
-            headers.insert(COOKIE, sensitive(&all)?);
-        }
-    }
-    Ok(())
-}
-
-/// Removes a parameter and leaves the others exactly as they are written.
-fn remove_query_parameter(url: &mut Url, name: &str) {
-    let Some(query) = url.query() else { return };
-    let is_other = |pair: &&str| {
-        let mut probe = url.clone();
-        probe.set_query(Some(pair));
-        probe.query_pairs().all(|(found, _)| found != name)
-    };
-    let others: Vec<&str> = query.split('&').filter(is_other).collect();
-    let others = others.join("&");
-    url.set_query(Some(others.as_str()).filter(|others| !others.is_empty()));
-}
-
-/// A random key in the form of a UUID.
-fn random_key() -> Result<HeaderValue, RestProblem> {
-    let unavailable = |_| RestProblem::InvalidRequest("no random numbers are available".to_owned());
-    let (high, low) = (getrandom::u64().map_err(unavailable)?, getrandom::u64().map_err(unavailable)?);
-    let text = format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
-    );
-    HeaderValue::try_from(text).map_err(|_| RestProblem::InvalidRequest("the key is invalid".to_owned()))
 }

@@ -11,6 +11,7 @@ mod auth;
 mod connect_error;
 mod delivery;
 mod http_client;
+mod prepared;
 mod resolver;
 mod retry;
 mod secrets;

@@ -48,7 +48,7 @@ impl Secrets {
     pub(super) fn presentable(&self, text: &str) -> String {
         // A bounded part is cleaned. It is longer than what is shown, because cleaning removes characters.
         let beginning: String = text.chars().take(4 * MAX_TEXT_CHARS).collect();
-        let cleaned = self.remove_known(text::clean(&beginning).into_owned());
+        let cleaned = self.remove(text::clean(&beginning).into_owned());
         truncated(redact(&cleaned).trim(), MAX_TEXT_CHARS)
     }
 
@@ -69,7 +69,8 @@ impl Secrets {
         text.into()
     }
 
-    fn remove_known(&self, mut text: String) -> String {
+    /// The text without the known credentials.
+    pub(super) fn remove(&self, mut text: String) -> String {
         let mut known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         // Longest first, because one may contain another.
         known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

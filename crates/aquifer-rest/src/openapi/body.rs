@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::document::Document;
 use super::media;
 use super::parameters::PlacedParameter;
-use super::sanitize;
 use super::schemas::Schemas;
 use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style};
 
@@ -21,13 +20,16 @@ const MAX_FIELDS: usize = 400;
 /// How deeply the parts of an `allOf` are searched for a field.
 const MAX_DEPTH: usize = 8;
 
+/// A body, and the parameters that go into it.
+pub(super) type ReadBody = (Body, Vec<PlacedParameter>);
+
 /// Reads the body of a request.
 pub(super) fn read(
     document: &Document<'_>,
     schemas: &mut Schemas<'_>,
     json: &Value,
     method: Method,
-) -> Result<Option<(Body, Vec<PlacedParameter>)>, String> {
+) -> Result<Option<ReadBody>, String> {
     let json = document.resolve(json)?;
     let required = json.get("required").and_then(Value::as_bool);
     let content = json.get("content").and_then(Value::as_object).filter(|content| !content.is_empty());
@@ -37,6 +39,7 @@ pub(super) fn read(
     let Some((media_type, encoding, chosen)) = media::choose(content) else {
         return Err("its body has no valid media type".to_owned());
     };
+    let chosen = document.resolve(chosen)?;
     let body = Body { media_type, encoding, required: required == Some(true), fields: Vec::new() };
     let mut reader =
         BodyReader { document, schemas, body, is_required: required, description: json.get("description") };
@@ -57,7 +60,8 @@ impl BodyReader<'_, '_, '_> {
     fn parameters(&mut self, chosen: &Value, method: Method) -> Result<Vec<PlacedParameter>, String> {
         let json = chosen.get("schema").unwrap_or(&Value::Null);
         if matches!(self.body.encoding, BodyEncoding::Text | BodyEncoding::Binary) {
-            return Ok(vec![self.whole("body", self.plain_schema())]);
+            let schema = self.plain_schema();
+            return Ok(vec![self.whole("body", schema)]);
         }
         let target = match json.is_null() {
             true => json,
@@ -77,13 +81,13 @@ impl BodyReader<'_, '_, '_> {
     }
 
     /// The body as one parameter.
-    fn whole(&self, name: &str, mut schema: Schema) -> PlacedParameter {
+    fn whole(&mut self, name: &str, mut schema: Schema) -> PlacedParameter {
         if let Some(description) = self.description.and_then(Value::as_str) {
             schema.description = Some(description.into());
         }
         let mut parameter =
             Parameter { name: name.into(), required: self.body.required, schema, ..Parameter::default() };
-        sanitize::parameter(&mut parameter);
+        self.schemas.cleaner.parameter(&mut parameter);
         parameter.required = self.body.required;
         PlacedParameter { place: Place::Body, parameter }
     }
@@ -105,8 +109,8 @@ impl BodyReader<'_, '_, '_> {
         self.body.required = is_required;
         let mut parameters = Vec::with_capacity(fields.len());
         for mut field in fields {
-            sanitize::parameter(&mut field);
-            if !sanitize::is_clean(&field.name) {
+            self.schemas.cleaner.parameter(&mut field);
+            if !self.schemas.cleaner.is_clean(&field.name) {
                 continue;
             }
             field.required &= is_required;

@@ -90,6 +90,10 @@ const READING_WORDS: &[&str] = &[
     "watch",
     "check",
     "checks",
+    "download",
+    "downloads",
+    "describe",
+    "describes",
 ];
 
 /// A method that only reads and a description that says the same outweigh a word of the name that may be a noun:

@@ -69,9 +69,18 @@ pub(super) fn choose(content: &Map<String, Value>) -> Option<(Arc<str>, BodyEnco
     Some((sent.into(), encoding, value))
 }
 
-/// The media types of an answer for `Accept`, JSON first. Empty if plain JSON is all there is.
+/// The media type of several that is the best to write a body in or to read an answer in.
+pub(super) fn best(media_types: &[String]) -> Option<&String> {
+    media_types.iter().min_by_key(|media_type| rank(media_type).0)
+}
+
+/// The media types of an answer for `Accept`. If there is JSON among them, nothing else is accepted. Empty if plain JSON
+/// is all there is.
 pub(super) fn accept(content: &Map<String, Value>) -> Arc<str> {
     let mut types: Vec<&str> = content.keys().map(|one| one.trim()).filter(|one| is_valid(one)).collect();
+    if types.iter().any(|one| is_json(one)) {
+        types.retain(|one| is_json(one));
+    }
     types.sort_by_key(|media_type| rank(media_type).0);
     types.truncate(MAX_ACCEPTED);
     match types.as_slice() {
@@ -119,7 +128,9 @@ mod tests {
     fn accept_lists_json_first() {
         for (types, expected) in [
             (["application/json"].as_slice(), ""),
-            (&["text/csv", "application/json"], "application/json, text/csv"),
+            (&["text/csv", "application/json"], ""),
+            (&["text/csv", "application/zip"], "text/csv, application/zip"),
+            (&["application/vnd.x+json", "application/json"], "application/json, application/vnd.x+json"),
             (&["application/vnd.github+json"], "application/vnd.github+json"),
             (&[], ""),
         ] {

@@ -39,9 +39,8 @@ use crate::route::Method;
 use document::Document;
 use names::Candidate;
 use notes::Notes;
-use operation::{Entry, OperationReader, route_name};
+use operation::{Cache, Entry, OperationReader, route_name};
 use options::Selection;
-use parameters::ParameterCache;
 use schemas::Schemas;
 use security::SchemeUse;
 
@@ -177,9 +176,9 @@ fn read_operations<'d>(
 ) {
     let candidates: Vec<Candidate<'_>> =
         entries.iter().map(|entry| Candidate { method: entry.method, path: entry.path, id: entry.id() }).collect();
-    let base_url = api.base_url.clone();
+    let (base_url, auth) = (api.base_url.clone(), api.auth.clone());
     let mut reader =
-        OperationReader { document, options, schemas, cache: ParameterCache::default(), base_url: &base_url };
+        OperationReader { document, options, schemas, base_url: &base_url, auth: &auth, cache: Cache::default() };
     for (entry, name) in entries.iter().zip(names::assign(&candidates)) {
         let route = entry.route();
         if !selection.admits(&name.name, &route, &entry.tags()) {

@@ -23,7 +23,7 @@ pub(super) struct Candidate<'a> {
 pub(super) struct OperationName {
     /// The name, unique and not too long.
     pub(super) name: String,
-    /// The whole name, before it was shortened or told apart from others. Verbs are looked for in it.
+    /// The name that verbs are looked for in: not shortened, and without a method that says nothing.
     pub(super) whole: String,
 }
 
@@ -36,8 +36,19 @@ pub(super) fn assign(candidates: &[Candidate<'_>]) -> Vec<OperationName> {
     let mut originals = wholes.clone();
     tell_apart(&mut originals, candidates, |one| format!("{} {}", method_word(one.method), one.path));
     let assigned = name::operations(originals.iter().map(String::as_str));
-    let pairs = assigned.into_iter().zip(wholes);
-    pairs.map(|(assigned, whole)| OperationName { name: assigned.name, whole }).collect()
+    let pairs = assigned.into_iter().zip(wholes).zip(candidates);
+    pairs
+        .map(|((assigned, whole), one)| OperationName { name: assigned.name, whole: without_method(whole, one) })
+        .collect()
+}
+
+/// The name without the method that an id begins with: `GET_TerminateInstances` does not get anything.
+fn without_method(whole: String, one: &Candidate<'_>) -> String {
+    let word = method_word(one.method);
+    let is_method =
+        one.id.is_some_and(|id| id.strip_prefix(&word.to_uppercase()).is_some_and(|rest| rest.starts_with('_')));
+    let rest = whole.strip_prefix(word).and_then(|rest| rest.strip_prefix('_')).filter(|_| is_method);
+    rest.map(str::to_owned).unwrap_or(whole)
 }
 
 fn preferred(one: &Candidate<'_>) -> String {
@@ -201,5 +212,11 @@ mod tests {
         let assigned = assign(&[candidate]);
         assert!(assigned[0].name.len() <= 48);
         assert_eq!(assigned[0].whole, id);
+        let candidate = Candidate { method: Method::Get, path: "/x", id: Some("GET_TerminateInstances") };
+        let assigned = assign(&[candidate]);
+        assert_eq!(
+            (assigned[0].name.as_str(), assigned[0].whole.as_str()),
+            ("get_terminate_instances", "terminate_instances")
+        );
     }
 }

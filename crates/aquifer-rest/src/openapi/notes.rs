@@ -49,7 +49,8 @@ impl Notes {
         let both: Vec<String> =
             [counted(callbacks, "callback"), counted(webhooks, "webhook")].into_iter().flatten().collect();
         if !both.is_empty() {
-            self.add(format!("The description has {}, which are not supported.", both.join(" and ")));
+            let verb = if callbacks + webhooks == 1 { "is" } else { "are" };
+            self.add(format!("The description has {}, which {verb} not supported.", both.join(" and ")));
         }
     }
 

@@ -1,5 +1,7 @@
 //! One operation of a description, with the request behind it.
 
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use aquifer_protocol::case::pascal_case;
@@ -13,10 +15,11 @@ use super::names::OperationName;
 use super::options::ReadOptions;
 use super::pagination;
 use super::parameters::{self, ParameterCache, PlacedParameter};
-use super::response;
+use super::response::{self, Answer};
 use super::schemas::Schemas;
 use super::servers;
 use super::text;
+use crate::api::{AuthScheme, CredentialPlace};
 use crate::route::{Body, Method, Place, Route};
 
 /// The longest summary.
@@ -24,6 +27,15 @@ const MAX_SUMMARY_CHARS: usize = 200;
 
 /// The longest description beside the summary.
 const MAX_DESCRIPTION_CHARS: usize = 600;
+
+/// The maximum number of parameters of all operations.
+const MAX_PARAMETERS: usize = 400_000;
+
+/// Longer ids are ignored: a name is made of them, and it is shown and logged.
+const MAX_ID_BYTES: usize = 512;
+
+/// The longest path. Paths are shown, and every placeholder is a parameter.
+const MAX_PATH_BYTES: usize = 2_000;
 
 /// The longest tag that is mentioned.
 const MAX_TAG_CHARS: usize = 40;
@@ -46,7 +58,7 @@ impl<'d> Entry<'d> {
 
     /// Its own id.
     pub(super) fn id(&self) -> Option<&'d str> {
-        self.json.get("operationId").and_then(Value::as_str)
+        self.json.get("operationId").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID_BYTES)
     }
 
     /// Its tags.
@@ -66,8 +78,31 @@ pub(super) struct OperationReader<'r, 'd> {
     pub(super) document: &'r Document<'d>,
     pub(super) options: &'r ReadOptions<'r>,
     pub(super) schemas: &'r mut Schemas<'d>,
-    pub(super) cache: ParameterCache,
     pub(super) base_url: &'r str,
+    /// The ways to authenticate.
+    pub(super) auth: &'r [AuthScheme],
+    pub(super) cache: Cache,
+}
+
+/// What several operations share is read once. The keys are addresses of values in the description.
+pub(super) struct Cache {
+    parameters: ParameterCache,
+    bodies: HashMap<(usize, Method), Option<body::ReadBody>>,
+    answers: HashMap<usize, Rc<Answer>>,
+    /// How many parameters further operations may have. A short description can give a thousand parameters to every
+    /// operation, by reference.
+    parameters_left: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self {
+            parameters: ParameterCache::default(),
+            bodies: HashMap::new(),
+            answers: HashMap::new(),
+            parameters_left: MAX_PARAMETERS,
+        }
+    }
 }
 
 /// An operation, its request, and why its effects are in doubt.
@@ -84,14 +119,21 @@ impl OperationReader<'_, '_> {
             return Err("it is not an object".to_owned());
         }
         let path = checked_path(entry.path)?;
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let lists = [entry.item.get("parameters"), entry.json.get("parameters")];
-        let mut placed = parameters::read(self.document, self.schemas, &mut self.cache, lists)?;
-        parameters::complete(&path, &mut placed);
+        let mut placed = parameters::read(self.document, self.schemas, &mut self.cache.parameters, lists)?;
+        placed.retain(|one| !self.is_credential(one));
+        parameters::move_to_query(query, &mut placed)?;
+        parameters::complete(path, &mut placed);
         let body = self.body(entry, &mut placed)?;
+        let Some(left) = self.cache.parameters_left.checked_sub(placed.len()) else {
+            return Err("the operations of the description have too many parameters".to_owned());
+        };
+        self.cache.parameters_left = left;
         let base_url = self.own_base_url(entry)?;
         let (parameters, routes) = parameters::assign_names(placed);
         let type_name = format!("{}Result", pascal_case(&name.name));
-        let answer = response::read(self.document, self.schemas, entry.json.get("responses"), &type_name);
+        let answer = self.answer(entry, &type_name);
         let pagination = pagination::detect(entry.method, &parameters, &routes, &answer, self.schemas.types());
         let words = words(entry);
         let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
@@ -104,34 +146,58 @@ impl OperationReader<'_, '_> {
         operation.source = self.options.source.as_str().into();
         operation.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
         operation.parameters = parameters;
-        operation.returns = answer.returns;
+        operation.returns = answer.returns.clone();
         let route = Route {
             path: path.into(),
             base_url,
             parameters: routes,
             body,
-            accept: answer.accept,
+            accept: answer.accept.clone(),
             pagination,
             ..Route::new(entry.method)
         };
         Ok(ReadOperation { operation, route, doubt: effects.doubt })
     }
 
+    /// Whether a parameter is a credential, which is added to every request and never asked of callers.
+    fn is_credential(&self, one: &PlacedParameter) -> bool {
+        let name = &*one.parameter.name;
+        self.auth.iter().any(|scheme| match (scheme, one.place) {
+            (AuthScheme::Credential { place: CredentialPlace::Header(known), .. }, Place::Header(_)) => {
+                known.eq_ignore_ascii_case(name)
+            }
+            (AuthScheme::Credential { place: CredentialPlace::Query(known), .. }, Place::Query { .. })
+            | (AuthScheme::Credential { place: CredentialPlace::Cookie(known), .. }, Place::Cookie(_)) => known == name,
+            _ => false,
+        })
+    }
+
+    fn answer(&mut self, entry: &Entry<'_>, type_name: &str) -> Rc<Answer> {
+        let Some(json) = response::successful(self.document, entry.json.get("responses")) else {
+            return Rc::new(Answer::unknown());
+        };
+        let (document, schemas) = (self.document, &mut *self.schemas);
+        let read = || Rc::new(response::read(document, schemas, json, type_name));
+        self.cache.answers.entry(std::ptr::from_ref(json).addr()).or_insert_with(read).clone()
+    }
+
     fn body(&mut self, entry: &Entry<'_>, placed: &mut Vec<PlacedParameter>) -> Result<Option<Body>, String> {
-        // A body of GET means nothing, and many servers refuse it.
-        let Some(json) = entry
-            .json
-            .get("requestBody")
-            .filter(|_| !matches!(entry.method, Method::Get | Method::Head | Method::Trace))
-        else {
-            return Ok(None);
-        };
-        let Some((body, fields)) = body::read(self.document, self.schemas, json, entry.method)? else {
-            return Ok(None);
-        };
-        placed.extend(fields);
-        let has_fields = placed.iter().any(|one| matches!(one.place, Place::Body | Place::BodyField));
-        Ok(has_fields.then_some(body))
+        let Some(json) = entry.json.get("requestBody") else { return Ok(None) };
+        let json = self.document.resolve(json)?;
+        if matches!(entry.method, Method::Get | Method::Head | Method::Trace) {
+            // Such a body means nothing, and many servers refuse it.
+            let is_required = json.get("required").and_then(Value::as_bool) == Some(true);
+            let reason = || format!("it needs a body, which {} cannot have", method_name(entry.method));
+            return if is_required { Err(reason()) } else { Ok(None) };
+        }
+        let key = (std::ptr::from_ref(json).addr(), entry.method);
+        if !self.cache.bodies.contains_key(&key) {
+            let read = body::read(self.document, self.schemas, json, entry.method)?;
+            self.cache.bodies.insert(key, read);
+        }
+        let Some((body, fields)) = self.cache.bodies.get(&key).and_then(Option::as_ref) else { return Ok(None) };
+        placed.extend(fields.iter().take(self.cache.parameters_left + 1).cloned());
+        Ok((!fields.is_empty()).then(|| body.clone()))
     }
 
     /// The base URL of the operation or of its path, if it has one of its own.
@@ -151,6 +217,9 @@ impl OperationReader<'_, '_> {
 fn checked_path(path: &str) -> Result<String, String> {
     // Some descriptions tell operations of one path apart by a fragment, which is never sent.
     let path = path.split('#').next().unwrap_or_default();
+    if path.len() > MAX_PATH_BYTES {
+        return Err("its path is too long".to_owned());
+    }
     if path.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err("its path has characters that a path cannot have".to_owned());
     }
@@ -182,10 +251,14 @@ fn described(entry: &Entry<'_>, name: &OperationName, words: String) -> String {
     let mut described = if words.is_empty() { entry.route() } else { words };
     if entry.json.get("deprecated").and_then(Value::as_bool) == Some(true) {
         let end = described.find(". ").or_else(|| described.strip_suffix('.').map(str::len)).unwrap_or(described.len());
-        described.insert_str(end, " (deprecated)");
+        let says_so = described.get(..end).is_some_and(|sentence| sentence.to_lowercase().contains("deprecated"));
+        if !says_so {
+            described.insert_str(end, " (deprecated)");
+        }
     }
     let tag = entry.tags().first().map(|tag| text::line(tag, MAX_TAG_CHARS)).unwrap_or_default();
     let known = format!("{} {} {}", name.whole, entry.path, described).to_lowercase();
+    let known: String = known.chars().filter(|c| c.is_alphanumeric()).collect();
     let is_new = |word: &str| word.len() > 2 && !known.contains(word.to_lowercase().trim_end_matches('s'));
     if tag.split(|c: char| !c.is_alphanumeric()).any(is_new) {
         let end = if described.ends_with(['.', '!', '?']) { "" } else { "." };
@@ -214,6 +287,7 @@ mod tests {
             (json!({ "summary": "List pets", "description": "All of **them**." }), "List pets. All of them."),
             (json!({ "summary": "List pets", "description": "List pets of a shop." }), "List pets of a shop."),
             (json!({ "summary": "List pets", "deprecated": true }), "List pets (deprecated)"),
+            (json!({ "summary": "[Deprecated] List pets", "deprecated": true }), "[Deprecated] List pets"),
             (json!({ "description": "List pets. Slow.", "deprecated": true }), "List pets (deprecated). Slow."),
             (json!({ "summary": "List", "tags": ["Pets", "x"] }), "List"),
             (json!({ "summary": "List", "tags": ["Billing"] }), "List. Part of Billing."),

@@ -108,7 +108,7 @@ fn first_page(schema: &Schema, types: &Types) -> u64 {
     let default = schema.default.as_ref().or(target.default.as_ref()).and_then(serde_json::Value::as_u64);
     match (default, target.range.minimum) {
         (Some(default @ (0 | 1)), _) => default,
-        (None, Some(minimum)) if minimum == 0.0 => 0,
+        (None, Some(0.0)) => 0,
         _ => 1,
     }
 }

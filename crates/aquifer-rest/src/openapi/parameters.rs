@@ -75,10 +75,9 @@ fn read_one(
     json: &Value,
 ) -> Result<Option<PlacedParameter>, String> {
     let text = |key: &str| json.get(key).and_then(Value::as_str);
-    let Some(original) = text("name").filter(|name| !name.is_empty()) else {
-        return Err("a parameter of it has no name".to_owned());
-    };
-    if !sanitize::is_clean(original) {
+    // A parameter without a name cannot be sent.
+    let Some(original) = text("name").filter(|name| !name.is_empty()) else { return Ok(None) };
+    if !schemas.cleaner.is_clean(original) {
         return Err(format!("the name of its parameter {} has characters that cannot be shown", quote(original)));
     }
     let content = json.get("content").and_then(Value::as_object).and_then(|content| content.iter().next());
@@ -157,6 +156,34 @@ pub(super) fn complete(path: &str, found: &mut Vec<PlacedParameter>) {
     found.retain(|one| !matches!(one.place, Place::Path(_)) || names.contains(&*one.parameter.name));
 }
 
+/// Makes parameters of the query of what a path has after a question mark: `page={page}`.
+pub(super) fn move_to_query(query: &str, found: &mut Vec<PlacedParameter>) -> Result<(), String> {
+    let notation = Notation::Style { style: Style::Form, explode: true };
+    let place = Place::Query { notation, allow_reserved: false };
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let placeholder = part.split_once('=').and_then(|(key, value)| {
+            let name = value.strip_prefix('{')?.strip_suffix('}')?;
+            Some((key, name))
+        });
+        let Some((key, name)) = placeholder.filter(|(key, _)| !key.is_empty()) else {
+            return Err(format!("its path has the fixed query {}, which is not supported", quote(part)));
+        };
+        let is_known = |one: &PlacedParameter| matches!(one.place, Place::Query { .. }) && &*one.parameter.name == key;
+        if found.iter().any(is_known) {
+            continue;
+        }
+        let is_meant = |one: &&mut PlacedParameter| matches!(one.place, Place::Path(_)) && &*one.parameter.name == name;
+        match found.iter_mut().find(is_meant) {
+            Some(one) => {
+                one.place = place;
+                one.parameter.name = key.into();
+            }
+            None => found.push(PlacedParameter { place, parameter: Parameter::required(key, Schema::string()) }),
+        }
+    }
+    Ok(())
+}
+
 /// The names in braces.
 pub(super) fn placeholders(path: &str) -> impl Iterator<Item = &str> {
     path.split('{')
@@ -226,7 +253,7 @@ pub(super) fn assign_names(placed: Vec<PlacedParameter>) -> (Vec<Parameter>, Vec
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 
@@ -244,7 +271,7 @@ mod tests {
     fn own_parameters_replace_those_of_the_path() {
         let found = read_all(&json!({
             "path": [{ "name": "a", "in": "query", "schema": { "type": "string" } }, { "$ref": "#/shared" }],
-            "own": [{ "name": "a", "in": "query", "required": true }, { "name": "Accept", "in": "header" }],
+            "own": [{ "name": "a", "in": "query", "required": true }, { "name": "", "in": "query" }, { "name": "Accept", "in": "header" }],
             "shared": { "name": "b", "in": "cookie", "description": "B.", "example": 5, "schema": { "type": "integer" } }
         }))
         .unwrap();
@@ -278,7 +305,6 @@ mod tests {
     fn broken_parameters_have_a_reason() {
         for (parameter, reason) in [
             (json!({ "$ref": "#/nowhere" }), "leads nowhere"),
-            (json!({ "in": "query" }), "no name"),
             (json!({ "name": "q", "in": "querystring" }), "whole query string"),
             (json!({ "name": "q" }), "where it goes"),
             (json!({ "name": "q\u{200b}", "in": "query" }), "cannot be shown"),
@@ -308,6 +334,19 @@ mod tests {
         assert_eq!(&*routes[0].original_name, "id");
         assert_eq!(parameters[0].original_name, None);
         assert_eq!(parameters[3].original_name.as_deref(), Some("xVersion"));
+    }
+
+    #[test]
+    fn a_query_in_a_path_becomes_parameters() {
+        let mut found = read_all(&json!({ "own": [
+            { "name": "number", "in": "path", "schema": { "type": "integer" } }, { "name": "size", "in": "query" }
+        ] }))
+        .unwrap();
+        move_to_query("page={number}&size={size}&sort={sort}", &mut found).unwrap();
+        let names: Vec<&str> = found.iter().map(|one| &*one.parameter.name).collect();
+        assert_eq!(names, ["page", "size", "sort"]);
+        assert!(found.iter().all(|one| matches!(one.place, Place::Query { .. })));
+        assert!(move_to_query("action=list", &mut found).unwrap_err().contains("fixed query 'action=list'"));
     }
 
     #[test]

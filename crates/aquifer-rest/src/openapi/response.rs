@@ -10,6 +10,7 @@ use super::document::Document;
 use super::media;
 use super::schemas::Schemas;
 use super::text;
+use crate::route::BodyEncoding;
 
 /// The longest description of an answer.
 const MAX_DESCRIPTION_CHARS: usize = 200;
@@ -38,16 +39,16 @@ pub(super) struct Answer {
     pub(super) has_link_header: bool,
 }
 
-/// Reads the successful answer among those that are described. `type_name` is the name of its type, if it needs one.
-pub(super) fn read(
-    document: &Document<'_>,
-    schemas: &mut Schemas<'_>,
-    json: Option<&Value>,
-    type_name: &str,
-) -> Answer {
-    let mut answer =
-        Answer { returns: Returns::undeclared("The result"), accept: "".into(), schema: None, has_link_header: false };
-    let Some(response) = successful(document, json) else { return answer };
+impl Answer {
+    /// An answer of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self { returns: Returns::undeclared("The result"), accept: "".into(), schema: None, has_link_header: false }
+    }
+}
+
+/// Reads an answer. `type_name` is the name of its type, if it needs one.
+pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response: &Value, type_name: &str) -> Answer {
+    let mut answer = Answer::unknown();
     let described = response.get("description").and_then(Value::as_str).unwrap_or_default();
     let described = text::line(described, MAX_DESCRIPTION_CHARS);
     let is_telling = !EMPTY_WORDS.contains(&described.trim_end_matches('.').to_lowercase().as_str());
@@ -60,7 +61,8 @@ pub(super) fn read(
         return answer;
     };
     answer.accept = media::accept(content);
-    let json = content.iter().find(|(media_type, _)| media::is_json(media_type)).and_then(|(_, one)| one.get("schema"));
+    let best = media::choose(content).filter(|(_, encoding, _)| *encoding == BodyEncoding::Json);
+    let json = best.and_then(|(_, _, one)| document.resolve(one).ok()?.get("schema"));
     if let Some(json) = json {
         let schema = schemas.read(json);
         if let Some(name) = schemas.name_result(schema.clone(), type_name) {
@@ -72,7 +74,7 @@ pub(super) fn read(
 }
 
 /// The answer with the lowest successful status that has content, or the default one.
-fn successful<'d>(document: &'d Document<'_>, json: Option<&'d Value>) -> Option<&'d Value> {
+pub(super) fn successful<'d>(document: &'d Document<'_>, json: Option<&'d Value>) -> Option<&'d Value> {
     let responses = json?.as_object()?;
     let mut successes: Vec<(&str, &Value)> = responses
         .iter()

@@ -4,6 +4,9 @@
 //! a list with a value that cannot be shown as it is becomes no list at all: the API itself refuses what it does not
 //! know. The same holds for patterns and for names of fields.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use aquifer_protocol::text::{clean_json, presentable};
 use serde_json::Value;
@@ -16,66 +19,101 @@ const MAX_DESCRIPTION_CHARS: usize = 400;
 /// The largest list of allowed values, in values. Longer ones are left to the API.
 const MAX_ALLOWED: usize = 2_000;
 
-/// Cleans a schema.
-pub(super) fn schema(schema_: &mut Schema) {
-    if let Some(description) = schema_.description.take() {
-        let shown = prose(&description, MAX_DESCRIPTION_CHARS);
-        schema_.description = (!shown.is_empty()).then(|| shown.into());
-    }
-    if let Some(default) = schema_.default.take() {
-        schema_.default = Some(default).filter(is_clean_value);
-        // The API fills it in, and may have another one by now.
-        schema_.is_source_default = true;
-    }
-    schema_.example = schema_.example.take().filter(is_clean_value);
-    schema_.pattern = schema_.pattern.take().filter(|pattern| is_clean(pattern.source()));
-    schema_.format = schema_.format.take().filter(|format| is_clean(format.as_str()));
-    schema_.allowed =
-        schema_.allowed.take().filter(|values| values.len() <= MAX_ALLOWED && values.iter().all(is_clean_value));
-    match &mut schema_.kind {
-        Kind::Array(Some(items)) => schema(items),
-        Kind::Union(members) => members.iter_mut().for_each(schema),
-        Kind::Object(shape) => fields(shape),
-        _ => {}
-    }
+/// The maximum number of texts that are remembered.
+const MAX_REMEMBERED: usize = 100_000;
+
+/// Cleans schemas. Descriptions repeat themselves, so every text is cleaned once and shared.
+#[derive(Default)]
+pub(super) struct Cleaner {
+    descriptions: HashMap<Arc<str>, Option<Arc<str>>>,
+    words: HashMap<Box<str>, bool>,
 }
 
-fn fields(shape: &mut Shape) {
-    let before = shape.fields.len();
-    shape.fields.retain(|field| is_clean(&field.name));
-    if shape.fields.len() < before && matches!(shape.rest, Rest::Refused) {
-        shape.rest = Rest::Free;
+impl Cleaner {
+    /// Cleans a schema.
+    pub(super) fn schema(&mut self, schema: &mut Schema) {
+        schema.description = schema.description.take().and_then(|raw| self.description(raw));
+        if let Some(default) = schema.default.take() {
+            schema.default = Some(default).filter(|default| self.is_clean_value(default));
+            // The API fills it in, and may have another one by now.
+            schema.is_source_default = true;
+        }
+        schema.example = schema.example.take().filter(|example| self.is_clean_value(example));
+        schema.pattern = schema.pattern.take().filter(|pattern| self.is_clean(pattern.source()));
+        schema.format = schema.format.take().filter(|format| self.is_clean(format.as_str()));
+        let is_shown = |values: &Arc<[Value]>| {
+            values.len() <= MAX_ALLOWED && values.iter().all(|value| self.is_clean_value(value))
+        };
+        schema.allowed = schema.allowed.take().filter(is_shown);
+        match &mut schema.kind {
+            Kind::Array(Some(items)) => self.schema(items),
+            Kind::Union(members) => members.iter_mut().for_each(|member| self.schema(member)),
+            Kind::Object(shape) => self.fields(shape),
+            _ => {}
+        }
     }
-    shape.fields.iter_mut().for_each(parameter);
-    if let Rest::Of(rest) = &mut shape.rest {
-        schema(rest);
-    }
-}
 
-/// Cleans a parameter or field. A field that the API sets itself is never required of a caller.
-pub(super) fn parameter(parameter: &mut Parameter) {
-    schema(&mut parameter.schema);
-    parameter.required &= !parameter.schema.read_only;
-    parameter.sensitive |= is_password(&parameter.schema);
+    fn fields(&mut self, shape: &mut Shape) {
+        let before = shape.fields.len();
+        shape.fields.retain(|field| self.is_clean(&field.name));
+        if shape.fields.len() < before && matches!(shape.rest, Rest::Refused) {
+            shape.rest = Rest::Free;
+        }
+        shape.fields.iter_mut().for_each(|field| self.parameter(field));
+        if let Rest::Of(rest) = &mut shape.rest {
+            self.schema(rest);
+        }
+    }
+
+    /// Cleans a parameter or field. A field that the API sets itself is never required of a caller.
+    pub(super) fn parameter(&mut self, parameter: &mut Parameter) {
+        self.schema(&mut parameter.schema);
+        parameter.required &= !parameter.schema.read_only;
+        parameter.sensitive |= is_password(&parameter.schema);
+    }
+
+    fn description(&mut self, raw: Arc<str>) -> Option<Arc<str>> {
+        if let Some(known) = self.descriptions.get(&raw) {
+            return known.clone();
+        }
+        let shown = prose(&raw, MAX_DESCRIPTION_CHARS);
+        let shown: Option<Arc<str>> = match shown.is_empty() {
+            true => None,
+            false if *shown == *raw => Some(raw.clone()),
+            false => Some(shown.into()),
+        };
+        if self.descriptions.len() < MAX_REMEMBERED {
+            self.descriptions.insert(raw, shown.clone());
+        }
+        shown
+    }
+
+    /// Whether a text can be shown as it is.
+    pub(super) fn is_clean(&mut self, text: &str) -> bool {
+        if let Some(known) = self.words.get(text) {
+            return *known;
+        }
+        let is_clean = presentable(text) == text;
+        if self.words.len() < MAX_REMEMBERED {
+            self.words.insert(text.into(), is_clean);
+        }
+        is_clean
+    }
+
+    fn is_clean_value(&mut self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.is_clean(text),
+            Value::Array(_) | Value::Object(_) => {
+                clean_json(value.clone(), &|text| presentable(text).into_owned()) == *value
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        }
+    }
 }
 
 /// Whether the value is a password by its format.
 pub(super) fn is_password(schema: &Schema) -> bool {
     schema.format.as_ref().is_some_and(|format| format.as_str() == "password")
-}
-
-pub(super) fn is_clean(text: &str) -> bool {
-    presentable(text) == text
-}
-
-fn is_clean_value(value: &Value) -> bool {
-    match value {
-        Value::String(text) => is_clean(text),
-        Value::Array(_) | Value::Object(_) => {
-            clean_json(value.clone(), &|text| presentable(text).into_owned()) == *value
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    }
 }
 
 #[cfg(test)]
@@ -95,7 +133,7 @@ mod tests {
             "odd\u{200b}": { "type": "string" }
         } });
         let mut read = SchemaReader::new(&document).read(&document);
-        schema(&mut read);
+        Cleaner::default().schema(&mut read);
         let Kind::Object(shape) = &read.kind else { panic!("no object") };
         let names: Vec<&str> = shape.fields.iter().map(|field| &*field.name).collect();
         assert_eq!(names, ["id", "state", "secret"]);

@@ -7,7 +7,7 @@ use aquifer_protocol::schema::{Kind, Schema, SchemaReader, Types};
 use serde_json::Value;
 
 use super::document::Document;
-use super::sanitize;
+use super::sanitize::Cleaner;
 use super::type_names::{MissingReferences, TakenNames, TypeNames};
 
 /// The maximum number of schemas that are read. Descriptions of a thousand operations have about a hundred thousand.
@@ -16,13 +16,17 @@ const MAX_STEPS: usize = 2_000_000;
 /// How many results of the same name are compared with a new one.
 const MAX_COMPARED: usize = 16;
 
+/// A type and its name.
+type NamedType = (Arc<str>, Arc<Schema>);
+
 /// Reads the schemas of a description.
 pub(super) struct Schemas<'d> {
     reader: SchemaReader<'d>,
     missing: MissingReferences,
     taken: TakenNames,
+    pub(super) cleaner: Cleaner,
     /// Types that are made here for results, and the name that each was meant to have.
-    made: HashMap<String, Vec<(Arc<str>, Arc<Schema>)>>,
+    made: HashMap<String, Vec<NamedType>>,
 }
 
 impl<'d> Schemas<'d> {
@@ -30,13 +34,19 @@ impl<'d> Schemas<'d> {
         let missing = MissingReferences::default();
         let taken = TakenNames::default();
         let names = TypeNames::new(document, taken.clone(), missing.clone());
-        Self { reader: SchemaReader::with_definitions(names, MAX_STEPS), missing, taken, made: HashMap::new() }
+        Self {
+            reader: SchemaReader::with_definitions(names, MAX_STEPS),
+            missing,
+            taken,
+            cleaner: Cleaner::default(),
+            made: HashMap::new(),
+        }
     }
 
     /// Reads a schema and cleans it.
     pub(super) fn read(&mut self, json: &Value) -> Schema {
         let mut schema = self.reader.read(json);
-        sanitize::schema(&mut schema);
+        self.cleaner.schema(&mut schema);
         schema
     }
 
@@ -90,8 +100,9 @@ impl<'d> Schemas<'d> {
 
     /// All types, cleaned.
     pub(super) fn into_types(self) -> Types {
+        let mut cleaner = self.cleaner;
         let mut types = self.reader.into_types();
-        types.values_mut().for_each(|schema| sanitize::schema(Arc::make_mut(schema)));
+        types.values_mut().for_each(|schema| cleaner.schema(Arc::make_mut(schema)));
         types.extend(self.made.into_values().flatten());
         types
     }

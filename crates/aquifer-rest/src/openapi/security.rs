@@ -13,6 +13,9 @@ use crate::api::{AuthScheme, CredentialPlace};
 /// The maximum number of ways to authenticate.
 const MAX_SCHEMES: usize = 16;
 
+/// The maximum number of schemes that are read.
+const MAX_READ: usize = 64;
+
 /// The maximum number of scopes that are requested.
 const MAX_SCOPES: usize = 64;
 
@@ -52,7 +55,7 @@ pub(super) fn read(
     others.sort_by_key(|name| (std::cmp::Reverse(uses.get(*name).copied().unwrap_or_default()), *name));
     order.extend(others);
     let mut seen = HashSet::new();
-    for name in order.into_iter().filter(|name| seen.insert(*name)) {
+    for name in order.into_iter().filter(|name| seen.insert(*name)).take(MAX_READ) {
         let Some(scheme) = schemes.get(name).and_then(|json| document.resolve(json).ok()) else { continue };
         reader.scopes = required_scopes(&requirements, name);
         reader.add(name, scheme);

@@ -64,6 +64,7 @@ fn fill_in(written: &str, variables: Option<&Value>, options: &ReadOptions<'_>) 
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests {
     use serde_json::json;
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::media;
+
 /// The maximum depth at which references are rewritten.
 const MAX_DEPTH: usize = 256;
 
@@ -206,8 +208,7 @@ impl Converter<'_> {
         if let Some(whole) = whole {
             let media_types = self.media_types(operation, "consumes");
             let schema = whole.get("schema").cloned().unwrap_or_else(|| json!({}));
-            let content = media_types.into_iter().map(|one| (one, json!({ "schema": schema })));
-            let mut body = json!({ "content": content.collect::<Map<String, Value>>() });
+            let mut body = json!({ "content": content(media_types, &schema) });
             for key in ["description", "required"] {
                 if let Some(value) = whole.get(key) {
                     put(&mut body, key, value.clone());
@@ -261,8 +262,7 @@ impl Converter<'_> {
         }
         if let Some(schema) = members.get("schema") {
             let media_types = self.media_types(operation, "produces");
-            let content = media_types.into_iter().map(|one| (one, json!({ "schema": schema })));
-            converted.insert("content".to_owned(), Value::Object(content.collect()));
+            converted.insert("content".to_owned(), content(media_types, schema));
         }
         Value::Object(converted)
     }
@@ -276,6 +276,16 @@ impl Converter<'_> {
         let found = lists.map(words).find(|words| !words.is_empty());
         found.unwrap_or_else(|| vec!["application/json".to_owned()])
     }
+}
+
+/// The content of a body or an answer. Only the media type that will be used has the schema, which may be large.
+fn content(media_types: Vec<String>, schema: &Value) -> Value {
+    let best = media::best(&media_types).cloned();
+    let media_types = media_types.into_iter().map(|one| {
+        let described = if Some(&one) == best.as_ref() { json!({ "schema": schema }) } else { json!({}) };
+        (one, described)
+    });
+    Value::Object(media_types.collect())
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {

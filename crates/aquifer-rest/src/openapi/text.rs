@@ -11,6 +11,12 @@ const MAX_MARKUP_BYTES: usize = 600;
 /// Elements of HTML that descriptions use.
 const TAGS: &[&str] = &[
     "a",
+    "caution",
+    "fullname",
+    "important",
+    "note",
+    "tip",
+    "warning",
     "b",
     "blockquote",
     "br",
@@ -101,7 +107,7 @@ pub(super) fn prose(raw: &str, max_chars: usize) -> String {
             continue;
         }
         let plain = without_markup(trimmed);
-        paragraphs.add(plain.trim());
+        paragraphs.add(&plain.split_whitespace().collect::<Vec<_>>().join(" "));
         if paragraphs.chars > max_chars {
             break;
         }
@@ -234,11 +240,11 @@ mod tests {
             ("![logo](x.png) Text", "Text"),
             ("# Heading\nText", "Text"),
             ("One\ntwo\n\nThree\n- a\n- b", "One two\nThree\n- a\n- b"),
-            ("<p>Hello <b>world</b></p><br/>", "Hello  world"),
+            ("<p>Hello <b>world</b></p><br/>", "Hello world"),
             ("a <token> & b &lt;c&gt; **bold**", "a <token> & b <c> bold"),
             ("Before\n```json\n{\"a\": 1}\n```\nafter", "Before after"),
             ("| a | b |\n|---|---|\n| 1 | 2 |\nText", "Text"),
-            ("a <!-- hidden --> b", "a   b"),
+            ("a <!-- hidden --> b", "a b"),
             ("#hashtag stays", "#hashtag stays"),
             ("List.\n\n> [!NOTE]\n> Slow.", "List.\nSlow."),
             ("a\u{200b}b\u{1b}[31mred", "abred"),

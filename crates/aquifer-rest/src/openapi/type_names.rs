@@ -1,7 +1,7 @@
 //! Finds the schemas that references lead to, and names their types: one namespace for the whole description.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,20 +45,22 @@ const STRUCTURE: &[&str] = &[
     "json",
 ];
 
-/// The names of types that are taken.
+/// The names of types that are taken, each with the next number to try after it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TakenNames(Rc<RefCell<HashSet<Arc<str>>>>);
+pub(super) struct TakenNames(Rc<RefCell<HashMap<Arc<str>, u64>>>);
 
 impl TakenNames {
     /// The wanted name, or the next free one after it.
     pub(super) fn claim(&self, wanted: &str) -> Arc<str> {
         let mut taken = self.0.borrow_mut();
+        let mut number = taken.get(wanted).copied().unwrap_or_default();
         let mut name: Arc<str> = wanted.into();
-        let mut number = 2_u64;
-        while !taken.insert(name.clone()) {
-            name = format!("{wanted}{number}").into();
+        while taken.contains_key(&name) {
             number += 1;
+            name = format!("{wanted}{number}").into();
         }
+        taken.insert(wanted.into(), number.max(1));
+        taken.entry(name.clone()).or_insert(1);
         name
     }
 }
@@ -167,6 +169,13 @@ mod tests {
             assert_eq!(type_name(key), expected);
         }
         assert!(type_name(&"Long".repeat(100)).len() <= MAX_TYPE_NAME);
+    }
+
+    #[test]
+    fn taken_names_are_numbered() {
+        let taken = TakenNames::default();
+        let claimed = ["A2", "A", "A", "A", "B"].map(|name| taken.claim(name).to_string());
+        assert_eq!(claimed, ["A2", "A", "A3", "A4", "B"]);
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! A request that can be sent, and how a route makes one from parameters.
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, too_large};
+use aquifer_protocol::limits::LimitKind;
 use bytes::Bytes;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::encoding::Escape;
 use super::{Method, Place, Route, body, header, notation, path};
+
+/// The length of a URL. Servers accept much less.
+const MAX_URL_BYTES: usize = 32 * 1024;
 
 /// A request without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +146,9 @@ fn assemble_url(base: &Url, path: &str, query: &str) -> Result<String, Failure> 
     if !query.is_empty() {
         text.push('?');
         text.push_str(query);
+    }
+    if text.len() > MAX_URL_BYTES {
+        return Err(too_large(LimitKind::RequestSize, MAX_URL_BYTES, text.len()));
     }
     let url = Url::parse(&text).map_err(|_| invalid_route("its URL is not valid"))?;
     let is_as_written = url.path() == path && url.query().unwrap_or_default() == query && url.fragment().is_none();

@@ -27,17 +27,6 @@ use crate::route::{HttpRequest, Route};
 /// The header that makes a change conditional.
 const IF_MATCH: &str = "If-Match";
 
-/// A header that the operator adds to every request.
-#[derive(Clone)]
-pub struct OperatorHeader {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// Whether the value is removed from all answers and errors.
-    pub is_secret: bool,
-}
-
 /// The settings of a source.
 #[derive(Clone)]
 pub struct RestSettings {
@@ -47,8 +36,6 @@ pub struct RestSettings {
     pub api: Api,
     /// How requests are sent.
     pub client: ClientSettings,
-    /// Headers of every request, in place of others with the same names. Callers do not see them.
-    pub headers: Vec<OperatorHeader>,
     /// The controls that READ operations get.
     pub controls: Controls,
     /// The controls of single operations.
@@ -66,7 +53,6 @@ impl RestSettings {
             name: name.to_owned(),
             client: ClientSettings::new(api.base_url.as_str()),
             api,
-            headers: Vec::new(),
             controls: Controls::default(),
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
@@ -83,7 +69,6 @@ pub struct RestSource {
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
     client: HttpClient,
-    headers: Vec<(String, String)>,
     status: SourceStatus,
 }
 
@@ -105,10 +90,6 @@ impl RestSource {
     pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
         let authenticator = Authenticator::new(&settings.api.auth, variable);
         let client = HttpClient::new(&settings.client, authenticator)?;
-        for header in settings.headers.iter().filter(|header| header.is_secret) {
-            client.hide(&header.value);
-        }
-        let headers = settings.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
@@ -117,7 +98,7 @@ impl RestSource {
         };
         let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, headers, status })
+        Ok(Self { name, base_url, version, offering, endpoints, client, status })
     }
 
     /// The environment variables that must be set before the API can be called.
@@ -174,10 +155,7 @@ impl RestSource {
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
-    async fn send(&self, mut request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
-        let is_replaced = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        request.headers.retain(|(name, _)| !is_replaced(name));
-        request.headers.extend(self.headers.iter().cloned());
+    async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
         let shown = shown_path(&request.url);
         let sent = self.client.send(request, rules, &call.context.cancelled).await;
         sent.map_err(|error| {

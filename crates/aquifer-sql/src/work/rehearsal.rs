@@ -10,10 +10,16 @@ use crate::error::{Constraint, SqlError, Violation};
 use crate::schema::model::OnDelete;
 use crate::work::session::{Session, Work, WorkError};
 
+/// A change that can be rehearsed.
+pub(crate) trait Rehearsable: Work {
+    /// Tries the change in a transaction that is rolled back, and says what it would do.
+    fn preview<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<Preview, WorkError>> + Send;
+}
+
 /// A rehearsal of a change. The change is a dry run.
 pub(crate) struct Rehearsed<W>(pub(crate) W);
 
-impl Work for Rehearsed<Create> {
+impl<W: Rehearsable> Work for Rehearsed<W> {
     type Output = Preview;
 
     fn needs_snapshot(&self) -> bool {
@@ -29,14 +35,7 @@ impl Work for Rehearsed<Create> {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
-        let context = &self.0.context;
-        let (row, _) = self.0.try_out(session).await.map_err(|error| match error {
-            WorkError::Sql(SqlError::Violation(violation)) if self.0.is_about_prediction(&violation) => {
-                SqlError::Busy { reason: "another session has taken the predicted key" }.into()
-            }
-            error => error,
-        })?;
-        Ok((context.preview(ChangeKind::Create, &[], &row), false))
+        Ok((self.0.preview(session).await?, false))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
@@ -44,24 +43,22 @@ impl Work for Rehearsed<Create> {
     }
 }
 
-impl Work for Rehearsed<Update> {
-    type Output = Preview;
-
-    fn needs_snapshot(&self) -> bool {
-        self.0.needs_snapshot()
+impl Rehearsable for Create {
+    async fn preview<S: Session>(&self, session: &mut S) -> Result<Preview, WorkError> {
+        let (row, _) = self.try_out(session).await.map_err(|error| match error {
+            WorkError::Sql(SqlError::Violation(violation)) if self.is_about_prediction(&violation) => {
+                SqlError::Busy { reason: "another session has taken the predicted key" }.into()
+            }
+            error => error,
+        })?;
+        Ok(self.context.preview(ChangeKind::Create, &[], &row))
     }
+}
 
-    fn is_dry_run(&self) -> bool {
-        true
-    }
-
-    fn is_rehearsal(&self) -> bool {
-        true
-    }
-
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
-        let Update { context, key, .. } = &self.0;
-        let (before, after) = self.0.try_out(session).await?;
+impl Rehearsable for Update {
+    async fn preview<S: Session>(&self, session: &mut S) -> Result<Preview, WorkError> {
+        let Update { context, key, .. } = self;
+        let (before, after) = self.try_out(session).await?;
         let mut preview = context.preview(ChangeKind::Update, key, &before);
         if context.is_own_table_readable() {
             let changed = super::change::changed_fields(&before, &after);
@@ -72,45 +69,23 @@ impl Work for Rehearsed<Update> {
             };
             preview.fields = Some(changed.map(change).collect());
         }
-        Ok((preview, false))
-    }
-
-    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
-        self.0.explain(session, error).await
+        Ok(preview)
     }
 }
 
-impl Work for Rehearsed<Delete> {
-    type Output = Preview;
-
-    fn needs_snapshot(&self) -> bool {
-        self.0.needs_snapshot()
-    }
-
-    fn is_dry_run(&self) -> bool {
-        true
-    }
-
-    fn is_rehearsal(&self) -> bool {
-        true
-    }
-
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
-        let Delete { context, key, .. } = &self.0;
-        let (_, row) = self.0.read(session).await?;
+impl Rehearsable for Delete {
+    async fn preview<S: Session>(&self, session: &mut S) -> Result<Preview, WorkError> {
+        let Delete { context, key, .. } = self;
+        let (_, row) = self.read(session).await?;
         let effects = DeletionEffects::find(context, session, &row, MAX_COUNTED_ROWS).await?;
         // Deleting so many rows and restoring them would take long, and lock all of them meanwhile.
         if !effects.is_cut {
-            self.0.remove(session).await?;
+            self.remove(session).await?;
             context.check_no_referring_rows(session, &effects).await?;
         }
         let mut preview = context.preview(ChangeKind::Delete, key, &row);
         context.add_effects(&mut preview, &effects);
-        Ok((preview, false))
-    }
-
-    async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
-        self.0.explain(session, error).await
+        Ok(preview)
     }
 }
 

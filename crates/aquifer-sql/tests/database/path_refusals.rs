@@ -40,7 +40,7 @@ async fn r_col_3_r_col_5_a_path_that_leads_nowhere_says_what_to_write() {
             // A reference without a field.
             ("list_visits", json!({ "fields": ["site"] }), "such as 'site.title'"),
             ("list_visits", json!({ "fields": ["animal.owner.name", "animal"] }), "such as 'animal.name'"),
-            ("list_visits", json!({ "filter": { "site": { "title": "x" } } }), "such as 'site.title'"),
+            ("list_visits", json!({ "filter": { "site": { "titel": "x" } } }), "site.title"),
             ("list_visits", json!({ "sort": "site" }), "such as 'site.title'"),
             (
                 "list_visits",

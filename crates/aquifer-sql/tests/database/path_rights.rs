@@ -197,7 +197,7 @@ async fn r_saf_2_paths_need_permission_for_every_table_on_their_way() {
 /// Without rules, all of these are answered.
 #[tokio::test]
 async fn r_saf_2_paths_are_followed_where_nothing_is_denied() {
-    let invalid = ["nothing", "{\"filter\":{\"site\":{"];
+    let invalid = ["nothing"];
     for (fixture, is_generic) in fixtures(TABLES, TABLES, &[], false).await {
         for (verb, one, many, params) in ways_to_sites().into_iter().chain(ways_past_sites()) {
             let answer = ask(&fixture, is_generic, verb, one, many, params.clone()).await;

@@ -322,6 +322,10 @@ pub(crate) struct UpstreamArgs {
     #[arg(long = "server", value_name = "NAME", help_heading = "MCP servers")]
     pub(crate) servers: Vec<String>,
 
+    /// Send requests to an HTTP API here, instead of the server that its description names.
+    #[arg(long, value_name = "URL", help_heading = "HTTP APIs")]
+    pub(crate) base_url: Option<String>,
+
     /// Trust level of these sources: untested, generated, validated, community_reviewed, certified, or file (the level
     /// that an adapter file claims). Default: validated; for an adapter file, the level it claims, at most generated.
     #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
@@ -366,6 +370,7 @@ impl UpstreamArgs {
         }
         source.bearer_env.clone_from(&self.bearer_env);
         source.servers.clone_from(&self.servers);
+        source.base_url.clone_from(&self.base_url);
         source.trust = self.trust;
         Ok(source)
     }

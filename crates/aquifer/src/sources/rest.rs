@@ -9,11 +9,10 @@ use anyhow::Context;
 use aquifer_discovery::adapter::{RateLimits, Target};
 use aquifer_engine::Source;
 use aquifer_protocol::case::snake_identifier;
-use aquifer_protocol::error::Code;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
-use aquifer_rest::{Api, AuthScheme, CredentialPlace, OperatorHeader, RestSettings, RestSource, fetch_description};
+use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
 use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
@@ -46,12 +45,12 @@ pub(super) fn is_rest_adapter(file: &str) -> bool {
 
 /// Plans an API that an OpenAPI description or an adapter file describes.
 pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Plan, InvalidSource> {
-    let name = source.name.clone().unwrap_or_else(|| default_name(source));
+    let name = source.name.clone().or_else(|| default_name(source));
     let planned = match &source.adapter {
         Some(file) => plan_adapter(source, file, state_files),
-        None => plan_description(source, &name),
+        None => plan_description(source, name.as_deref()),
     };
-    planned.map_err(|why| InvalidSource { name, why })
+    planned.map_err(|why| InvalidSource { name: name.unwrap_or_else(|| "api".to_owned()), why })
 }
 
 fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) -> Result<Plan, String> {
@@ -80,7 +79,7 @@ fn is_settled(source: &SourceConfig, recorded: Option<Trust>, trust: Trust) -> b
     level.is_some_and(|level| level >= Trust::Validated)
 }
 
-fn plan_description(source: &SourceConfig, name: &str) -> Result<Plan, String> {
+fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, String> {
     let written = source.openapi.as_deref().unwrap_or_default();
     let target = source.variables.expand(written).map_err(|error| error.to_string())?;
     let trust = trust::resolve(source.trust, None, None)?;
@@ -91,18 +90,19 @@ fn plan_description(source: &SourceConfig, name: &str) -> Result<Plan, String> {
         overlays.push(parse(file, &text)?);
         files.push(text);
     }
-    let api = if is_http_url(&target) {
-        PlannedApi::At(target)
+    let (name, api) = if is_http_url(&target) {
+        (name.unwrap_or("api").to_owned(), PlannedApi::At(target))
     } else {
         let text = read_file(Path::new(&target))?;
         let description = parse(Path::new(&target), &text)?;
         files.push(text);
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
-        let api = read(description, &overlays, source, name, None, Some(&loader))?;
-        PlannedApi::Read(Box::new(api))
+        let name = name.map_or_else(|| titled_name(&description), str::to_owned);
+        let api = read(description, &overlays, source, &name, None, Some(&loader))?;
+        (name, PlannedApi::Read(Box::new(api)))
     };
-    let settings = Settings { name: name.to_owned(), api, overlays, rate_limits: None };
-    Ok(finish(source, name.to_owned(), trust, settings, files))
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None };
+    Ok(finish(source, name, trust, settings, files))
 }
 
 fn finish(source: &SourceConfig, name: String, trust: Trust, settings: Settings, files: Vec<String>) -> Plan {
@@ -168,23 +168,38 @@ pub(super) fn files(source: &SourceConfig) -> Vec<PathBuf> {
     file.into_iter().chain(source.overlays.iter().cloned()).collect()
 }
 
-fn default_name(source: &SourceConfig) -> String {
+/// The name of a source that was not given one: what its file or host is called, unless any description might be called so.
+fn default_name(source: &SourceConfig) -> Option<String> {
     let target = source.openapi.as_deref().unwrap_or_default();
     if is_http_url(target) {
-        return naming::of_url(target);
+        return Some(naming::of_url(target));
     }
     let file = source.adapter.as_deref().unwrap_or(Path::new(target));
-    let stem = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = stem.split('.').find(|part| !part.is_empty()).unwrap_or("api");
-    let stem = stem.strip_suffix("-adapter").or_else(|| stem.strip_suffix("-openapi")).unwrap_or(stem);
-    match stem {
-        // A name that any description may have: the folder says more.
-        "openapi" | "swagger" | "api" | "index" => {
-            let folder = file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            folder.filter(|name| !name.is_empty()).unwrap_or_else(|| "api".to_owned())
-        }
-        stem => stem.to_owned(),
+    let name = file.file_name()?.to_string_lossy().into_owned();
+    let stem = [".json", ".yaml", ".yml", ".md"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let endings = ["-adapter", "-openapi", ".openapi", "-swagger", ".swagger"];
+    let stem = endings.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
+    if stem.contains('.') {
+        return Some(naming::of_url(&format!("https://{stem}")));
     }
+    let is_telling = !["openapi", "swagger", "api", "index", "spec", "schema", ""].contains(&stem);
+    is_telling.then(|| stem.to_owned())
+}
+
+/// What a description is probably called, by its title: `Swagger Petstore - OpenAPI 3.0` is `petstore`.
+fn titled_name(description: &Value) -> String {
+    const SAY_NOTHING: &[&str] = &[
+        "api", "apis", "rest", "http", "openapi", "swagger", "web", "public", "the", "of", "for", "and", "service",
+        "spec",
+    ];
+    let title = description.pointer("/info/title").and_then(Value::as_str).unwrap_or_default();
+    let words = snake_identifier(title);
+    let telling = words.split('_').filter(|word| {
+        let is_version = word.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit());
+        !is_version && !SAY_NOTHING.contains(word)
+    });
+    let name = telling.take(2).collect::<Vec<_>>().join("-");
+    if name.is_empty() { "api".to_owned() } else { name.chars().take(32).collect() }
 }
 
 /// Gives an API the name of its source.
@@ -237,19 +252,17 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         );
     }
     let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
-    let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
     let base_url = rest.client.base_url.clone();
-    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()))
-        .map_err(|error| {
-            let failure = error.into_failure(&name);
-            let hint = match is_described && failure.code() == Code::PermissionDenied {
-                true => {
-                    format!(". If it is meant to be there, set base_url = \"{base_url}\" for it in the configuration")
-                }
-                false => String::new(),
-            };
-            anyhow::anyhow!("source '{name}' cannot be served: {}{hint}", failure.message())
-        })?;
+    let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
+    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()));
+    let served = served.map_err(|error| {
+        let why = error.into_failure(&name);
+        let remedy = match is_described {
+            true => format!(". Its description names {base_url}: if that is right, say so with base_url or --base-url"),
+            false => String::new(),
+        };
+        anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
+    })?;
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
@@ -285,10 +298,8 @@ fn rest_settings(
         }];
     }
     let mut headers = Vec::new();
-    for (header, written) in &source.headers {
-        let value = source.variables.expand(written)?;
-        // What is not in the file itself is a secret.
-        headers.push(OperatorHeader { name: header.clone(), is_secret: value != *written, value });
+    for (header, value) in &source.headers {
+        headers.push((header.clone(), source.variables.expand(value)?));
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
@@ -298,7 +309,7 @@ fn rest_settings(
         source.openapi.as_deref().and_then(url_origin).is_some_and(|origin| Some(origin) == url_origin(&api.base_url));
     let is_chosen = is_file || is_chosen || is_fetched_there;
     let mut settings = RestSettings::new(name, api);
-    settings.headers = headers;
+    settings.client.headers = headers;
     settings.client.base_url_origin = if is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();

@@ -190,8 +190,9 @@ fn r_dis_9_unknown_plugins_and_credentials_in_a_file_are_refused() {
     let folder = Folder::new();
     folder.file("tasks-adapter.md", REST);
     done(&folder, &["validate", "tasks-adapter.md"]);
-    let (code, _, stderr) = run(&folder, &["serve", "tasks-adapter.md"]);
-    assert!(code == 2 && stderr.contains("its target is a REST API, which this version does not serve"), "{stderr}");
+    let (code, stdout, stderr) = run(&folder, &["introspect", "get_task", "--source", "tasks-adapter.md"]);
+    assert!(code == 0 && stdout.contains("get_task"), "{stdout}{stderr}");
+    assert!(stderr.contains("set the environment variable TASKS_TOKEN"), "{stderr}");
     for (right, wrong, report) in [
         ("transport: http", "transport: carrier-pigeon", "PLUGIN_NOT_FOUND"),
         ("protocol: rest", "protocol: graphql", "PLUGIN_NOT_FOUND"),

@@ -138,7 +138,7 @@ fn merge(target: &mut Value, update: &Value, depth: usize) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 

@@ -120,7 +120,7 @@ async fn private_addresses_may_be_allowed() {
         let settings = ClientSettings { allow_private_addresses: true, ..resolved(&url, &resolver) };
         // The server speaks no TLS: the connection was made, but is not secure.
         let failure_of_tls = failure(&client(&settings), post(&url)).await;
-        assert_code(&failure_of_tls, "TRANSPORT_TLS_ERROR");
+        assert_code(&failure_of_tls, Code::TransportTlsError);
         assert!(!failure_of_tls.is_outcome_unknown());
         assert_eq!(resolver.lookups.load(Ordering::SeqCst), 1, "there is no second attempt");
         let metadata = ClientSettings { resolver: Some(ScriptedResolver::new(&["169.254.169.254"])), ..settings };
@@ -137,7 +137,7 @@ async fn unknown_names_are_looked_up_again() {
     assert_eq!(server.count(), 1, "nothing was sent before");
     let resolver = ScriptedResolver::new(&[""]);
     let failure = failure(&client(&resolved(&url, &resolver)), post(&url)).await;
-    assert_code(&failure, "TRANSPORT_DNS_ERROR");
+    assert_code(&failure, Code::TransportDnsError);
     assert!(!failure.is_outcome_unknown());
     assert_eq!(resolver.lookups.load(Ordering::SeqCst), 3);
 }
@@ -202,6 +202,12 @@ async fn requests_to_other_origins_are_not_sent() {
         assert_eq!(failure.code(), Code::PermissionDenied, "{url}: {}", failure.message());
     }
     assert_eq!((server.count(), other.count()), (0, 0));
-    let both = ClientSettings { other_base_urls: vec![other.url()], ..settings };
-    assert_eq!(send(&client(&both), get(&other.url())).await.unwrap().status, 200);
+    let trusted = ClientSettings { trusted_base_urls: vec![other.url()], ..settings.clone() };
+    assert_eq!(send(&client(&trusted), get(&other.url())).await.unwrap().status, 200);
+    // A description cannot name this machine, even if the operator did.
+    let named = ClientSettings { other_base_urls: vec![other.url(), "nonsense".to_owned()], ..settings };
+    assert_eq!(failure(&client(&named), get(&other.url())).await.code(), Code::PermissionDenied);
+    let allowed = ClientSettings { allow_private_addresses: true, ..named };
+    assert_eq!(send(&client(&allowed), get(&other.url())).await.unwrap().status, 200);
+    assert_eq!((server.count(), other.count()), (0, 2));
 }

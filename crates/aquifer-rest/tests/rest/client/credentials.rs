@@ -87,6 +87,7 @@ async fn the_first_complete_scheme_is_used() {
     send(&client, get(&server.url())).await.unwrap();
     assert!(server.received()[0].headers.contains_key("cookie"));
     assert!(client.missing_variables().is_empty());
+    assert_eq!(client.without_credentials(&format!("a {SECRET} b")), "a [redacted] b");
 }
 
 #[tokio::test]
@@ -101,7 +102,7 @@ async fn missing_variables_are_named() {
         let client = client(&settings(&server), &schemes);
         assert_eq!(client.missing_variables(), names);
         let failure = failure(&client, get(&server.url())).await;
-        assert_code(&failure, "AUTH_CREDENTIAL_MISSING");
+        assert_code(&failure, Code::AuthCredentialMissing);
         assert!(names.iter().all(|name| failure.message().contains(&format!("'{name}'"))), "{}", failure.message());
         assert!(!format!("{failure:?}").contains("s3cret"));
     }
@@ -115,7 +116,7 @@ async fn unusable_credentials_are_named_and_not_shown() {
     let cookie = credential(CredentialPlace::Cookie("a;b".to_owned()), "", "KEY");
     for (scheme, name) in [(header("BROKEN"), "BROKEN"), (basic("COLON"), "COLON"), (host, ""), (cookie, "KEY")] {
         let failure = failure(&client(&settings(&server), &[scheme]), get(&server.url())).await;
-        assert_code(&failure, "AUTH_CONFIG_INVALID");
+        assert_code(&failure, Code::AuthConfigInvalid);
         assert!(failure.message().contains(name), "{}", failure.message());
         let shown = format!("{failure:?}");
         assert!(!shown.contains("evil") && !shown.contains("s3cret") && !shown.contains("a:b"), "{shown}");
@@ -160,4 +161,43 @@ async fn network_errors_do_not_reveal_credentials() {
     assert!(failure.cause().is_some());
     assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
     assert!(!format!("{failure:?}").contains("api+key"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn hosts_that_a_description_names_get_no_credentials() {
+    let server = Server::start(|_, _| Reply::json(200, "{}")).await;
+    let other = Server::start(|_, _| Reply::json(200, "{}")).await;
+    let mut settings = settings(&server);
+    settings.headers = vec![("X-Team".to_owned(), "Token t3am-secret".to_owned())];
+    settings.allow_private_addresses = true;
+    settings.other_base_urls = vec![other.url()];
+    for scheme in [header("KEY"), query(), cookie()] {
+        let client = client(&settings, &[scheme]);
+        send(&client, get(&server.url())).await.unwrap();
+        send(&client, get(&other.url())).await.unwrap();
+        assert_eq!(client.presentable("a t3am-secret"), "a [redacted]");
+    }
+    assert!(server.received().iter().all(|received| received.headers["x-team"] == "Token t3am-secret"));
+    for received in other.received() {
+        assert!(!format!("{received:?}").contains("s3cret"), "{received:?}");
+        assert!(!received.headers.contains_key("x-team"), "{received:?}");
+    }
+    assert_eq!((server.count(), other.count()), (3, 3));
+    // A host that the operator names gets them.
+    settings.trusted_base_urls = vec![other.url()];
+    send(&client(&settings, &[header("KEY")]), get(&other.url())).await.unwrap();
+    assert!(other.received()[3].headers.contains_key("authorization"));
+    assert!(other.received()[3].headers.contains_key("x-team"));
+}
+
+#[tokio::test]
+async fn headers_of_the_operator_are_checked() {
+    let server = Server::start(|_, _| Reply::json(200, "{}")).await;
+    for (name, value, is_valid) in
+        [("Authorization", "Bearer x", true), ("Host", "x", false), ("X y", "z", false), ("X", "a\r\nb", false)]
+    {
+        let headers = vec![(name.to_owned(), value.to_owned())];
+        let settings = ClientSettings { headers, ..settings(&server) };
+        assert_eq!(HttpClient::new(&settings, Authenticator::none()).is_ok(), is_valid, "{name}");
+    }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Code;
 use aquifer_rest::ClientSettings;
+use aquifer_rest::route::{HttpRequest, Method};
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Reply, Server};
@@ -19,7 +20,8 @@ fn limited(server: &Server) -> ClientSettings {
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|start| u8::from_str_radix(&hex[start..start + 2], 16).unwrap()).collect()
+    let digits: Vec<u32> = hex.chars().map(|digit| digit.to_digit(16).unwrap()).collect();
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap()).collect()
 }
 
 #[tokio::test]
@@ -43,6 +45,40 @@ async fn answers_arrive() {
 }
 
 #[tokio::test]
+async fn empty_answers_and_byte_order_marks_are_json_too() {
+    for (body, expected) in [("", "null"), (" \n", "null"), ("\u{feff}{\"a\":1}", "{\"a\":1}")] {
+        let server = Server::start(move |_, _| Reply::json(200, body)).await;
+        let answer = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
+        assert_eq!(answer.json().unwrap().to_string(), expected, "{body:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_without_a_body_state_its_length() {
+    let server = Server::start(|_, _| Reply::status(204)).await;
+    let client = client(&settings(&server));
+    for method in [Method::Post, Method::Put, Method::Patch] {
+        let request = HttpRequest { method, ..get(&server.url()) };
+        assert_eq!(send(&client, request).await.unwrap().status, 204);
+        assert_eq!(
+            server.received().last().unwrap().headers.get("content-length").map(String::as_str),
+            Some("0"),
+            "{method:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn urls_that_are_too_long_are_not_sent() {
+    let server = Server::start(|_, _| Reply::status(204)).await;
+    let url = format!("{}/{}", server.url(), "x".repeat(70_000));
+    let failure = failure(&client(&settings(&server)), post(&url)).await;
+    assert_eq!(failure.code(), Code::InternalError, "{}", failure.message());
+    assert!(!failure.is_outcome_unknown());
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
 async fn compressed_answers_are_unpacked() {
     let gzip = "1f8b0800000000000203ab56cacf56b22a292a4dad0500905fd4a70b000000";
     let brotli = "0b05807b226f6b223a747275657d03";
@@ -63,10 +99,10 @@ async fn a_silent_server_times_out() {
     let settings = ClientSettings { timeout: Duration::from_millis(200), ..settings(&server) };
     let client = client(&settings);
     let failure_of_read = failure(&client, get(&server.url())).await;
-    assert_code(&failure_of_read, "TRANSPORT_TIMEOUT");
+    assert_code(&failure_of_read, Code::TransportTimeout);
     assert!(!failure_of_read.is_outcome_unknown());
     let failure_of_change = failure(&client, post(&server.url())).await;
-    assert_code(&failure_of_change, "TRANSPORT_TIMEOUT");
+    assert_code(&failure_of_change, Code::TransportTimeout);
     assert!(failure_of_change.is_outcome_unknown());
     assert!(failure_of_change.message().contains("It is unknown whether the call was executed"));
     assert_eq!(server.count(), 2, "timeouts are not retried");
@@ -78,7 +114,7 @@ async fn a_slow_body_times_out() {
     let server = Server::start(|_, _| Reply::Stall(head.to_vec())).await;
     let settings = ClientSettings { timeout: Duration::from_millis(200), ..settings(&server) };
     let failure = failure(&client(&settings), get(&server.url())).await;
-    assert_code(&failure, "TRANSPORT_TIMEOUT");
+    assert_code(&failure, Code::TransportTimeout);
 }
 
 #[tokio::test]
@@ -94,7 +130,7 @@ async fn broken_connections_are_network_errors() {
         let server = Server::start(move |_, _| Reply::Raw(raw.clone())).await;
         let client = client(&settings(&server));
         let read = failure(&client, get(&server.url())).await;
-        assert_code(&read, "TRANSPORT_NETWORK_ERROR");
+        assert_code(&read, Code::TransportNetworkError);
         assert!(!read.is_outcome_unknown(), "{shown}");
         assert_eq!(server.count(), 3, "{shown}: a read is attempted three times");
         let change = failure(&client, post(&server.url())).await;
@@ -193,7 +229,7 @@ async fn large_headers_are_not_read() {
     let line = format!("x-filler: {}\r\n", "x".repeat(100_000)).into_bytes();
     let server = Server::start(move |_, _| Reply::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), line.clone())).await;
     let failure = failure(&client(&settings(&server)), post(&server.url())).await;
-    assert_code(&failure, "TRANSPORT_NETWORK_ERROR");
+    assert_code(&failure, Code::TransportNetworkError);
     server.wait_for_closed(1).await;
     assert!(server.written() < MAX_WRITTEN, "{}", server.written());
 }
@@ -212,7 +248,7 @@ async fn answers_that_are_no_json_are_refused_as_json() {
         .await;
         let client = client(&settings(&server));
         let read = send(&client, get(&server.url())).await.unwrap().json().unwrap_err().into_failure("pets");
-        assert_code(&read, "SERIALIZATION_PARSE_ERROR");
+        assert_code(&read, Code::SerializationParseError);
         assert!(!read.is_outcome_unknown());
         let change = send(&client, post(&server.url())).await.unwrap().json().unwrap_err().into_failure("pets");
         assert!(change.is_outcome_unknown());
@@ -242,4 +278,16 @@ async fn cancelled_requests_end_at_once() {
     let result = client.send(post(&server.url()), &reads(), &cancelled).await;
     assert!(!result.unwrap_err().is_outcome_unknown());
     assert_eq!(server.count(), 2, "a cancelled request is not sent");
+}
+
+#[tokio::test]
+async fn requests_at_the_same_time_are_limited() {
+    let server = Server::start(|_, _| Reply::json(200, "{}")).await;
+    for (max_concurrent, expected) in [(1, 1..=1), (3, 2..=3)] {
+        let client = client(&ClientSettings { max_concurrent, ..settings(&server) });
+        let url = server.url();
+        let results = futures::future::join_all((0..20).map(|_| send(&client, get(&url)))).await;
+        assert!(results.iter().all(Result::is_ok));
+        assert!(expected.contains(&server.max_active()), "{max_concurrent}: {}", server.max_active());
+    }
 }

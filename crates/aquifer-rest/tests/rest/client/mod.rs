@@ -7,6 +7,8 @@ mod redirects;
 mod retries;
 mod server;
 mod statuses;
+#[cfg(feature = "test-tls")]
+mod tls;
 mod tokens;
 
 use std::time::Duration;
@@ -51,6 +53,7 @@ pub(crate) async fn failure(client: &HttpClient, request: HttpRequest) -> Failur
 }
 
 #[track_caller]
-pub(crate) fn assert_code(failure: &Failure, code: &str) {
-    assert_eq!(failure.code().as_str(), code, "{}", failure.message());
+pub(crate) fn assert_code(failure: &Failure, code: Code) {
+    assert_eq!(failure.code(), code, "{}", failure.message());
+    assert_eq!(failure.details()["source"], "pets", "{}", failure.message());
 }

@@ -160,7 +160,7 @@ async fn refused_connections_are_known_not_to_be_sent() {
     let url = format!("http://127.0.0.1:{port}");
     let settings = ClientSettings { retry_delay: Duration::from_millis(1), ..ClientSettings::new(url.as_str()) };
     let failure = failure(&client(&settings), post(&url)).await;
-    assert_code(&failure, "TRANSPORT_CONNECTION_REFUSED");
+    assert_code(&failure, Code::TransportConnectionRefused);
     assert!(!failure.is_outcome_unknown());
 }
 

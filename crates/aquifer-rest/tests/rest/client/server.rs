@@ -68,6 +68,8 @@ struct Shared {
     count: watch::Sender<usize>,
     closed: watch::Sender<usize>,
     written: AtomicU64,
+    active: AtomicU64,
+    max_active: AtomicU64,
 }
 
 /// The server. It ends with this value.
@@ -94,6 +96,8 @@ impl Server {
             count: watch::Sender::new(0),
             closed: watch::Sender::new(0),
             written: AtomicU64::new(0),
+            active: AtomicU64::new(0),
+            max_active: AtomicU64::new(0),
         });
         let state = shared.clone();
         let accept = async move {
@@ -130,6 +134,11 @@ impl Server {
         self.shared.written.load(Ordering::SeqCst)
     }
 
+    /// The largest number of requests that were answered at the same time.
+    pub(crate) fn max_active(&self) -> u64 {
+        self.shared.max_active.load(Ordering::SeqCst)
+    }
+
     /// Waits until this many requests have arrived.
     pub(crate) async fn wait_for_requests(&self, number: usize) {
         self.shared.count.subscribe().wait_for(|count| *count >= number).await.unwrap();
@@ -149,6 +158,13 @@ async fn serve(stream: TcpStream, state: &Shared) -> std::io::Result<()> {
             received.push(request.clone());
             received.len() - 1
         };
+        let active = state.active.fetch_add(1, Ordering::SeqCst) + 1;
+        state.max_active.fetch_max(active, Ordering::SeqCst);
+        // Other connections get their turn before this request is answered.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        state.active.fetch_sub(1, Ordering::SeqCst);
         let reply = (state.handler)(&request, number);
         state.count.send_modify(|count| *count += 1);
         match reply {

@@ -15,7 +15,7 @@ async fn statuses_have_the_codes_of_the_specification() {
         (403, Code::PermissionDenied),
         (404, Code::NotFoundResource),
         (405, Code::ValidationInvalidType),
-        (408, Code::UpstreamTimeout),
+        (408, Code::TransportTimeout),
         (409, Code::ConflictAlreadyExists),
         (410, Code::NotFoundResource),
         (412, Code::ConflictVersionMismatch),

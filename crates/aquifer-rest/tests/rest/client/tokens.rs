@@ -1,8 +1,9 @@
 //! Tokens of OAuth 2: when they are requested, renewed and refused.
 
 use aquifer_protocol::error::Code;
-use aquifer_rest::{AuthScheme, Authenticator, HttpClient};
+use aquifer_rest::{AuthScheme, Authenticator, HttpClient, SendRules};
 use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use super::server::{Received, Reply, Server};
 use super::{assert_code, failure, get, post, send, settings};
@@ -169,14 +170,14 @@ async fn token_endpoints_that_fail_are_reported_without_credentials() {
     let page = "x".repeat(300_000);
     let large = format!("{{\"access_token\":\"a\",\"x\":\"{page}\"}}");
     for (reply, code) in [
-        ((400, echo.to_owned()), "AUTH_CONFIG_INVALID"),
-        ((500, echo.to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((302, "{}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((200, "{}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((200, "<html>".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((200, "{\"access_token\":\"a\\r\\nb\"}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((200, "{\"access_token\":\"a\",\"token_type\":\"mac\"}".to_owned()), "TRANSPORT_NETWORK_ERROR"),
-        ((200, large), "TRANSPORT_NETWORK_ERROR"),
+        ((400, echo.to_owned()), Code::AuthConfigInvalid),
+        ((500, echo.to_owned()), Code::TransportNetworkError),
+        ((302, "{}".to_owned()), Code::TransportNetworkError),
+        ((200, "{}".to_owned()), Code::TransportNetworkError),
+        ((200, "<html>".to_owned()), Code::TransportNetworkError),
+        ((200, "{\"access_token\":\"a\\r\\nb\"}".to_owned()), Code::TransportNetworkError),
+        ((200, "{\"access_token\":\"a\",\"token_type\":\"mac\"}".to_owned()), Code::TransportNetworkError),
+        ((200, large), Code::TransportNetworkError),
     ] {
         let (status, body) = reply;
         let answer = body.clone();
@@ -202,7 +203,7 @@ async fn token_endpoints_must_be_secure() {
     {
         let client = client(&server, client_credentials(token_url));
         let failure = failure(&client, get(&server.url())).await;
-        assert_code(&failure, "AUTH_CONFIG_INVALID");
+        assert_code(&failure, Code::AuthConfigInvalid);
     }
     // An API elsewhere must not send the credentials of its client to this machine or a private network.
     let public = aquifer_rest::ClientSettings::new("https://api.example");
@@ -215,4 +216,20 @@ async fn token_endpoints_must_be_secure() {
     let authenticator = Authenticator::new(&[client_credentials("https://login.example/token?x=1")], environment);
     assert!(HttpClient::new(&public, authenticator).is_ok());
     assert_eq!(server.count(), 0);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_token_can_be_cancelled() {
+    let server = Server::start(|_, _| Reply::Silence).await;
+    let client = with_client_credentials(&server);
+    let cancelled = CancellationToken::new();
+    let cancel = async {
+        server.wait_for_requests(1).await;
+        cancelled.cancel();
+    };
+    let request = post(&format!("{}/x", server.url()));
+    let rules = SendRules::default();
+    let (result, ()) = tokio::join!(client.send(request, &rules, &cancelled), cancel);
+    assert!(!result.unwrap_err().is_outcome_unknown(), "the call itself was not sent");
+    assert_eq!((token_requests(&server), server.count()), (1, 1));
 }

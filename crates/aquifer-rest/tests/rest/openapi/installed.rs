@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aquifer_protocol::catalog::Catalog;
+use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::surface::Surface;
 use aquifer_rest::Api;
 use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::route::Place;
@@ -109,6 +110,12 @@ fn check(name: &str, api: &Api) {
         assert!(aquifer_protocol::text::is_clean(&operation.description));
     }
     api.types.values().for_each(|schema| check_references(name, api, schema));
+    // Types of the protocol may have the same names; the engine renames those of sources.
+    match Catalog::build(api.operations.clone(), api.types.clone(), &Surface::default()) {
+        Ok(catalog) => assert!(catalog.operations().len() > api.operations.len(), "{name}"),
+        Err(CatalogError::DuplicateType(_)) => {}
+        Err(error) => panic!("{name}: {error}"),
+    }
     assert!(api.omitted.iter().all(|one| !one.reason.is_empty()));
     assert!(api.notes.len() < 50 && api.notes.iter().all(|note| note.len() < 5_000), "{name}: {:?}", api.notes);
 }
@@ -131,9 +138,10 @@ fn kind_of(reason: &str) -> String {
 fn print_row(row: &Row) {
     let Row { name, bytes, parsing, reading, api } = row;
     let paged = api.routes.values().filter(|route| route.pagination.is_some()).count();
+    let parameters: usize = api.operations.iter().map(|operation| operation.parameters.len()).sum();
     let first = api.omitted.first().map(|one| format!("{}: {}", one.route, one.reason)).unwrap_or_default();
     eprintln!(
-        "{:6} served {:4} omitted {:5} types {paged:4} paged {:5} kB parse {:5} ms read {:5} ms | {name} {first}",
+        "{:6} served {:4} omitted {:5} types {parameters:6} parameters {paged:4} paged {:5} kB parse {:5} ms read {:5} ms | {name} {first}",
         api.operations.len(),
         api.omitted.len(),
         api.types.len(),

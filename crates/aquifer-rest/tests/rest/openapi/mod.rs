@@ -1,5 +1,7 @@
 //! Descriptions become operations and routes.
 
+mod bodies;
+mod hostile;
 #[cfg(feature = "test-descriptions")]
 mod installed;
 mod reading;

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod headers;
+mod laws;
 mod paths;
 mod styles;
 

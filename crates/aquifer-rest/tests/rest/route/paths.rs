@@ -163,3 +163,10 @@ fn a_route_may_have_a_base_url_of_its_own() {
     let uploads = Route { base_url: Some("https://uploads.example".into()), ..route(Method::Get, "/x") };
     assert_eq!(request(&uploads, json!({})).unwrap().url, "https://uploads.example/x");
 }
+
+#[test]
+fn long_urls_are_refused() {
+    let route = get("/{id}", &[("id", simple())]);
+    let failure = request(&route, json!({"id": "x".repeat(40_000)})).unwrap_err();
+    assert_eq!(failure.code(), Code::ValidationPayloadTooLarge);
+}

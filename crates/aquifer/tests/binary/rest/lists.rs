@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use super::{Fixture, column};
 use crate::support::StdioServer;
 
-/// The lists of the API: operation, path, the field of the rows, and the first request for three rows.
-const LISTS: [(&str, &str, &[(&str, &str)]); 4] = [
+/// A list of the API: operation, path, and the query of the first request for three rows.
+type List = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const LISTS: [List; 4] = [
     ("list_products", "/products", &[("limit", "3")]),
     ("list_orders", "/orders", &[("per_page", "10")]),
     ("list_events", "/events", &[("limit", "3")]),

@@ -23,7 +23,7 @@ pub(super) struct Products {
 impl Default for Products {
     fn default() -> Self {
         let product = |id: u64| {
-            let category = if id % 5 == 0 { "lamp" } else { "chair" };
+            let category = if id.is_multiple_of(5) { "lamp" } else { "chair" };
             json!({ "id": id, "name": format!("Product {id}"), "category": category, "price": id * 10, "stock": 3 })
         };
         Self { stored: (1..=25).map(|id| (id, (product(id), 1))).collect(), restless: None }
