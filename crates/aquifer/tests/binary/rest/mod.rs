@@ -1,6 +1,7 @@
 //! HTTP APIs as sources: a real API behind the binary, by its OpenAPI description and by an adapter file.
 
 mod adapter_file;
+mod conformance;
 mod credentials;
 mod errors;
 mod lists;

@@ -35,6 +35,10 @@ impl Products {
         self.stored.get(&id).map(|(product, _)| product)
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.stored.len()
+    }
+
     /// Changes the fields that are given (RFC 7396).
     pub(super) fn merge(&mut self, id: u64, changes: &Value) -> Option<Value> {
         let (product, version) = self.stored.get_mut(&id)?;

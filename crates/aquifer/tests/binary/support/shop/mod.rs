@@ -115,6 +115,11 @@ impl Shop {
         self.shared.products.lock().unwrap().get(id).cloned()
     }
 
+    /// How many products there are.
+    pub(crate) fn product_count(&self) -> usize {
+        self.shared.products.lock().unwrap().count()
+    }
+
     /// Changes a product, as another client would.
     pub(crate) fn change(&self, id: u64, changes: &Value) {
         self.shared.products.lock().unwrap().merge(id, changes).unwrap();
