@@ -82,7 +82,7 @@ fn a_description_cannot_name_private_addresses() {
     let output = fixture.command(&["call", "get_account", "--source", "openapi:shop.yaml"]).output().unwrap();
     let printed = text(&output.stderr);
     assert!(!output.status.success() && printed.contains("the address is not public"), "{printed}");
-    assert!(printed.contains("set base_url"), "{printed}");
+    assert!(printed.contains("base_url"), "{printed}");
     assert!(fixture.shop.received().is_empty());
     fixture.configure("[[source]]\nopenapi = \"shop.yaml\"\nallow_private_addresses = true\n");
     let mut server = fixture.serve();
