@@ -115,6 +115,7 @@ pub(super) fn auth(node: &Node, is_rest: bool, findings: &mut Findings) -> Adapt
         findings.wrong_type(node, "auth", "object");
         return AdapterAuth::None;
     };
+    let mut has_credential = false;
     for entry in entries {
         let path = join("auth", &entry.key);
         if AUTH_FIELDS.contains(&entry.key.as_str()) {
@@ -125,13 +126,18 @@ pub(super) fn auth(node: &Node, is_rest: bool, findings: &mut Findings) -> Adapt
             }
         } else if redact::names_secret(&entry.key) || entry.key == "value" {
             refuse(&path, entry.key_at, findings);
+            has_credential = true;
         }
         // Other keys are allowed here: the published schema leaves the block open.
     }
     let Some(kind) = findings.required(node, "type", "auth") else { return AdapterAuth::None };
     let kind = findings.one_of(kind, "auth.type", AUTHENTICATIONS, Code::PluginNotFound);
     let header = findings.optional_text(node, "header", "auth").or(findings.optional_text(node, "header_name", "auth"));
-    if is_rest && let Some(key) = kind.and_then(credential_field) {
+    // Where a credential stands in place of the variable's name, that is the problem to tell.
+    if is_rest
+        && !has_credential
+        && let Some(key) = kind.and_then(credential_field)
+    {
         findings.required(node, key, "auth");
     }
     match kind {

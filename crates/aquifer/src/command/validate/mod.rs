@@ -182,8 +182,13 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
         let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
         let path = format!("source[{index}]");
         match given {
-            [false, false, false] if source.adapter.is_none() => {
-                wrong(Code::SchemaMissingField, path, line, "A source needs a target, a command or a url");
+            [false, false, false] if source.adapter.is_none() && source.openapi.is_none() => {
+                wrong(
+                    Code::SchemaMissingField,
+                    path,
+                    line,
+                    "A source needs a target, a command, a url or an OpenAPI description in 'openapi'",
+                );
             }
             [_, true, true] => {
                 wrong(Code::SchemaInvalidType, path, line, "A source must have either a command or a url");
