@@ -73,6 +73,11 @@ pub fn read(description: &Value, options: &ReadOptions<'_>) -> Result<Api, Descr
     }
 }
 
+/// Checks that a document is a description that can be read.
+pub fn check_version(description: &Value) -> Result<(), DescriptionError> {
+    version(description).map(|_| ())
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     OpenApi,
