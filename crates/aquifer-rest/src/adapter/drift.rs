@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use aquifer_protocol::operation::Operation;
+
 use crate::api::Api;
 
-const CHANGED: &str = "Quarantined: its definition changed since it was reviewed. An operator can build its adapter file \
-                       again and review it.";
+const CHANGED: &str =
+    "its definition changed since it was reviewed. An operator can build its adapter file again and review it.";
 
-const GONE: &str =
-    "Quarantined: it is gone from the description of its API. An operator can build its adapter file again.";
+const GONE: &str = "it is gone from the description of its API. An operator can build its adapter file again.";
 
 impl Api {
     /// Quarantines the operations whose definitions are no longer those that were reviewed. `current`: the digests of the
@@ -22,11 +23,11 @@ impl Api {
         }
         for operation in &mut self.operations {
             let Some(place) = self.described_at.get(&operation.name) else { continue };
-            operation.quarantine = match (current.get(&**place), self.reviewed_digests.get(&**place)) {
-                (None, _) => Some(GONE.into()),
-                (Some(now), Some(reviewed)) if now == reviewed => None,
-                _ => Some(CHANGED.into()),
-            };
+            match (current.get(&**place), self.reviewed_digests.get(&**place)) {
+                (None, _) => *operation = stub(operation, GONE),
+                (Some(now), Some(reviewed)) if now == reviewed => {}
+                _ => *operation = stub(operation, CHANGED),
+            }
         }
         let mut new = current.keys().filter(|place| !self.reviewed_digests.contains_key(*place)).peekable();
         let Some(first) = new.peek().map(|place| aquifer_discovery::visible_name(place)) else { return };
@@ -37,4 +38,17 @@ impl Api {
              Build the adapter file again."
         ));
     }
+}
+
+/// A quarantined operation as it is listed: why it cannot be called, and nothing of its definition.
+fn stub(operation: &Operation, cause: &str) -> Operation {
+    let mut shown = Operation::new(&operation.name, operation.category, &format!("Quarantined: {cause}"));
+    shown.danger = operation.danger;
+    shown.danger_evidence = operation.danger_evidence.clone();
+    shown.source = operation.source.clone();
+    shown.place = operation.place.clone();
+    shown.trust = operation.trust;
+    shown.native = false;
+    shown.quarantine = Some(cause.into());
+    shown
 }

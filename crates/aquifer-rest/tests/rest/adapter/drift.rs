@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use aquifer_rest::Api;
+use aquifer_engine::Source as _;
 use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::{Api, RestSettings, RestSource};
 use serde_json::{Value, json};
 
 use super::{built, options, pets, served};
@@ -45,6 +46,12 @@ fn r_dis_7a_changed_and_removed_operations_are_quarantined_and_new_ones_not_serv
     assert_eq!(quarantined(&api, "changed"), BTreeSet::from(["list_pets".to_owned()]));
     assert_eq!(quarantined(&api, "gone"), BTreeSet::from(["delete_pet".to_owned()]));
     assert_eq!(quarantined(&api, "").len(), 2);
+    let list = api.operations.iter().find(|operation| &*operation.name == "list_pets").unwrap();
+    assert!(list.description.starts_with("Quarantined: ") && list.parameters.is_empty(), "{list:?}");
+    let source = RestSource::new(RestSettings::new("pets", api.clone()), |_| None).unwrap();
+    assert_eq!(source.status().quarantined, 2);
+    let offered = source.offering().operations;
+    assert_eq!(offered.iter().filter(|operation| operation.quarantine.is_some()).count(), 2);
     assert!(api.notes.iter().any(|note| note.starts_with("1 operation is new") && note.contains("GET /owners")));
     assert!(api.operations.iter().all(|operation| !operation.name.contains("owner")));
 }
