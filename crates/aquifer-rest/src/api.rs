@@ -25,6 +25,11 @@ pub struct Api {
     pub types: Types,
     /// The request behind each operation, by the operation's name.
     pub routes: BTreeMap<Arc<str>, Arc<Route>>,
+    /// Where each operation stands in the description, by the operation's name: `GET /pets/{petId}`. Operations that were
+    /// written by hand stand in none.
+    pub described_at: BTreeMap<Arc<str>, Arc<str>>,
+    /// The digests of all definitions that were reviewed with an adapter file, by where they stand in the description.
+    pub reviewed_digests: BTreeMap<String, String>,
     /// The operations of the description that are not served.
     pub omitted: Vec<OmittedOperation>,
     /// What else the operator should know about the description.

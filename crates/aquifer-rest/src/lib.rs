@@ -14,6 +14,7 @@ mod pagination;
 pub mod route;
 mod source;
 
+pub use adapter::{AdapterError, BuildError, build_adapter};
 pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation};
 pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRules};
 pub use description::fetch_description;

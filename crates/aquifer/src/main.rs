@@ -73,7 +73,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Introspect(arguments) => command::introspect::run(arguments).await,
             Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
             Command::Review(arguments) => command::review::run(arguments).await,
-            Command::Build(arguments) => command::build::run(arguments),
+            Command::Build(arguments) => command::build::run(arguments).await,
             Command::Validate(arguments) => command::validate::run(arguments).await,
             Command::Login(arguments) => command::login::run(arguments).await,
             Command::Logout(arguments) => command::login::forget(arguments).await,

@@ -13,7 +13,7 @@ use crate::text::yaml;
 use crate::tool::Tool;
 
 /// The version of a newly built adapter.
-const FIRST_VERSION: &str = "1.0.0";
+pub(super) const FIRST_VERSION: &str = "1.0.0";
 
 /// An adapter file and its sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn parameter(parameter: &NormalizedParameter) -> Value {
     Value::Object(written)
 }
 
-fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     if let Some(value) = value {
         map.insert(key.to_owned(), value);
     }

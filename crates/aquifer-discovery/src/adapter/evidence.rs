@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use aquifer_protocol::operation::Operation;
+
 use super::{AdapterOperation, MapsTo};
-use crate::classify::{self, Assessment, EffectiveClassification, Subject, assess, assess_tool};
+use crate::classify::{self, Assessment, EffectiveClassification, HardEvidence, Subject, assess, assess_tool};
 use crate::digest::pin;
 use crate::overrides::Override;
 use crate::tool::{Annotations, Tool};
@@ -44,6 +46,25 @@ pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEviden
         effective = EffectiveClassification { danger, ignored: None, ..effective };
     }
     effective
+}
+
+/// The category and danger that an operation of a built adapter gets. `described`: what the API's description shows.
+pub fn hold_to_description(
+    operation: &AdapterOperation,
+    described: &Operation,
+    is_settled: bool,
+) -> EffectiveClassification {
+    let (category, danger) = (operation.category, operation.danger);
+    if category == described.category && danger >= described.danger {
+        return EffectiveClassification { category, danger, ignored: None };
+    }
+    let hard = match &operation.maps_to {
+        MapsTo::Route { method, .. } => assess_route(operation, method).hard,
+        MapsTo::Tool(_) => None,
+    };
+    let hard = hard.map(|hard| HardEvidence { danger: hard.danger.min(described.danger), ..hard });
+    let assessment = Assessment { category: described.category, danger: described.danger, hard };
+    assessment.apply_floor(category, danger, is_settled)
 }
 
 /// Assesses the live tool if it is known, otherwise the definition in the sidecar, otherwise the names alone.

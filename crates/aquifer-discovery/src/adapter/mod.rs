@@ -4,6 +4,7 @@
 //! [`build()`] writes both from a bundle, [`Adapter::read`] reads them back, and an offer turns the adapter into
 //! operations.
 
+mod api;
 mod build;
 mod evidence;
 mod page;
@@ -21,9 +22,11 @@ use crate::digest::Pin;
 use crate::problem::FileProblem;
 use crate::tool::{Annotations, Tool};
 
+pub use api::{ApiAdapter, ApiOperation, build_api, written_parameter};
 pub use build::AdapterFiles;
 pub use build::build;
 pub use evidence::KnownEvidence;
+pub use evidence::hold_to_description;
 pub(crate) use evidence::hold_to_evidence;
 pub use rate_limits::DeclaredLimit;
 pub use rate_limits::DeclaredPrice;
@@ -63,6 +66,8 @@ pub struct Adapter {
     pub warnings: Vec<String>,
     /// The Markdown after the front matter.
     pub body: String,
+    /// What the sidecar says about the HTTP API that the file was built from. Whoever serves the API reads it.
+    pub api: Option<Value>,
 }
 
 /// What an adapter calls.

@@ -52,7 +52,7 @@ fn row(operation: &NormalizedOperation, page: &mut String) {
 }
 
 /// Escapes untrusted text, so that nothing in it becomes a link, a tag or a table cell.
-fn plain(words: &str) -> String {
+pub(super) fn plain(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for letter in words.chars() {
         match letter {

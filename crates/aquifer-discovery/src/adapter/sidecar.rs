@@ -29,6 +29,19 @@ pub struct Sidecar {
     pub warnings: Vec<BundleWarning>,
 }
 
+/// The sidecar of an adapter for an HTTP API.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ApiSidecar {
+    /// The version of the file format.
+    pub(super) schema_version: String,
+    /// The adapter it belongs to.
+    pub(super) adapter: String,
+    /// Its trust level.
+    pub(super) trust: Trust,
+    /// What the API is, for whoever serves it.
+    pub(super) api: Value,
+}
+
 /// The data about one tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SidecarOperation {

@@ -376,7 +376,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
 }
 
 /// The confirmation settings of the file, cleaned, because a person reads them before deciding.
-fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
+pub fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
     let words = |written: &String| text::shorten(&text::clean(written), MAX_TEXT_LEN);
     Safeguards {
         always_confirm: reviewed.requires_confirmation,
@@ -387,7 +387,7 @@ fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
 }
 
 /// Applies a reviewer's changes to a schema: narrower constraints than those of the tool, or another default.
-fn tighten(schema: &mut Schema, reviewed: &Value) {
+pub fn tighten(schema: &mut Schema, reviewed: &Value) {
     if let Some(words) = reviewed.get("enum").and_then(Value::as_array) {
         let known = schema.allowed.take();
         let is_known = |word: &&Value| known.as_ref().is_none_or(|known| known.contains(word));

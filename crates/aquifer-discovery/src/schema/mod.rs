@@ -18,7 +18,7 @@ use crate::warning::{self, BundleWarning};
 pub(crate) use narrow::NarrowedParameter;
 pub(crate) use narrow::NarrowingBudget;
 pub(crate) use narrow::fits;
-pub(crate) use narrow::narrow;
+pub(crate) use narrow::{narrow, number, type_words};
 
 /// The parsed arguments of one tool.
 #[derive(Debug)]

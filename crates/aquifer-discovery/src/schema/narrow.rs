@@ -118,6 +118,15 @@ fn resolve<'a>(schema: &'a Schema, types: &'a Types) -> &'a Schema {
     schema
 }
 
+/// The JSON type of a schema in the words of adapter files.
+pub(crate) fn type_words(schema: &Schema, types: &Types) -> String {
+    let mut budget = MAX_MEMBERS;
+    match type_name(schema, types, 0, &mut budget) {
+        nothing if nothing.is_empty() => "any".to_owned(),
+        words => words,
+    }
+}
+
 /// The JSON type, or several with a bar between them. Names of types mean nothing outside their schema.
 fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -> String {
     *budget = budget.saturating_sub(1);
@@ -183,7 +192,7 @@ pub(crate) fn fits(value: &Value, type_name: &str) -> bool {
 }
 
 /// Whole numbers without a fraction, as a person would write them.
-fn number(value: f64) -> Value {
+pub(crate) fn number(value: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]

@@ -6,6 +6,7 @@
 
 mod body;
 mod danger;
+mod digest;
 mod document;
 mod error;
 mod media;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use digest::digests;
 pub use error::DescriptionError;
 pub use options::{Loader, ReadOptions};
 pub use parse::{MAX_BYTES, parse};
@@ -69,6 +71,11 @@ pub fn read(description: &Value, options: &ReadOptions<'_>) -> Result<Api, Descr
         Version::OpenApi => Ok(read_openapi(description, options, &selection)),
         Version::Swagger => Ok(read_openapi(&swagger::convert(description), options, &selection)),
     }
+}
+
+/// Checks that a document is a description that can be read.
+pub fn check_version(description: &Value) -> Result<(), DescriptionError> {
+    version(description).map(|_| ())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +197,7 @@ fn read_operations<'d>(
                 if let Some(doubt) = read.doubt {
                     notes.add_doubt(&route, &doubt);
                 }
+                api.described_at.insert(read.operation.name.clone(), entry.key().into());
                 api.routes.insert(read.operation.name.clone(), Arc::new(read.route));
                 api.operations.push(read.operation);
             }

@@ -56,6 +56,11 @@ impl<'d> Entry<'d> {
         route_name(method_name(self.method), self.path)
     }
 
+    /// Where it stands in the description: the method and the path, exactly.
+    pub(super) fn key(&self) -> String {
+        format!("{} {}", method_name(self.method), self.path)
+    }
+
     /// Its own id.
     pub(super) fn id(&self) -> Option<&'d str> {
         self.json.get("operationId").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID_BYTES)

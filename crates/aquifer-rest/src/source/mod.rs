@@ -93,6 +93,7 @@ impl RestSource {
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
+            quarantined: settings.api.operations.iter().filter(|one| one.quarantine.is_some()).count(),
             notes: settings.api.notes.clone(),
             ..SourceStatus::default()
         };

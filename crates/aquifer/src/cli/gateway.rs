@@ -83,13 +83,18 @@ impl ReviewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BuildArgs {
-    /// The discovery bundle.
-    #[arg(value_name = "BUNDLE")]
+    /// The discovery bundle of an MCP server, or the OpenAPI description of an HTTP API: a file, or openapi:FILE or
+    /// openapi:URL.
+    #[arg(value_name = "BUNDLE|DESCRIPTION")]
     pub(crate) bundle: PathBuf,
 
     /// A file with the decisions of a review.
     #[arg(long, value_name = "FILE")]
     pub(crate) overrides: Option<PathBuf>,
+
+    /// The base URL of an HTTP API, if not that of its description.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
 
     /// The adapter file to write, or a directory for it.
     #[arg(short, long, value_name = "FILE")]

@@ -172,10 +172,11 @@ here. A running gateway picks up the decision within seconds.
 Exit codes: 0 nothing is left to review, 1 something is left to review, 2 invalid usage.")]
     Review(ReviewArgs),
 
-    /// Build an adapter file from a discovery bundle.
+    /// Build an adapter file from a discovery bundle or an OpenAPI description.
     #[command(after_help = "\
 Examples:
   aquifer build files.bundle.json                writes files-adapter.md and its sidecar
+  aquifer build openapi:petstore.yaml            the same for an HTTP API
   aquifer build files.bundle.json --overrides files.overrides.yaml -o adapters/")]
     Build(BuildArgs),
 

@@ -1,39 +1,63 @@
-//! `aquifer build`: writes an adapter file and its sidecar from a bundle.
+//! `aquifer build`: writes an adapter file and its sidecar from a bundle or an OpenAPI description.
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use aquifer_discovery::adapter;
 
 use crate::Ending;
 use crate::cli::BuildArgs;
-use crate::sources::sidecar_of;
+use crate::config::target::{OPENAPI, is_http_url};
+use crate::sources::{description, sidecar_of};
 
 use super::table::count;
 use super::{call, capture, write};
 
-pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
+    match described(&arguments.bundle)? {
+        Some(target) => build_api(&target, &arguments).await,
+        None => build_bundle(&arguments),
+    }
+}
+
+/// The description that the argument names, if it is one.
+fn described(argument: &Path) -> anyhow::Result<Option<String>> {
+    let written = argument.to_string_lossy();
+    if let Some(target) = written.strip_prefix(OPENAPI) {
+        return Ok(Some(target.to_owned()));
+    }
+    if is_http_url(&written) {
+        return Ok(Some(written.into_owned()));
+    }
+    let text = crate::files::read(argument).with_context(|| format!("cannot read {written}"))?;
+    Ok(description::is_description(&text).then(|| written.into_owned()))
+}
+
+/// Builds the adapter of an HTTP API.
+async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Ending> {
+    anyhow::ensure!(arguments.overrides.is_none(), "--overrides is for bundles. Edit the adapter file instead");
+    let output = arguments.output.as_deref();
+    let name = output.filter(|output| is_adapter(output)).and_then(Path::file_stem).map(|stem| {
+        let stem = stem.to_string_lossy();
+        stem.strip_suffix("-adapter").unwrap_or(&stem).to_owned()
+    });
+    let built = description::build(target, name, arguments.base_url.as_deref()).await?;
+    let (file, sidecar) = write_files(arguments, &built)?;
+    eprintln!("A generated adapter can only read. After you have reviewed it, serve it like this:");
+    eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"validated\"", file.display());
+    call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
+    Ok(Ending::Done)
+}
+
+/// Builds the adapter of an MCP server.
+fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<Ending> {
+    anyhow::ensure!(arguments.base_url.is_none(), "--base-url is for OpenAPI descriptions, and this is a bundle");
     let mut bundle = capture::read(&arguments.bundle)?;
     if let Some(path) = &arguments.overrides {
         capture::overrides(path)?.apply(&mut bundle);
     }
     let built = adapter::build(&bundle)?;
-    if let Some(output) = arguments.output.as_deref().filter(|output| !is_adapter(output) && !output.is_dir()) {
-        anyhow::ensure!(
-            !output.exists(),
-            "{} is not a directory. Name a directory, or a file that ends in .md: a sidecar is written beside the adapter",
-            output.display()
-        );
-    }
-    let (file, sidecar) = places(arguments.output.as_deref(), &built);
-    // Both or none: an adapter beside the sidecar of another would call things that are not there.
-    if !arguments.force {
-        for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
-            let is_other = write::is_other(path, text);
-            anyhow::ensure!(!is_other, "{} already exists. Overwrite it with --force", path.display());
-        }
-    }
-    write::file(&sidecar, &built.sidecar, true)?;
-    write::file(&file, &built.adapter, true)?;
+    let (file, sidecar) = write_files(arguments, &built)?;
     for warning in &bundle.normalized_bundle.warnings {
         let tool = warning.tool.as_deref().map(|tool| format!(" ({tool})")).unwrap_or_default();
         tracing::info!("{}{tool}: {}", warning.code, warning.message);
@@ -53,6 +77,28 @@ pub(crate) fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     eprintln!("  trust = \"validated\"");
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(Ending::Done)
+}
+
+/// Writes an adapter and its sidecar, and returns their paths.
+fn write_files(arguments: &BuildArgs, built: &adapter::AdapterFiles) -> anyhow::Result<(PathBuf, PathBuf)> {
+    if let Some(output) = arguments.output.as_deref().filter(|output| !is_adapter(output) && !output.is_dir()) {
+        anyhow::ensure!(
+            !output.exists(),
+            "{} is not a directory. Name a directory, or a file that ends in .md: a sidecar is written beside the adapter",
+            output.display()
+        );
+    }
+    let (file, sidecar) = places(arguments.output.as_deref(), built);
+    // Both or none: an adapter beside the sidecar of another would call things that are not there.
+    if !arguments.force {
+        for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
+            let is_other = write::is_other(path, text);
+            anyhow::ensure!(!is_other, "{} already exists. Overwrite it with --force", path.display());
+        }
+    }
+    write::file(&sidecar, &built.sidecar, true)?;
+    write::file(&file, &built.adapter, true)?;
+    Ok((file, sidecar))
 }
 
 fn is_adapter(file: &Path) -> bool {

@@ -8,7 +8,7 @@ fn missing() -> anyhow::Result<Ending> {
 }
 
 pub(crate) mod build {
-    pub(crate) fn run(_arguments: crate::cli::BuildArgs) -> anyhow::Result<crate::Ending> {
+    pub(crate) async fn run(_arguments: crate::cli::BuildArgs) -> anyhow::Result<crate::Ending> {
         super::missing()
     }
 }

@@ -6,6 +6,9 @@
 mod adapter_file;
 mod client_file;
 mod database;
+#[cfg(feature = "gateway")]
+#[cfg_attr(not(feature = "rest"), path = "no_description.rs")]
+pub(crate) mod description;
 #[cfg_attr(not(feature = "gateway"), path = "no_gateway.rs")]
 pub(crate) mod gateway;
 pub(crate) mod gather;

@@ -35,6 +35,8 @@ enum PlannedApi {
     Read(Box<Api>),
     /// To be fetched from this URL.
     At(String),
+    /// Read from a reviewed file, to be compared with the description at this URL.
+    Reviewed(Box<Api>, String),
 }
 
 /// Whether an adapter file describes an HTTP API. A file that cannot be read is not known to.
@@ -54,19 +56,60 @@ pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Pl
 }
 
 fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) -> Result<Plan, String> {
-    let (adapter, files) = adapter_file::read(file)?;
+    let (adapter, mut files) = adapter_file::read(file)?;
     let name = source.name.clone().unwrap_or_else(|| adapter.name.clone());
     let recorded = state_files.recorded_trust(files.iter().map(String::as_str));
     let trust = trust::resolve(source.trust, Some(&adapter), recorded)?;
-    let api = Api::from_adapter(&adapter, &name, is_settled(source, recorded, trust))
-        .ok_or_else(|| "its target is not an HTTP API".to_owned())?;
-    let settings = Settings {
-        name: name.clone(),
-        api: PlannedApi::Read(Box::new(api)),
-        overlays: Vec::new(),
-        rate_limits: Some(adapter.rate_limits),
+    let mut api =
+        Api::from_adapter(&adapter, &name, is_settled(source, recorded, trust)).map_err(|error| error.to_string())?;
+    let overlays = read_overlays(source, &mut files)?;
+    let target = source.openapi.as_deref().map(|written| source.variables.expand(written)).transpose();
+    let api = match target.map_err(|error| error.to_string())? {
+        Some(url) if is_http_url(&url) => PlannedApi::Reviewed(Box::new(api), url),
+        Some(file) => {
+            let description = read_description(&file, &mut files)?;
+            let loader = |reference: &str| load_beside(Path::new(&file), reference);
+            compare(&mut api, description, &overlays, None, Some(&loader))?;
+            PlannedApi::Read(Box::new(api))
+        }
+        None => PlannedApi::Read(Box::new(api)),
     };
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits) };
     Ok(finish(source, name, trust, settings, files))
+}
+
+/// Quarantines the operations of a reviewed file whose definitions changed in the description (R-DIS-7a).
+fn compare(
+    api: &mut Api,
+    mut description: Value,
+    overlays: &[Value],
+    url: Option<String>,
+    loader: Option<openapi::Loader<'_>>,
+) -> Result<(), String> {
+    apply_overlays(&mut description, overlays)?;
+    openapi::check_version(&description).map_err(|error| error.to_string())?;
+    let options = ReadOptions { url, loader, ..ReadOptions::default() };
+    api.compare_definitions(&openapi::digests(&description, &options));
+    Ok(())
+}
+
+fn apply_overlays(description: &mut Value, overlays: &[Value]) -> Result<(), String> {
+    for overlay in overlays {
+        openapi::overlay::apply(description, overlay).map_err(|error| format!("its overlay: {error}"))?;
+    }
+    Ok(())
+}
+
+fn read_overlays(source: &SourceConfig, files: &mut Vec<String>) -> Result<Vec<Value>, String> {
+    let read = |file: &PathBuf| read_description(&file.to_string_lossy(), files);
+    source.overlays.iter().map(read).collect()
+}
+
+fn read_description(file: &str, files: &mut Vec<String>) -> Result<Value, String> {
+    let text = read_file(Path::new(file))?;
+    let description = parse(Path::new(file), &text)?;
+    files.push(text);
+    Ok(description)
 }
 
 /// Whether the operator, and not only the file, says that it can be trusted.
@@ -84,18 +127,11 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
     let target = source.variables.expand(written).map_err(|error| error.to_string())?;
     let trust = trust::resolve(source.trust, None, None)?;
     let mut files = Vec::new();
-    let mut overlays = Vec::new();
-    for file in &source.overlays {
-        let text = read_file(file)?;
-        overlays.push(parse(file, &text)?);
-        files.push(text);
-    }
+    let overlays = read_overlays(source, &mut files)?;
     let (name, api) = if is_http_url(&target) {
         (name.unwrap_or("api").to_owned(), PlannedApi::At(target))
     } else {
-        let text = read_file(Path::new(&target))?;
-        let description = parse(Path::new(&target), &text)?;
-        files.push(text);
+        let description = read_description(&target, &mut files)?;
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
         let name = name.map_or_else(|| titled_name(&description), str::to_owned);
         let api = read(description, &overlays, source, &name, None, Some(&loader))?;
@@ -120,9 +156,7 @@ fn read(
     url: Option<String>,
     loader: Option<openapi::Loader<'_>>,
 ) -> Result<Api, String> {
-    for overlay in overlays {
-        openapi::overlay::apply(&mut description, overlay).map_err(|error| format!("its overlay: {error}"))?;
-    }
+    apply_overlays(&mut description, overlays)?;
     let options = ReadOptions {
         source: name.to_owned(),
         include: source.include.clone(),
@@ -139,7 +173,7 @@ fn read(
 }
 
 /// A document that a description refers to, from a file in the same folder or below. Nothing is fetched.
-fn load_beside(description: &Path, reference: &str) -> Option<Value> {
+pub(super) fn load_beside(description: &Path, reference: &str) -> Option<Value> {
     let folder = description.parent()?.canonicalize().ok().or_else(|| std::env::current_dir().ok())?;
     let file = folder.join(reference).canonicalize().ok()?;
     let text = file.starts_with(&folder).then(|| crate::files::read(&file).ok()).flatten()?;
@@ -169,7 +203,7 @@ pub(super) fn files(source: &SourceConfig) -> Vec<PathBuf> {
 }
 
 /// The name of a source that was not given one: what its file or host is called, unless any description might be called so.
-fn default_name(source: &SourceConfig) -> Option<String> {
+pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let target = source.openapi.as_deref().unwrap_or_default();
     if is_http_url(target) {
         return Some(naming::of_url(target));
@@ -187,7 +221,7 @@ fn default_name(source: &SourceConfig) -> Option<String> {
 }
 
 /// What a description is probably called, by its title: `Swagger Petstore - OpenAPI 3.0` is `petstore`.
-fn titled_name(description: &Value) -> String {
+pub(super) fn titled_name(description: &Value) -> String {
     const SAY_NOTHING: &[&str] = &[
         "api", "apis", "rest", "http", "openapi", "swagger", "web", "public", "the", "of", "for", "and", "service",
         "spec",
@@ -210,7 +244,9 @@ pub(super) fn rename(settings: &mut Settings, name: &str) {
 /// Describes the API, without secrets.
 pub(super) fn place(settings: &Settings) -> String {
     match &settings.api {
-        PlannedApi::Read(api) => format!("{} #{}", api.base_url, place::digits([api.base_url.as_str()])),
+        PlannedApi::Read(api) | PlannedApi::Reviewed(api, _) => {
+            format!("{} #{}", api.base_url, place::digits([api.base_url.as_str()]))
+        }
         PlannedApi::At(url) => {
             let shown = url.split(['?', '#']).next().unwrap_or_default();
             format!("openapi:{shown} #{}", place::digits([url.as_str()]))
@@ -223,6 +259,15 @@ pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
     settings.rate_limits.as_ref()
 }
 
+/// Fetches a description.
+pub(super) async fn fetch(url: &str, name: &str, timeout_seconds: Option<u64>) -> anyhow::Result<Value> {
+    let text = fetch_description(url, Duration::from_secs(timeout_seconds.unwrap_or(30).max(1)))
+        .await
+        .map_err(|error| anyhow::anyhow!(error.into_failure(name).message().to_owned()))
+        .with_context(|| format!("the description of '{name}' cannot be fetched"))?;
+    openapi::parse(&text).map_err(|error| anyhow::anyhow!("the description of '{name}' cannot be read: {error}"))
+}
+
 /// Opens an API. Only a description on the web is fetched; the API itself is not called.
 pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
     let Settings { name, api, overlays, rate_limits } = settings;
@@ -230,17 +275,21 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
     let api = match api {
         PlannedApi::Read(api) => *api,
         PlannedApi::At(url) => {
-            let timeout = Duration::from_secs(source.start_timeout_seconds.unwrap_or(30).max(1));
-            let text = fetch_description(&url, timeout)
-                .await
-                .map_err(|error| anyhow::anyhow!(error.into_failure(&name).message().to_owned()))
-                .with_context(|| format!("the description of '{name}' cannot be fetched"))?;
-            let described = openapi::parse(&text).map_err(|error| error.to_string());
-            described
-                .and_then(|description| read(description, &overlays, source, &name, Some(url), None))
+            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
+            read(description, &overlays, source, &name, Some(url), None)
                 .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?
         }
+        PlannedApi::Reviewed(mut api, url) => {
+            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
+            compare(&mut api, description, &overlays, Some(url), None)
+                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?;
+            *api
+        }
     };
+    let quarantined = api.operations.iter().filter(|operation| operation.quarantine.is_some()).count();
+    if quarantined > 0 {
+        tracing::warn!(source = name, "{quarantined} operations changed since they were reviewed, and are quarantined");
+    }
     for note in &api.notes {
         tracing::debug!(source = name, "{note}");
     }

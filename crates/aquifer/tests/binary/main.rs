@@ -38,6 +38,7 @@ mod quarantine;
 mod reloaded;
 mod requirements;
 mod rest;
+mod rest_build;
 mod results;
 mod review_words;
 mod safety;

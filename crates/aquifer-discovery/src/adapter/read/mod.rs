@@ -126,6 +126,7 @@ fn read_front_matter(front: &Node, body: &str, findings: &mut Findings) -> Optio
         operations,
         warnings,
         body: body.to_owned(),
+        api: None,
     })
 }
 

@@ -23,7 +23,7 @@ const FIELDS: &[&str] = &[
     "tags",
 ];
 
-const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "QUERY"];
 
 pub(super) fn operations(
     node: &Node,
@@ -56,7 +56,7 @@ pub(super) fn operations(
                 findings.add(Code::SchemaDuplicateName, &join(&path, "name"), at, message);
             }
             if let (MapsTo::Route { method, .. }, Category::Read) = (&operation.maps_to, category)
-                && *method != "GET"
+                && Annotations::for_method(method).read_only != Some(true)
             {
                 warnings.push(format!("'{}' is a READ operation but calls {method}", operation.name));
             }

@@ -3,8 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use aquifer_protocol::error::Code;
+use aquifer_protocol::trust::Trust;
+use serde::de::DeserializeOwned;
 
-use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo, Sidecar, SidecarOperation};
+use crate::adapter::sidecar::ApiSidecar;
+use crate::adapter::{Adapter, AdapterOperation, AdapterParameter, MapsTo, Sidecar, SidecarOperation, Target};
 use crate::bundle::SCHEMA_VERSION;
 use crate::problem::{Findings, shown, suggestion_for};
 use crate::schema;
@@ -14,28 +17,18 @@ use crate::tool::Annotations;
 /// Completes an adapter. A reviewer may have renamed or removed operations, but not tools and their parameters, because
 /// calls need the names that the server knows.
 pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings: &mut Findings) {
-    let sidecar: Sidecar = match serde_json::from_str(text) {
-        Ok(sidecar) => sidecar,
-        Err(error) => {
-            let at = crate::text::yaml::Position {
-                line: u64::try_from(error.line()).unwrap_or(1),
-                column: u64::try_from(error.column()).unwrap_or(1),
-            };
-            findings.add(Code::SchemaInvalidType, "sidecar", at, "The sidecar cannot be read".to_owned());
-            return;
+    if matches!(adapter.target, Target::Rest { .. }) {
+        let sidecar = parse::<ApiSidecar>(text, findings);
+        if let Some(sidecar) = sidecar
+            && adopt(adapter, &sidecar.schema_version, &sidecar.adapter, sidecar.trust, front, findings)
+        {
+            adapter.api = Some(sidecar.api);
         }
-    };
-    if sidecar.schema_version != SCHEMA_VERSION {
-        let message = "Unsupported version in the sidecar's 'schema_version'".to_owned();
-        findings.add(Code::SchemaVersionUnsupported, "sidecar.schema_version", front.at, message);
         return;
     }
-    if sidecar.adapter != adapter.name {
-        adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
-    }
-    if front.get("trust").is_none() {
-        adapter.trust = sidecar.trust.cap_self_declared();
-        adapter.stated_trust = sidecar.trust;
+    let Some(sidecar) = parse::<Sidecar>(text, findings) else { return };
+    if !adopt(adapter, &sidecar.schema_version, &sidecar.adapter, sidecar.trust, front, findings) {
+        return;
     }
     let warnings = &mut adapter.warnings;
     let entries: HashMap<&str, &SidecarOperation> =
@@ -61,6 +54,43 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
             }
         }
     }
+}
+
+fn parse<T: DeserializeOwned>(text: &str, findings: &mut Findings) -> Option<T> {
+    let error = match serde_json::from_str(text) {
+        Ok(sidecar) => return Some(sidecar),
+        Err(error) => error,
+    };
+    let at = crate::text::yaml::Position {
+        line: u64::try_from(error.line()).unwrap_or(1),
+        column: u64::try_from(error.column()).unwrap_or(1),
+    };
+    findings.add(Code::SchemaInvalidType, "sidecar", at, "The sidecar cannot be read".to_owned());
+    None
+}
+
+/// Takes over what every sidecar says. Returns whether its version is supported.
+fn adopt(
+    adapter: &mut Adapter,
+    schema_version: &str,
+    name: &str,
+    trust: Trust,
+    front: &Node,
+    findings: &mut Findings,
+) -> bool {
+    if schema_version != SCHEMA_VERSION {
+        let message = "Unsupported version in the sidecar's 'schema_version'".to_owned();
+        findings.add(Code::SchemaVersionUnsupported, "sidecar.schema_version", front.at, message);
+        return false;
+    }
+    if name != adapter.name {
+        adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
+    }
+    if front.get("trust").is_none() {
+        adapter.trust = trust.cap_self_declared();
+        adapter.stated_trust = trust;
+    }
+    true
 }
 
 fn complete_operation(

@@ -51,7 +51,7 @@ fn installed_descriptions_are_read() {
 }
 
 /// Finds files that may be descriptions. A single file may be given instead of a folder.
-fn collect(path: &Path, files: &mut Vec<PathBuf>, depth: usize) {
+pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>, depth: usize) {
     let is_text = path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
     if path.is_file() && is_text {
         files.push(path.to_owned());

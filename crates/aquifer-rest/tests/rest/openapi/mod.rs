@@ -3,6 +3,6 @@
 mod bodies;
 mod hostile;
 #[cfg(feature = "test-descriptions")]
-mod installed;
+pub(crate) mod installed;
 mod reading;
 mod swagger;

@@ -1,6 +1,11 @@
 //! Adapter files whose target is an HTTP API: the file's operations, and the request behind each of them (R-DIS-9).
 
-use std::collections::HashSet;
+mod build;
+mod drift;
+mod record;
+mod reviewed;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_discovery::Offer;
@@ -15,37 +20,74 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use crate::api::{Api, AuthScheme, CredentialPlace};
 use crate::route::{Body, BodyEncoding, Method, Notation, Pagination, Place, Route, RouteParameter, Style};
 
+pub use build::{BuildError, build_adapter};
+use record::ApiRecord;
+
+/// Why an adapter file cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdapterError {
+    /// It is for something else.
+    #[error("its target is not an HTTP API")]
+    NotHttp,
+    /// Its sidecar is damaged.
+    #[error("its sidecar cannot be used: {0}")]
+    Sidecar(String),
+}
+
 /// The parameter that holds the changes of an UPDATE operation (R-REQ-6).
 pub(crate) const INPUT: &str = "input";
 
 impl Api {
     /// The API of an adapter file. `is_settled`: the operator trusts the file, so its claims about danger stand where no
-    /// hard evidence contradicts them. `None` if its target is not an HTTP API.
-    pub fn from_adapter(adapter: &Adapter, source: &str, is_settled: bool) -> Option<Self> {
-        let Target::Rest { base_url } = &adapter.target else { return None };
-        let evidence = KnownEvidence { is_settled, ..KnownEvidence::default() };
-        let mut offer = Offer::from_adapter_with_evidence(adapter, source, &evidence);
+    /// hard evidence contradicts them.
+    ///
+    /// A file that was built from a description is served as the description would be, with the changes of its reviewer.
+    /// Operations that were written by hand are served as the file says.
+    ///
+    /// # Errors
+    ///
+    /// If the target is not an HTTP API, or the sidecar cannot be used.
+    pub fn from_adapter(adapter: &Adapter, source: &str, is_settled: bool) -> Result<Self, AdapterError> {
+        let Target::Rest { base_url } = &adapter.target else { return Err(AdapterError::NotHttp) };
         let mut api = Self {
             title: adapter.name.clone(),
             version: Some(adapter.version.clone()),
             base_url: base_url.clone(),
             auth: auth(&adapter.auth).into_iter().collect(),
-            types: std::mem::take(&mut offer.types),
-            notes: std::mem::take(&mut offer.ignored),
             ..Self::default()
         };
-        let readable: HashSet<&str> = adapter.operations.iter().filter_map(readable_path).collect();
-        for (described, mut operation) in adapter.operations.iter().zip(offer.operations) {
-            let Some(mut route) = route(described) else { continue };
-            operation.is_idempotent = route.method.is_idempotent();
-            if operation.category == Category::Update {
-                let keeps_required = route.method == Method::Put && !readable.contains(&*route.path);
-                gather_changes(&mut operation, &mut route, keeps_required);
+        let written = match &adapter.api {
+            Some(record) => {
+                let record = ApiRecord::from_json(record).map_err(AdapterError::Sidecar)?;
+                reviewed::add(&mut api, adapter, &record, source, is_settled)?
             }
-            api.routes.insert(operation.name.clone(), Arc::new(route));
-            api.operations.push(operation);
+            None => adapter.operations.iter().collect(),
+        };
+        add_written(&mut api, adapter, written, source, is_settled);
+        let order: HashMap<&str, usize> =
+            adapter.operations.iter().enumerate().map(|(index, one)| (one.name.as_str(), index)).collect();
+        api.operations.sort_by_key(|operation| order.get(&*operation.name).copied());
+        Ok(api)
+    }
+}
+
+/// Adds operations that were written by hand.
+fn add_written(api: &mut Api, adapter: &Adapter, written: Vec<&AdapterOperation>, source: &str, is_settled: bool) {
+    let readable: HashSet<&str> = adapter.operations.iter().filter_map(readable_path).collect();
+    let evidence = KnownEvidence { is_settled, ..KnownEvidence::default() };
+    let own = Adapter { operations: written.into_iter().cloned().collect(), api: None, ..adapter.clone() };
+    let offer = Offer::from_adapter_with_evidence(&own, source, &evidence);
+    api.types.extend(offer.types);
+    api.notes.extend(offer.ignored);
+    for (described, mut operation) in own.operations.iter().zip(offer.operations) {
+        let Some(mut route) = route(described) else { continue };
+        operation.is_idempotent = route.method.is_idempotent();
+        if operation.category == Category::Update {
+            let keeps_required = route.method == Method::Put && !readable.contains(&*route.path);
+            gather_changes(&mut operation, &mut route, keeps_required);
         }
-        Some(api)
+        api.routes.insert(operation.name.clone(), Arc::new(route));
+        api.operations.push(operation);
     }
 }
 

@@ -1,0 +1,171 @@
+//! Builds an adapter file and its sidecar from a description (R-DIS-6). The same description gives the same bytes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use aquifer_discovery::Adapter;
+use aquifer_discovery::adapter::{AdapterFiles, ApiAdapter, ApiOperation, build_api};
+use aquifer_discovery::bundle::BundleError;
+use serde_json::{Map, Value, json};
+
+use super::record::ApiRecord;
+use crate::api::{Api, AuthScheme, CredentialPlace};
+use crate::openapi::{self, DescriptionError, ReadOptions};
+use crate::route::{Pagination, Place, Route};
+
+/// Why no adapter can be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The description cannot be read.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// It has no operations.
+    #[error("it describes no operation that can be served")]
+    NoOperation,
+    /// It has no base URL.
+    #[error("its description has no absolute server URL. Name it with --base-url")]
+    NoBaseUrl,
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] BundleError),
+    /// The file would not be valid.
+    #[error("the adapter would not be valid: {0}")]
+    Invalid(String),
+}
+
+/// Builds an adapter from a description. `base_url` replaces that of the description. Returns the API as well, with what
+/// could not be taken over.
+pub fn build_adapter(
+    description: &Value,
+    options: &ReadOptions<'_>,
+    base_url: Option<&str>,
+) -> Result<(AdapterFiles, Api), BuildError> {
+    let documents: RefCell<BTreeMap<String, Value>> = RefCell::default();
+    let remember = |name: &str| {
+        let loaded = options.loader.and_then(|loader| loader(name))?;
+        documents.borrow_mut().insert(name.to_owned(), loaded.clone());
+        Some(loaded)
+    };
+    let options = ReadOptions { loader: Some(&remember), ..options.clone() };
+    let mut api = openapi::read(description, &options)?;
+    if let Some(base_url) = base_url {
+        base_url.trim_end_matches('/').clone_into(&mut api.base_url);
+    }
+    if api.operations.is_empty() {
+        return Err(BuildError::NoOperation);
+    }
+    if api.base_url.is_empty() {
+        return Err(BuildError::NoBaseUrl);
+    }
+    let digests = openapi::digests(description, &options);
+    let record = ApiRecord {
+        source: options.source.clone(),
+        url: options.url.clone(),
+        server_variables: options.server_variables.clone(),
+        digests,
+        description: description.clone(),
+        documents: documents.borrow().clone(),
+    };
+    let name = aquifer_discovery::name::kebab(&options.source);
+    let files = build_api(&ApiAdapter {
+        name: &name,
+        title: &api.title,
+        base_url: &api.base_url,
+        auth: written_auth(api.auth.first()),
+        operations: operations(&api),
+        types: &api.types,
+        api: serde_json::to_value(record).map_err(|error| BuildError::Invalid(error.to_string()))?,
+    })?;
+    let read = Adapter::read(&files.adapter, Some(&files.sidecar));
+    let read = read.map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default());
+    read.and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
+        .map_err(BuildError::Invalid)?;
+    Ok((files, api))
+}
+
+fn operations(api: &Api) -> Vec<ApiOperation<'_>> {
+    let made = api.operations.iter().filter_map(|operation| {
+        let route = api.routes.get(&operation.name)?;
+        let pagination = route.pagination.as_ref().and_then(written_pagination);
+        Some(ApiOperation { operation, maps_to: maps_to(route), pagination })
+    });
+    made.collect()
+}
+
+/// The method and the path, with the names of parameters as placeholders.
+pub(super) fn maps_to(route: &Route) -> String {
+    let mut written = format!("{} ", route.method.as_str());
+    let mut rest = &*route.path;
+    while let Some((before, after)) = rest.split_once('{') {
+        written.push_str(before);
+        let (original, after) = after.split_once('}').unwrap_or((after, ""));
+        let placed = route
+            .parameters
+            .iter()
+            .find(|parameter| &*parameter.original_name == original && matches!(parameter.place, Place::Path(_)));
+        match placed {
+            Some(parameter) => written.push_str(&format!("{{{}}}", parameter.name)),
+            // Braces that are no placeholder.
+            None => written.push_str(&format!("%7B{original}%7D")),
+        }
+        rest = after;
+    }
+    written.push_str(rest);
+    written
+}
+
+/// How the API pages, where the published schema can say it: it has no field for the place of the next cursor.
+pub(super) fn written_pagination(pagination: &Pagination) -> Option<Value> {
+    let (style, max_size) = match pagination {
+        Pagination::Offset { max_size, .. } => ("offset", max_size),
+        Pagination::Page { max_size, .. } => ("page", max_size),
+        Pagination::Cursor { .. } | Pagination::Link { .. } => return None,
+    };
+    let mut written = Map::from_iter([("style".to_owned(), Value::from(style))]);
+    if let Some(max_size) = max_size.filter(|size| *size > 0) {
+        written.insert("max_limit".to_owned(), max_size.into());
+    }
+    Some(Value::Object(written))
+}
+
+/// A way to authenticate as the file says it.
+fn written_auth(scheme: Option<&AuthScheme>) -> Value {
+    match scheme {
+        None => json!({ "type": "none" }),
+        Some(AuthScheme::Credential { place: CredentialPlace::Header(header), prefix, variable })
+            if !prefix.is_empty() =>
+        {
+            json!({ "type": "bearer", "header": header, "prefix": prefix, "token_env": variable })
+        }
+        Some(AuthScheme::Credential { place, variable, .. }) => {
+            let (place, name) = match place {
+                CredentialPlace::Header(name) => ("header", name),
+                CredentialPlace::Query(name) => ("query", name),
+                CredentialPlace::Cookie(name) => ("cookie", name),
+            };
+            json!({ "type": "api_key", "header": name, "in": place, "key_env": variable })
+        }
+        Some(AuthScheme::Basic { username_variable, password_variable }) => {
+            json!({ "type": "basic", "username_env": username_variable, "password_env": password_variable })
+        }
+        Some(AuthScheme::ClientCredentials { token_url, id_variable, secret_variable, scopes }) => json!({
+            "type": "oauth2",
+            "token_url": token_url,
+            "client_id_env": id_variable,
+            "client_secret_env": secret_variable,
+            "scopes": scopes,
+        }),
+        Some(AuthScheme::RefreshToken { token_url, id_variable, secret_variable, token_variable }) => {
+            let mut written = json!({
+                "type": "oauth2",
+                "token_url": token_url,
+                "client_id_env": id_variable,
+                "refresh_token_env": token_variable,
+            });
+            if let (Some(written), Some(variable)) = (written.as_object_mut(), secret_variable) {
+                written.insert("client_secret_env".to_owned(), variable.as_str().into());
+            }
+            written
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Stands in for building adapters from descriptions in builds without the feature `rest`.
+
+use aquifer_discovery::adapter::AdapterFiles;
+
+use crate::feature;
+
+pub(crate) fn is_description(_text: &str) -> bool {
+    false
+}
+
+pub(crate) async fn build(
+    _target: &str,
+    _name: Option<String>,
+    _base_url: Option<&str>,
+) -> anyhow::Result<AdapterFiles> {
+    Err(feature::missing("support for HTTP APIs", "rest"))
+}
