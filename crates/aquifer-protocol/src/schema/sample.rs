@@ -32,7 +32,7 @@ pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
     Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.value(schema, 0)
 }
 
-/// Arguments for these parameters, without the examples of their author.
+/// Arguments for these parameters, without the examples and defaults of their author, which may not fit.
 pub fn sample_arguments(parameters: &[Parameter], types: &Types, extent: Extent) -> Option<Map<String, Value>> {
     let room = MAX_ARGUMENT_VALUES;
     Sampler { types, extent, examples: Examples::Ignored, room }.fields(parameters, 0)
@@ -52,7 +52,7 @@ pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     parameters.iter().map(plain).collect()
 }
 
-/// Whether examples of the author are taken. They may not fit.
+/// Whether examples and defaults of the author are taken. They may not fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Examples {
     Used,
@@ -100,7 +100,7 @@ impl Sampler<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
-        if let Some(default) = &schema.default {
+        if let Some(default) = schema.default.as_ref().filter(|_| self.examples == Examples::Used) {
             return Some(default.clone());
         }
         let schema = schema.resolve(self.types);
@@ -198,7 +198,14 @@ fn text(schema: &Schema) -> Option<Value> {
         Some(Format::Uuid) => "00000000-0000-4000-8000-000000000000",
         Some(Format::Ipv4) => "127.0.0.1",
         Some(Format::Ipv6) => "::1",
-        Some(Format::Hint(_)) | None => "text",
+        Some(Format::Hint(name)) => match &**name {
+            "url" | "iri" => "https://example.com/",
+            "hostname" | "idn-hostname" => "example.com",
+            "idn-email" => "someone@example.com",
+            "json-pointer" => "/text",
+            _ => "text",
+        },
+        None => "text",
     };
     let min_chars = usize::try_from(schema.length.min.unwrap_or(0)).ok().filter(|length| *length <= 1000)?;
     let max_chars = schema.length.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);

@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod client;
+#[cfg(feature = "test-mock")]
+mod mock;
 mod openapi;
 mod route;
