@@ -77,8 +77,8 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// The environment in which the tests find clients and servers that others wrote: the official MCP SDKs as clients, and MCP
-/// servers and API descriptions to put behind us, at the versions pinned in `tests/clients`, `tests/servers` and
-/// `tests/descriptions`.
+/// servers, API descriptions and a mock of them to put behind us, at the versions pinned in `tests/clients`,
+/// `tests/servers`, `tests/descriptions` and `tests/mock`.
 pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     check_interpreters()?;
     let packages = |folder: &str| {
@@ -98,6 +98,7 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
         ("AQUIFER_TEST_SERVERS_PYTHON", environment("servers", "")?),
         ("AQUIFER_TEST_SERVERS_SQLITE", environment("servers", "-sqlite")?),
         ("AQUIFER_TEST_DESCRIPTIONS", packages("descriptions")?),
+        ("AQUIFER_TEST_MOCK", packages("mock")?),
     ])
 }
 

@@ -4,6 +4,8 @@
 //! (`not`, `if`, conditional requirements) are left out. The result then accepts more than the JSON Schema, which has
 //! to be enforced elsewhere.
 
+mod composition;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -12,10 +14,11 @@ use serde_json::{Map, Value};
 use crate::text::is_clean;
 use crate::text::secrets::looks_like_secret;
 
-use super::definitions::{Definition, Definitions, LocalDefinitions, is_annotation, is_bare_object, is_compound};
-use super::intersect::intersect;
-use super::size::{constraint_bytes, width};
+use super::definitions::{Definition, Definitions, LocalDefinitions, is_annotation, is_compound};
+use super::size::constraint_bytes;
 use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
+
+use composition::join;
 
 /// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
 const MAX_DEPTH: usize = 64;
@@ -167,7 +170,7 @@ impl<'a> SchemaReader<'a> {
             let members = object.get(key).and_then(Value::as_array);
             // Alternatives that only require different fields leave the shape to the schema around them.
             if let Some(members) = members.filter(|members| !members.iter().all(is_annotation)) {
-                return self.union(members, depth);
+                return self.alternatives(members, object, key, depth);
             }
         }
         if let Some(parts) = object.get("allOf").and_then(Value::as_array) {
@@ -183,7 +186,7 @@ impl<'a> SchemaReader<'a> {
                     words.take(MAX_TYPE_NAMES).map(|name| self.typed(name, object, depth)).collect();
                 join(&mut members)
             }
-            _ if object.contains_key("properties") => self.typed("object", object, depth),
+            _ if states_fields(object) => self.typed("object", object, depth),
             _ => Schema::default(),
         }
     }
@@ -207,13 +210,19 @@ impl<'a> SchemaReader<'a> {
             .and_then(Value::as_array)
             .map(|names| names.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
-        let fields = object
-            .get("properties")
-            .and_then(Value::as_object)
+        let properties = object.get("properties").and_then(Value::as_object);
+        let mut fields: Vec<Parameter> = properties
             .into_iter()
             .flatten()
             .map(|(name, json)| self.parameter(name, json, required.contains(name.as_str()), depth + 1))
             .collect();
+        // A field may be required without being described, or while another part of an `allOf` describes it.
+        let is_undescribed = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
+        let mut undescribed: Vec<&str> = required.iter().filter(is_undescribed).copied().collect();
+        undescribed.sort_unstable();
+        undescribed.truncate(self.steps_left);
+        self.steps_left -= undescribed.len();
+        fields.extend(undescribed.into_iter().map(|name| Parameter::required(name, Schema::default())));
         // Names that match a pattern are not "additional", and patterns of names are not checked here.
         let by_pattern = object.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let rest = match object.get("additionalProperties") {
@@ -239,36 +248,6 @@ impl<'a> SchemaReader<'a> {
             allow_nul: flag("allowNul"),
             deprecated,
             is_shared: false,
-        }
-    }
-
-    fn union(&mut self, members: &[Value], depth: usize) -> Schema {
-        if let Some(words) = constants(members) {
-            return Schema { allowed: Some(words), ..Schema::string() };
-        }
-        let mut members: Vec<Schema> = members.iter().map(|json| self.schema(json, depth + 1)).collect();
-        join(&mut members)
-    }
-
-    fn intersection(&mut self, parts: &[Value], whole: &Map<String, Value>, depth: usize) -> Schema {
-        let has_own = whole.contains_key("properties");
-        let refers = parts.iter().any(|part| part.get("$ref").is_some());
-        let (annotations, shaping): (Vec<&Value>, Vec<&Value>) =
-            parts.iter().partition(|part| is_annotation(part) || (refers && is_bare_object(part)));
-        if let ([only], false) = (shaping.as_slice(), has_own) {
-            let mut schema = self.schema(only, depth + 1);
-            annotations.into_iter().filter_map(Value::as_object).for_each(|part| self.annotate(&mut schema, part));
-            return schema;
-        }
-        let own = Value::Object(whole.iter().filter(|(key, _)| *key != "allOf").map(clone_pair).collect());
-        let read: Vec<Schema> = parts.iter().chain([&own]).map(|part| self.part(part, depth + 1)).collect();
-        let merged: usize = read.iter().map(|part| width(part.resolve(&self.types))).sum();
-        match self.steps_left.checked_sub(merged) {
-            Some(left) => {
-                self.steps_left = left;
-                intersect(read.iter().map(|part| part.resolve(&self.types)))
-            }
-            None => Schema::default(),
         }
     }
 
@@ -328,6 +307,12 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
+/// Whether the schema is about the fields of an object, although it may not say that it is an object.
+fn states_fields(object: &Map<String, Value>) -> bool {
+    let has_required = object.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+    has_required || object.contains_key("properties")
+}
+
 /// Whether an example can be shown as it is: a short plain value that is no secret.
 fn is_good_example(example: &Value) -> bool {
     const MAX_CHARS: usize = 80;
@@ -365,38 +350,4 @@ fn narrow(range: &mut Range, format: &str) {
     };
     range.minimum = range.minimum.or(Some(least));
     range.maximum = range.maximum.or(Some(most));
-}
-
-fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
-}
-
-/// Alternatives that are all single words: an enum that was written as a union to document each word.
-fn constants(members: &[Value]) -> Option<Arc<[Value]>> {
-    let mut words = Vec::new();
-    for member in members {
-        match (member.get("const"), member.get("enum").and_then(Value::as_array)) {
-            (Some(word @ Value::String(_)), _) => words.push(word.clone()),
-            (None, Some(more)) if more.iter().all(Value::is_string) => words.extend(more.iter().cloned()),
-            _ => return None,
-        }
-    }
-    (!words.is_empty()).then(|| words.into())
-}
-
-/// One schema for alternatives; `null` among them makes it nullable.
-fn join(members: &mut Vec<Schema>) -> Schema {
-    let before = members.len();
-    members.retain(|member| !matches!(member.kind, Kind::Null));
-    let nullable = members.len() < before;
-    let mut schema = match (members.pop(), members.is_empty()) {
-        (None, _) => return Schema::new(Kind::Null),
-        (Some(only), true) => only,
-        (Some(last), false) => {
-            members.push(last);
-            Schema::new(Kind::Union(std::mem::take(members)))
-        }
-    };
-    schema.nullable |= nullable;
-    schema
 }

@@ -9,6 +9,7 @@ mod from_json;
 mod info;
 mod intersect;
 mod pattern;
+mod pattern_sample;
 mod sample;
 mod size;
 mod to_json;
@@ -25,9 +26,9 @@ pub(crate) use info::ParameterInfo;
 pub(crate) use info::type_of;
 pub use info::type_words;
 pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
-pub use sample::sample;
 pub(crate) use sample::sample_params;
 pub(crate) use sample::without_examples;
+pub use sample::{Extent, sample, sample_arguments};
 pub(crate) use to_json::json_schema;
 
 /// The named shapes of a catalog.

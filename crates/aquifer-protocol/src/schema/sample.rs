@@ -4,24 +4,43 @@ use serde_json::{Map, Value, json};
 
 use crate::text::secrets::names_secret;
 
-use super::{Format, Kind, Parameter, Range, Schema, Types, info};
+use super::{Format, Kind, Parameter, Range, Schema, Types, info, pattern_sample};
 
 /// Deeper shapes are left out: an example shows how to begin.
 const MAX_DEPTH: usize = 6;
 
-/// An example larger than this shows nothing any more.
-const MAX_BYTES: usize = 200;
+/// An example with more values than this shows nothing any more.
+const MAX_VALUES: usize = 200;
 
-/// A value that fits, if one can be found without guessing (a pattern, for instance, cannot be answered).
+/// The values of complete arguments.
+const MAX_ARGUMENT_VALUES: usize = 5_000;
+
+/// An array that needs more elements than this has no example.
+const MAX_ELEMENTS: usize = 50;
+
+/// Which parameters and fields are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that are required.
+    Required,
+    /// All that callers may set, as far as a value is found for them.
+    All,
+}
+
+/// A value that fits, if one can be found without guessing (a pattern with look-around, for instance, is not answered).
 pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
-    let mut room = MAX_BYTES;
-    value(schema, types, 0, &mut room)
+    Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.value(schema, 0)
+}
+
+/// Arguments for these parameters, without the examples and defaults of their author, which may not fit.
+pub fn sample_arguments(parameters: &[Parameter], types: &Types, extent: Extent) -> Option<Map<String, Value>> {
+    let room = MAX_ARGUMENT_VALUES;
+    Sampler { types, extent, examples: Examples::Ignored, room }.fields(parameters, 0)
 }
 
 /// The least that an operation with these parameters accepts, with the examples of their author.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
-    let mut room = MAX_BYTES;
-    fields(parameters, types, 0, &mut room)
+    Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.fields(parameters, 0)
 }
 
 /// The parameters without the examples of their author, which may not fit.
@@ -33,67 +52,124 @@ pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     parameters.iter().map(plain).collect()
 }
 
-fn fields(parameters: &[Parameter], types: &Types, depth: usize, room: &mut usize) -> Option<Map<String, Value>> {
-    parameters
-        .iter()
-        .filter(|parameter| parameter.required)
-        .map(|parameter| {
-            let given =
-                parameter.schema.example.as_ref().filter(|_| !parameter.sensitive && !names_secret(&parameter.name));
-            let value = match given {
-                Some(example) => example.clone(),
-                None => value(&parameter.schema, types, depth, room)?,
-            };
-            Some((parameter.name.to_string(), value))
-        })
-        .collect()
+/// Whether examples and defaults of the author are taken. They may not fit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Examples {
+    Used,
+    Ignored,
 }
 
-fn value(schema: &Schema, types: &Types, depth: usize, room: &mut usize) -> Option<Value> {
-    *room = room.checked_sub(1)?;
-    if depth > MAX_DEPTH {
-        return None;
+struct Sampler<'a> {
+    types: &'a Types,
+    extent: Extent,
+    examples: Examples,
+    /// The values that may still be made.
+    room: usize,
+}
+
+impl Sampler<'_> {
+    fn fields(&mut self, parameters: &[Parameter], depth: usize) -> Option<Map<String, Value>> {
+        let mut fields = Map::new();
+        for parameter in parameters {
+            if !parameter.required && (self.extent == Extent::Required || self.is_read_only(&parameter.schema)) {
+                continue;
+            }
+            match self.field(parameter, depth) {
+                Some(value) => fields.insert(parameter.name.to_string(), value),
+                None if parameter.required => return None,
+                None => continue,
+            };
+        }
+        Some(fields)
     }
-    if let Some(default) = &schema.default {
-        return Some(default.clone());
+
+    fn field(&mut self, parameter: &Parameter, depth: usize) -> Option<Value> {
+        let may_show = self.examples == Examples::Used && !parameter.sensitive && !names_secret(&parameter.name);
+        match parameter.schema.example.as_ref().filter(|_| may_show) {
+            Some(example) => Some(example.clone()),
+            None => self.value(&parameter.schema, depth),
+        }
     }
-    let schema = schema.resolve(types);
-    if let Some(allowed) = &schema.allowed {
-        return allowed.first().cloned();
+
+    fn is_read_only(&self, schema: &Schema) -> bool {
+        schema.read_only || schema.resolve(self.types).read_only
     }
-    match &schema.kind {
-        Kind::Any => Some(json!("text")),
-        Kind::Null => Some(Value::Null),
-        Kind::Boolean => Some(Value::Bool(true)),
-        Kind::Integer | Kind::Number => Some(info::number(within(schema.range))),
-        Kind::String => text(schema),
-        Kind::Array(items) => {
-            let count = schema.items.min.unwrap_or(1).clamp(1, 8);
-            match items {
-                Some(items) if schema.items.max != Some(0) => {
-                    let element = value(items, types, depth + 1, room)?;
-                    Some(Value::Array(vec![element; usize::try_from(count).ok()?]))
+
+    fn value(&mut self, schema: &Schema, depth: usize) -> Option<Value> {
+        self.room = self.room.checked_sub(1)?;
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        if let Some(default) = schema.default.as_ref().filter(|_| self.examples == Examples::Used) {
+            return Some(default.clone());
+        }
+        let schema = schema.resolve(self.types);
+        if let Some(allowed) = &schema.allowed {
+            return allowed.first().cloned();
+        }
+        match &schema.kind {
+            Kind::Any => Some(json!("text")),
+            Kind::Null => Some(Value::Null),
+            Kind::Boolean => Some(Value::Bool(true)),
+            Kind::Integer | Kind::Number => Some(info::number(within(schema.range))),
+            Kind::String => text(schema),
+            Kind::Array(items) => self.array(schema, items.as_deref(), depth),
+            Kind::Object(shape) => {
+                let mut object = self.fields(&shape.fields, depth + 1)?;
+                // An object of optional fields says more with one of them than empty.
+                if object.is_empty()
+                    && let Some(first) = shape.fields.iter().find(|field| !self.is_read_only(&field.schema))
+                {
+                    object.insert(first.name.to_string(), self.value(&first.schema, depth + 1)?);
                 }
-                _ => Some(json!([])),
+                Some(Value::Object(object))
+            }
+            Kind::Named(_) => None,
+            // Bounds of the whole hold for each alternative that is a number.
+            Kind::Union(members) => members.iter().find_map(|member| {
+                let bounded = Schema { range: schema.range, ..member.clone() };
+                let is_number = matches!(member.kind, Kind::Integer | Kind::Number) && member.range == Range::default();
+                self.value(if is_number { &bounded } else { member }, depth + 1)
+            }),
+        }
+    }
+
+    fn array(&mut self, schema: &Schema, items: Option<&Schema>, depth: usize) -> Option<Value> {
+        let Some(items) = items.filter(|_| schema.items.max != Some(0)) else { return Some(json!([])) };
+        let min = usize::try_from(schema.items.min.unwrap_or(0)).ok().filter(|min| *min <= MAX_ELEMENTS)?;
+        let usual = if self.extent == Extent::All { 2 } else { 1 };
+        let max = schema.items.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+        let first = self.value(items, depth + 1)?;
+        let mut elements = vec![first.clone()];
+        for number in 1..min.max(usual).min(max) {
+            let other = another(items.resolve(self.types), &first, number).unwrap_or_else(|| first.clone());
+            if !schema.unique_items || !elements.contains(&other) {
+                elements.push(other);
             }
         }
-        Kind::Object(shape) => {
-            let mut object = fields(&shape.fields, types, depth + 1, room)?;
-            // An object of optional fields says more with one of them than empty.
-            if object.is_empty()
-                && let Some(first) = shape.fields.first()
-            {
-                object.insert(first.name.to_string(), value(&first.schema, types, depth + 1, room)?);
-            }
-            Some(Value::Object(object))
+        (elements.len() >= min).then_some(Value::Array(elements))
+    }
+}
+
+/// Another value of the schema than the first one, if it is easy to find.
+fn another(schema: &Schema, first: &Value, number: usize) -> Option<Value> {
+    if let Some(allowed) = &schema.allowed {
+        return allowed.get(number).cloned();
+    }
+    match (&schema.kind, first) {
+        (Kind::String, Value::String(text)) if schema.pattern.is_none() && schema.format.is_none() => {
+            let text = format!("{text}{number}");
+            let fits = schema.length.max.is_none_or(|max| u64::try_from(text.len()).is_ok_and(|length| length <= max));
+            fits.then_some(text.into())
         }
-        Kind::Named(_) => None,
-        // Bounds of the whole hold for each alternative that is a number.
-        Kind::Union(members) => members.iter().find_map(|member| {
-            let bounded = Schema { range: schema.range, ..member.clone() };
-            let is_number = matches!(member.kind, Kind::Integer | Kind::Number) && member.range == Range::default();
-            value(if is_number { &bounded } else { member }, types, depth + 1, room)
-        }),
+        (Kind::Integer | Kind::Number, Value::Number(first)) => {
+            let range = schema.range;
+            let steps = u32::try_from(number).ok()?;
+            let value = first.as_f64()? + f64::from(steps) * range.multiple_of.unwrap_or(1.0);
+            let fits = range.maximum.is_none_or(|max| value <= max) && range.below.is_none_or(|below| value < below);
+            fits.then(|| info::number(value))
+        }
+        _ => None,
     }
 }
 
@@ -122,16 +198,26 @@ fn text(schema: &Schema) -> Option<Value> {
         Some(Format::Uuid) => "00000000-0000-4000-8000-000000000000",
         Some(Format::Ipv4) => "127.0.0.1",
         Some(Format::Ipv6) => "::1",
-        Some(Format::Hint(_)) | None => "text",
+        Some(Format::Hint(name)) => match &**name {
+            "url" | "iri" => "https://example.com/",
+            "hostname" | "idn-hostname" => "example.com",
+            "idn-email" => "someone@example.com",
+            "json-pointer" => "/text",
+            _ => "text",
+        },
+        None => "text",
     };
-    if schema.pattern.as_ref().is_some_and(|pattern| !pattern.admits(plain)) {
-        return None;
-    }
-    let shortest = usize::try_from(schema.length.min.unwrap_or(0)).ok().filter(|length| *length <= 1000)?;
+    let min_chars = usize::try_from(schema.length.min.unwrap_or(0)).ok().filter(|length| *length <= 1000)?;
+    let max_chars = schema.length.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
     let mut text = plain.to_owned();
-    while text.chars().count() < shortest {
+    while text.chars().count() < min_chars {
         text.push('x');
     }
-    let max_chars = schema.length.max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Some(text.chars().take(max_chars).collect::<String>().into())
+    let text: String = text.chars().take(max_chars).collect();
+    let Some(pattern) = &schema.pattern else { return Some(text.into()) };
+    if pattern.admits(&text) {
+        return Some(text.into());
+    }
+    let text = pattern_sample::matching(pattern.source(), min_chars)?;
+    (pattern.admits(&text) && text.chars().count() <= max_chars).then_some(text.into())
 }

@@ -14,6 +14,9 @@ use super::secrets::Secrets;
 const MESSAGE_MEMBERS: &[&str] =
     &["detail", "message", "error_description", "error", "errors", "title", "msg", "description", "reason", "fault"];
 
+/// Members of an error object that list what is wrong with the parameters of a request.
+const LIST_MEMBERS: &[&str] = &["errors", "violations", "validation", "invalid-params", "invalid_params"];
+
 /// Members of problem details (RFC 9457).
 const PROBLEM_MEMBERS: &[&str] = &["type", "title", "status", "detail", "instance"];
 
@@ -78,7 +81,9 @@ fn message(value: &Value, depth: usize) -> Option<String> {
         Value::Object(members) if depth < MAX_DEPTH => {
             let found = MESSAGE_MEMBERS.iter().filter_map(|name| members.get(*name));
             let text = found.clone().find_map(|member| message(member, depth + 1))?;
-            let list = found.clone().find(|member| member.is_array()).map(Value::to_string);
+            let mut lists = found.chain(LIST_MEMBERS.iter().filter_map(|name| members.get(*name)));
+            let is_list = |member: &&Value| member.as_array().is_some_and(|items| !items.is_empty());
+            let list = lists.find(is_list).map(Value::to_string);
             match list {
                 Some(list) if list != text && !list.contains(&text) => Some(format!("{text}: {list}")),
                 _ => Some(text),
@@ -133,6 +138,14 @@ mod tests {
             (
                 json!({"detail": [{"loc": ["body", "a"], "msg": "required"}]}),
                 "[{\"loc\":[\"body\",\"a\"],\"msg\":\"required\"}]",
+            ),
+            (
+                json!({"title": "Invalid", "validation": [{"location": ["body", "a"]}]}),
+                "Invalid: [{\"location\":[\"body\",\"a\"]}]",
+            ),
+            (
+                json!({"title": "Invalid", "errors": [], "invalid-params": [{"name": "a"}]}),
+                "Invalid: [{\"name\":\"a\"}]",
             ),
             (json!("no"), "no"),
         ] {

@@ -4,5 +4,7 @@
 
 mod adapter;
 mod client;
+#[cfg(feature = "test-mock")]
+mod mock;
 mod openapi;
 mod route;

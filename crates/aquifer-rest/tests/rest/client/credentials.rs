@@ -1,5 +1,6 @@
 //! Credentials: where they go, and that they are never shown.
 
+use aquifer_protocol::error::Code;
 use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient};
 
 use super::server::{Reply, Server};

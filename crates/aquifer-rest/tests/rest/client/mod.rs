@@ -13,7 +13,7 @@ mod tokens;
 
 use std::time::Duration;
 
-use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::{Code, Failure};
 use aquifer_rest::client::Effect;
 use aquifer_rest::route::{HttpRequest, Method, RequestBody};
 use aquifer_rest::{Authenticator, ClientSettings, HttpAnswer, HttpClient, RestError, SendRules};

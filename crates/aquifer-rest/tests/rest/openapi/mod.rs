@@ -4,5 +4,7 @@ mod bodies;
 mod hostile;
 #[cfg(feature = "test-descriptions")]
 pub(crate) mod installed;
+#[cfg(feature = "test-descriptions")]
+mod invalid;
 mod reading;
 mod swagger;

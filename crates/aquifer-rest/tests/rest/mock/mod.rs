@@ -1,0 +1,168 @@
+//! Requests are judged by a mock that nobody here wrote: Prism, which refuses what its description does not allow.
+//!
+//! Every operation is called twice, with the required parameters and with all of them. The arguments are generated from
+//! the operation, checked the way the engine checks them, and sent. Prism is in the folder that AQUIFER_TEST_MOCK names,
+//! the descriptions are in the one that AQUIFER_TEST_DESCRIPTIONS names.
+
+mod calls;
+mod description;
+mod prism;
+
+use std::path::{Path, PathBuf};
+
+use aquifer_protocol::schema::Extent;
+
+use calls::{Judgement, Refusal};
+use description::Content;
+
+/// Calls that are refused, and why.
+struct Exception {
+    operations: &'static [&'static str],
+    extents: &'static [Extent],
+    flaw: Flaw,
+}
+
+/// Why a call is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    /// Prism refuses a request that is right.
+    Refuses,
+    /// Prism ends, so that the request must not be sent.
+    Crashes,
+    /// The description asks for something that a schema of ours cannot say, so that the generated arguments lack it. Callers
+    /// are told by the target.
+    Inexpressible,
+}
+
+impl Exception {
+    fn covers(&self, operation: &str, extent: Extent) -> bool {
+        self.operations.contains(&operation) && self.extents.contains(&extent)
+    }
+}
+
+const BOTH: &[Extent] = &[Extent::Required, Extent::All];
+
+fn installed(path: &str) -> PathBuf {
+    let folder = std::env::var("AQUIFER_TEST_DESCRIPTIONS").expect("AQUIFER_TEST_DESCRIPTIONS names a folder");
+    Path::new(&folder).join("node_modules").join(path)
+}
+
+#[tokio::test]
+async fn styles_of_parameters_are_accepted() {
+    let exceptions = [
+        // It reads arrays and objects of headers even if they are not sent.
+        Exception {
+            operations: &["headers_standard", "headers_simple_non_exploded", "headers_simple_exploded"],
+            extents: &[Extent::Required],
+            flaw: Flaw::Crashes,
+        },
+    ];
+    check("@readme/oas-examples/3.0/json/parameters-style.json", Content::Everything, 25, &exceptions).await;
+}
+
+#[tokio::test]
+async fn cookies_are_accepted() {
+    check("@readme/oas-examples/3.0/json/parameters-cookies.json", Content::Everything, 1, &[]).await;
+}
+
+#[tokio::test]
+async fn files_are_accepted() {
+    let exceptions = [
+        // It keeps only the last one of several files with the same name.
+        Exception { operations: &["put_anything_multipart_formdata"], extents: &[Extent::All], flaw: Flaw::Refuses },
+    ];
+    check("@readme/oas-examples/3.0/json/file-uploads.json", Content::Everything, 3, &exceptions).await;
+}
+
+#[tokio::test]
+async fn nested_bodies_and_forms_are_accepted() {
+    check("@readme/oas-examples/3.1/json/petstore.json", Content::Requests, 20, &[]).await;
+}
+
+#[tokio::test]
+async fn alternatives_are_accepted() {
+    check("@readme/oas-examples/3.1/json/train-travel.json", Content::Everything, 7, &[]).await;
+}
+
+#[tokio::test]
+async fn every_way_to_authenticate_is_accepted() {
+    check("@scalar/galaxy/dist/3.1.json", Content::Everything, 9, &[]).await;
+}
+
+#[tokio::test]
+async fn many_forms_are_accepted() {
+    check("@readme/oas-examples/3.0/json/star-trek.json", Content::Requests, 120, &[]).await;
+}
+
+/// Figma's description, or the file that AQUIFER_TEST_MOCK_DESCRIPTION names. GitHub's is too large to be installed for every run.
+#[tokio::test]
+async fn many_operations_are_accepted() {
+    let exceptions = [
+        // `minProperties`
+        Exception { operations: &["post_variables"], extents: &[Extent::Required], flaw: Flaw::Inexpressible },
+        // Alternatives that require different fields.
+        Exception {
+            operations: &[
+                "campaigns_create_campaign",
+                "repos_create_pages_site",
+                "secret_scanning_update_org_custom_pattern",
+                "secret_scanning_update_repo_custom_pattern",
+            ],
+            extents: &[Extent::Required],
+            flaw: Flaw::Inexpressible,
+        },
+        Exception {
+            operations: &[
+                "code_scanning_create_variant_analysis",
+                "projects_add_item_for_org",
+                "projects_add_item_for_user",
+            ],
+            extents: BOTH,
+            flaw: Flaw::Inexpressible,
+        },
+        // In a path, a number is a text, too: it says that both alternatives match.
+        Exception {
+            operations: &[
+                "actions_get_workflow",
+                "actions_disable_workflow",
+                "actions_create_workflow_dispatch",
+                "actions_enable_workflow",
+                "actions_list_workflow_runs",
+                "actions_get_workflow_usage",
+                "repos_get_pages_deployment",
+                "repos_cancel_pages_deployment",
+            ],
+            extents: BOTH,
+            flaw: Flaw::Refuses,
+        },
+    ];
+    let named = std::env::var("AQUIFER_TEST_MOCK_DESCRIPTION").map(PathBuf::from);
+    let file = named.unwrap_or_else(|_| installed("@figma/rest-api-spec/openapi/openapi.yaml"));
+    check_file(&file, Content::Requests, 50, &exceptions).await;
+}
+
+async fn check(file: &str, content: Content, min_operations: usize, exceptions: &[Exception]) {
+    check_file(&installed(file), content, min_operations, exceptions).await;
+}
+
+/// Calls every operation of a description. Exactly the calls of the exceptions are refused.
+async fn check_file(file: &Path, content: Content, min_operations: usize, exceptions: &[Exception]) {
+    let Judgement { operations, refused } = calls::judge(file, content, exceptions).await;
+    assert!(operations.len() >= min_operations, "{} operations", operations.len());
+    let is_expected = |refusal: &&Refusal| exceptions.iter().any(|one| one.covers(&refusal.operation, refusal.extent));
+    let unexpected: Vec<String> = refused
+        .iter()
+        .filter(|refusal| !is_expected(refusal))
+        .map(|refusal| format!("{} with {:?}: {}", refusal.operation, refusal.extent, refusal.problem))
+        .collect();
+    assert!(unexpected.is_empty(), "{} requests are refused:\n{}", unexpected.len(), unexpected.join("\n"));
+    for one in exceptions.iter().filter(|one| one.flaw != Flaw::Crashes) {
+        for operation in operations.iter().filter(|name| one.operations.contains(&&***name)) {
+            for extent in one.extents {
+                let is_needed =
+                    refused.iter().any(|refusal| refusal.operation == *operation && refusal.extent == *extent);
+                assert!(is_needed, "'{operation}' with {extent:?} is accepted and need not be listed");
+            }
+        }
+    }
+}
