@@ -107,12 +107,12 @@ impl RestSource {
         self.client.missing_variables()
     }
 
-    async fn execute(&self, call: Call) -> Result<Answer, Failure> {
+    async fn execute(&self, mut call: Call) -> Result<Answer, Failure> {
         let Some(endpoint) = self.endpoints.get(&call.name) else {
             return Err(Failure::new(Code::NotFoundOperation, "This operation is gone. Use introspect again"));
         };
         let route = &*endpoint.route;
-        let mut params = call.params.clone();
+        let mut params = std::mem::take(&mut call.params);
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
