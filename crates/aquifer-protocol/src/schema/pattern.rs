@@ -4,9 +4,10 @@
 //! therefore compiles nothing, all patterns of one document share a budget, and a large pattern is not run over a long
 //! text. A pattern that exceeds a limit is not enforced here; whoever owns the definition enforces it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Sizes of compiled patterns in bytes, tried in this order. A pattern is charged with the size it fits into.
 const SIZES: [usize; 3] = [8 * 1024, 64 * 1024, 512 * 1024];
@@ -21,11 +22,16 @@ const MAX_SCAN: usize = 1 << 31;
 #[derive(Debug)]
 pub struct PatternBudget {
     bytes_left: AtomicUsize,
+    /// The patterns of the document by their sources: one that is repeated is compiled and charged once.
+    known: Mutex<HashMap<Arc<str>, Compilation>>,
 }
+
+/// A pattern of the document, once it is compiled. `None` if it cannot be.
+type Compilation = Arc<OnceLock<Option<CompiledPattern<regex::Regex>>>>;
 
 impl Default for PatternBudget {
     fn default() -> Self {
-        Self { bytes_left: AtomicUsize::new(MAX_DOCUMENT_BYTES) }
+        Self { bytes_left: AtomicUsize::new(MAX_DOCUMENT_BYTES), known: Mutex::default() }
     }
 }
 
@@ -81,7 +87,7 @@ impl<T> CompiledPattern<T> {
 pub struct Pattern {
     source: Arc<str>,
     budget: Arc<PatternBudget>,
-    compiled: Arc<OnceLock<Option<CompiledPattern<regex::Regex>>>>,
+    compiled: Compilation,
 }
 
 impl fmt::Debug for Pattern {
@@ -105,7 +111,15 @@ impl Pattern {
 
     /// A pattern that shares a budget with others. It is compiled when a text is first held against it.
     pub fn within(source: &str, budget: &Arc<PatternBudget>) -> Self {
-        Self { source: source.into(), budget: budget.clone(), compiled: Arc::default() }
+        let mut known = budget.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (source, compiled) = match known.get_key_value(source) {
+            Some((source, compiled)) => (source.clone(), compiled.clone()),
+            None => {
+                let source: Arc<str> = source.into();
+                (source.clone(), known.entry(source).or_default().clone())
+            }
+        };
+        Self { source, budget: budget.clone(), compiled }
     }
 
     /// The pattern as it was written.

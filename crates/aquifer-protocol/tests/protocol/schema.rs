@@ -1,12 +1,14 @@
 //! Shapes: read from JSON Schema, sampled, and written back.
 
+use std::sync::Arc;
+
 use aquifer_protocol::case::snake_case;
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::request::{ParsedRequest, parse};
-use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, SchemaReader, Types, sample, type_words};
+use aquifer_protocol::schema::{Format, Kind, Pattern, Rest, Schema, SchemaReader, Types, sample, type_words};
 use aquifer_protocol::suggest::nearest;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::{Strictness, route};
@@ -292,4 +294,48 @@ fn danger_is_inferred_from_names_and_categories() {
     ] {
         assert_eq!(Danger::infer(name, category), danger, "{name}");
     }
+}
+
+#[test]
+fn a_repeated_pattern_is_compiled_once_and_stays_enforced() {
+    let budget = Arc::default();
+    let patterns: Vec<Pattern> = (0..500).map(|_| Pattern::within("^v\\d+(-.*)?$", &budget)).collect();
+    for pattern in &patterns {
+        assert!(pattern.admits("v1-beta") && !pattern.admits("text"));
+    }
+}
+
+#[test]
+fn required_fields_are_kept_wherever_they_are_stated() {
+    for json in [
+        json!({"type": "object", "properties": {"b": {"type": "string"}}, "required": ["a"]}),
+        json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}}], "required": ["a"]}),
+        json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"required": ["a"]}]}),
+    ] {
+        let schema = SchemaReader::new(&json).read(&json);
+        let Kind::Object(shape) = &schema.kind else { panic!("{json}: {schema:?}") };
+        assert!(shape.fields.iter().any(|field| &*field.name == "a" && field.required), "{json}: {shape:?}");
+    }
+}
+
+#[test]
+fn fields_beside_alternatives_belong_to_each_of_them() {
+    let json = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "status": {"type": "string"}},
+        "required": ["name"],
+        "oneOf": [
+            {"properties": {"status": {"enum": ["done"]}, "result": {"type": "integer"}}, "required": ["result"]},
+            {"properties": {"status": {"enum": ["open"]}}},
+        ],
+    });
+    let schema = SchemaReader::new(&json).read(&json);
+    let Kind::Union(members) = &schema.kind else { panic!("{schema:?}") };
+    let required = |member: &Schema| match &member.kind {
+        Kind::Object(shape) => {
+            shape.fields.iter().filter(|field| field.required).map(|field| field.name.to_string()).collect()
+        }
+        _ => Vec::new(),
+    };
+    assert_eq!(members.iter().map(required).collect::<Vec<_>>(), [vec!["name", "result"], vec!["name"]]);
 }

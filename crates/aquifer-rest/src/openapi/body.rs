@@ -140,29 +140,32 @@ impl BodyReader<'_, '_, '_> {
                 if is_file(field.schema.resolve(self.schemas.types()), property) {
                     return Some(FieldEncoding::File);
                 }
+                // Without a style, a part is written by its media type.
+                if let Some(encoding) = encoding.filter(|one| one.get("style").is_some()) {
+                    return notation(encoding).map(FieldEncoding::Notation);
+                }
                 let media_type = text("contentType").and_then(|types| types.split(',').next()).map(str::trim);
                 let is_usable =
                     |one: &&str| one.contains('/') && !one.contains('*') && one.bytes().all(|b| b.is_ascii_graphic());
                 media_type.filter(is_usable).map(|one| FieldEncoding::MediaType(one.into()))
             }
-            BodyEncoding::Form => {
-                let style = match text("style") {
-                    Some("spaceDelimited") => Style::SpaceDelimited,
-                    Some("pipeDelimited") => Style::PipeDelimited,
-                    Some("deepObject") => Style::DeepObject,
-                    Some("form") => Style::Form,
-                    _ => {
-                        let explode = encoding?.get("explode")?.as_bool()?;
-                        return Some(FieldEncoding::Notation(Notation::Style { style: Style::Form, explode }));
-                    }
-                };
-                let explode = encoding.and_then(|one| one.get("explode")).and_then(Value::as_bool);
-                let explode = explode.unwrap_or(style == Style::Form);
-                Some(FieldEncoding::Notation(Notation::Style { style, explode }))
-            }
+            BodyEncoding::Form => notation(encoding?).map(FieldEncoding::Notation),
             BodyEncoding::Json | BodyEncoding::Text | BodyEncoding::Binary => None,
         }
     }
+}
+
+/// The notation that the encoding of a field states, if any.
+fn notation(encoding: &Value) -> Option<Notation> {
+    let explode = encoding.get("explode").and_then(Value::as_bool);
+    let style = match encoding.get("style").and_then(Value::as_str) {
+        Some("spaceDelimited") => Style::SpaceDelimited,
+        Some("pipeDelimited") => Style::PipeDelimited,
+        Some("deepObject") => Style::DeepObject,
+        Some("form") => Style::Form,
+        _ => return explode.map(|explode| Notation::Style { style: Style::Form, explode }),
+    };
+    Some(Notation::Style { style, explode: explode.unwrap_or(style == Style::Form) })
 }
 
 /// Whether an object has the known fields and no others.

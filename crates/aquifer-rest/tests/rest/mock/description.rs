@@ -21,7 +21,7 @@ pub(super) fn file(original: &Path, parsed: &Value, content: Content) -> PathBuf
         return original.to_owned();
     }
     let name = original.file_stem().unwrap().to_string_lossy();
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mock-{}-{name}.json", std::process::id()));
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mock-{name}.json"));
     std::fs::write(&copy, requests(parsed).to_string()).unwrap();
     copy
 }

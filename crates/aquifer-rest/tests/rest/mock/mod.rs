@@ -56,6 +56,35 @@ async fn styles_of_parameters_are_accepted() {
             extents: &[Extent::Required],
             flaw: Flaw::Crashes,
         },
+        // It reads every object of a path as if it was not read yet, although it was.
+        Exception {
+            operations: &[
+                "paths_standard",
+                "paths_matrix_non_exploded",
+                "paths_matrix_exploded",
+                "paths_label_non_exploded",
+                "paths_label_exploded",
+                "paths_simple_non_exploded",
+                "paths_simple_exploded",
+            ],
+            extents: BOTH,
+            flaw: Flaw::Crashes,
+        },
+        // It knows no objects in these styles.
+        Exception {
+            operations: &["query_space_delimited_non_exploded", "query_pipe_delimited_non_exploded"],
+            extents: BOTH,
+            flaw: Flaw::Crashes,
+        },
+        Exception {
+            operations: &["form_data_space_delimited_non_exploded", "form_data_pipe_delimited_non_exploded"],
+            extents: &[Extent::All],
+            flaw: Flaw::Crashes,
+        },
+        // It takes the commas of a list for characters that have to be encoded, which parts are not.
+        Exception { operations: &["form_data_form_non_exploded"], extents: &[Extent::All], flaw: Flaw::Refuses },
+        // It keeps only the last one of several parts with the same name, and does not read JSON in parts.
+        Exception { operations: &["form_data_standard"], extents: &[Extent::All], flaw: Flaw::Refuses },
     ];
     check("@readme/oas-examples/3.0/json/parameters-style.json", Content::Everything, 25, &exceptions).await;
 }
@@ -77,6 +106,11 @@ async fn files_are_accepted() {
 #[tokio::test]
 async fn nested_bodies_and_forms_are_accepted() {
     check("@readme/oas-examples/3.1/json/petstore.json", Content::Requests, 20, &[]).await;
+}
+
+#[tokio::test]
+async fn patterns_are_accepted() {
+    check("@readme/oas-examples/3.1/json/readme.json", Content::Requests, 50, &[]).await;
 }
 
 #[tokio::test]
