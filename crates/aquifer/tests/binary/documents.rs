@@ -162,6 +162,8 @@ fn workshop() -> Folder {
     std::fs::create_dir(folder.path(".cursor")).unwrap();
     folder.file(".cursor/mcp.json", servers);
     folder.file("aquifer.toml", "[[source]]\ntarget = \"mcp.json\"\n");
+    let paths = "paths: { /pets: { get: { summary: List pets, responses: {} } } }";
+    folder.file("petstore.yaml", &format!("openapi: 3.1.0\nservers: [{{ url: \"https://pets.example\" }}]\n{paths}\n"));
     folder
 }
 
