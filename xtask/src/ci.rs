@@ -49,7 +49,7 @@ fn slim_build() -> Result<()> {
     announce("slim build: lints");
     let remedy = "A backend that can be left out is one module with a stand-in: see ARCHITECTURE.md, \"Features\".";
     step::run(slim("clippy", "sqlite").args(["--", "-D", "warnings"]), remedy)?;
-    for feature in ["postgres", "redis", "conformance", "gateway", "tokens"] {
+    for feature in ["postgres", "redis", "conformance", "gateway", "rest", "tokens"] {
         step::run(slim("clippy", &format!("sqlite,{feature}")).args(["--", "-D", "warnings"]), remedy)?;
     }
     announce("slim build: tests");
