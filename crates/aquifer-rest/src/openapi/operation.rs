@@ -128,6 +128,7 @@ impl OperationReader<'_, '_> {
         let lists = [entry.item.get("parameters"), entry.json.get("parameters")];
         let mut placed = parameters::read(self.document, self.schemas, &mut self.cache.parameters, lists)?;
         placed.retain(|one| !self.is_credential(one));
+        let idempotency_header = take_idempotency_header(entry.method, &mut placed);
         parameters::move_to_query(query, &mut placed)?;
         parameters::complete(path, &mut placed);
         let body = self.body(entry, &mut placed)?;
@@ -159,6 +160,7 @@ impl OperationReader<'_, '_> {
             body,
             accept: answer.accept.clone(),
             pagination,
+            idempotency_header,
             ..Route::new(entry.method)
         };
         Ok(ReadOperation { operation, route, doubt: effects.doubt })
@@ -216,6 +218,17 @@ impl OperationReader<'_, '_> {
         let url = servers::base_url(json.get("servers"), self.options)?;
         Ok((url != self.base_url).then(|| url.into()))
     }
+}
+
+/// The header by which the target recognizes a copy of a request. The client fills it, so callers need not know of it.
+fn take_idempotency_header(method: Method, placed: &mut Vec<PlacedParameter>) -> Option<Arc<str>> {
+    let is_key = |one: &PlacedParameter| {
+        let name = &*one.parameter.name;
+        let is_named = ["idempotency-key", "x-idempotency-key"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        is_named && matches!(one.place, Place::Header(_)) && !method.is_safe()
+    };
+    let index = placed.iter().position(is_key)?;
+    Some(placed.remove(index).parameter.name)
 }
 
 /// The path with a slash at the beginning and without a fragment, or why it cannot be requested.

@@ -352,3 +352,23 @@ fn notes_stay_short() {
     assert!(api.notes[1].starts_with("300 operations are in doubt") && api.notes[1].ends_with("and 295 more."));
     assert!(api.notes[1].len() < 600);
 }
+
+#[test]
+fn keys_against_repetition_are_left_to_the_client() {
+    let key = json!({ "name": "Idempotency-Key", "in": "header", "required": true, "schema": { "type": "string" } });
+    let api = read(
+        json!({
+            "/payments": {
+                "post": { "operationId": "createPayment", "summary": "Create a payment", "parameters": [key] },
+                "get": { "operationId": "listPayments", "parameters": [key] }
+            },
+            "/notes": { "post": { "operationId": "createNote", "summary": "Create a note" } }
+        }),
+        json!({}),
+    );
+    let (create, route) = operation(&api, "create_payment");
+    assert_eq!(route.idempotency_header.as_deref(), Some("Idempotency-Key"));
+    assert!(create.parameters.is_empty() && route.parameters.is_empty());
+    assert_eq!(operation(&api, "list_payments").1.idempotency_header, None, "reading can be repeated anyway");
+    assert_eq!(operation(&api, "create_note").1.idempotency_header, None);
+}
