@@ -5,11 +5,11 @@
 
 /// The grammar, a line for each parameter.
 pub const GRAMMAR: &[&str] = &[
-    "filter: {state: open, customer.city: Oslo, total: {gte: 5}, paid: {lt: {field: total}}}; ne gt lte in not_in between contains starts_with \
+    "filter: {state: open, total: {gte: 5}, paid: {lt: {field: total}}}; ne gt lte in not_in between contains starts_with \
      ends_with is_null; and/or: [..], not: {..}; {lines: {some: {quantity: 2}}} none every",
     "fields: [id, customer.name, {lines: {sort: -quantity, first: 1}}]",
     "aggregate: {n: {sum: total*rate, count: true, group_by: [customer.city, {field: placed_at, by: month}], order: desc, first: \
-     5, having: {count: {gte: 2}}}}, without items; avg min max count_distinct",
+     5}}; avg min max count_distinct having",
     "first: 20, sort: -total, shape: table",
 ];
 
