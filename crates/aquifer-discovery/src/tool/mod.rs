@@ -37,7 +37,9 @@ impl Annotations {
     /// What an HTTP method says about the effects of a request (RFC 9110). `POST` says nothing.
     pub fn for_method(method: &str) -> Self {
         match method {
-            "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => Self { read_only: Some(true), ..Self::default() },
+            "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => {
+                Self { read_only: Some(true), destructive: None, idempotent: Some(true) }
+            }
             "PUT" => Self { read_only: Some(false), destructive: None, idempotent: Some(true) },
             "PATCH" => Self { read_only: Some(false), ..Self::default() },
             "DELETE" => Self { read_only: Some(false), destructive: Some(true), idempotent: Some(true) },

@@ -188,8 +188,8 @@ impl SafetyGate {
 
     fn refuse_batch(&self, covered: &CoveredCalls<'_>, refusal: Refusal, token: &str) -> BatchDecision {
         let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
-        let most_dangerous = covered.calls.iter().max_by_key(|call| call.request.operation().danger);
-        let failure = match (most_dangerous, refusal) {
+        let riskiest = covered.calls.iter().max_by_key(|call| call.request.operation().danger);
+        let failure = match (riskiest, refusal) {
             (Some(call), refusal) => refusal.into_failure(call.request, &covered.prompt, token),
             (None, Refusal::Token(failure)) => failure,
             (None, _) => rules_changed(),

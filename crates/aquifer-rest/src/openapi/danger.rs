@@ -24,7 +24,7 @@ pub(super) struct Effects {
 
 /// The effects of an operation. `name` is its whole name, `description` its cleaned text.
 pub(super) fn judge(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
-    let subject = Subject { name, description, parameters, annotations: annotations(method) };
+    let subject = Subject { name, description, parameters, annotations: Annotations::for_method(method.as_str()) };
     let decision = classify::classify(subject);
     match method {
         Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query => {
@@ -39,25 +39,13 @@ pub(super) fn judge(method: Method, name: &str, description: &str, parameters: &
     }
 }
 
-fn annotations(method: Method) -> Annotations {
-    match method {
-        Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query => {
-            Annotations { read_only: Some(true), destructive: None, idempotent: Some(true) }
-        }
-        Method::Delete => Annotations { read_only: Some(false), destructive: Some(true), idempotent: Some(true) },
-        Method::Put => Annotations { read_only: Some(false), destructive: None, idempotent: Some(true) },
-        Method::Patch => Annotations { read_only: Some(false), destructive: None, idempotent: None },
-        Method::Post => Annotations::default(),
-    }
-}
-
 fn effects(category: Category, danger: Danger, evidence: String, is_idempotent: bool) -> Effects {
     Effects { category, danger, evidence, is_idempotent, doubt: None }
 }
 
 /// The first doubt, in the words of HTTP.
 fn doubt(method: Method, decision: &Classification) -> Option<String> {
-    let word = method_name(method);
+    let word = method.as_str();
     let reason = decision.review_reasons.first()?;
     let reason = reason
         .replace("readOnlyHint is true, but", &format!("{word} should only read, but"))
@@ -111,12 +99,12 @@ fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
 
 fn reading(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
     if is_noun(subject, &decision) {
-        let evidence = format!("{} only reads, and its description says so", method_name(method));
+        let evidence = format!("{} only reads, and its description says so", method.as_str());
         return effects(Category::Read, Danger::Safe, evidence, true);
     }
     let doubt = doubt(method, &decision);
     let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
-    let evidence = doubt.clone().unwrap_or_else(|| format!("{} only reads", method_name(method)));
+    let evidence = doubt.clone().unwrap_or_else(|| format!("{} only reads", method.as_str()));
     Effects { doubt, ..effects(decision.category, danger, evidence, true) }
 }
 
@@ -134,7 +122,7 @@ fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> E
         (Some(doubt), _) => doubt.clone(),
         (None, Danger::Safe | Danger::Reversible) => reversible_evidence(category).to_owned(),
         (None, _) => hard_evidence(subject, danger).unwrap_or_else(|| {
-            format!("{} overwrites something, and nothing says that it can be undone", method_name(method))
+            format!("{} overwrites something, and nothing says that it can be undone", method.as_str())
         }),
     };
     Effects { doubt, ..effects(category, danger, evidence, method == Method::Put) }
@@ -163,21 +151,6 @@ const fn reversible_evidence(category: Category) -> &'static str {
 
 fn hard_evidence(subject: Subject<'_>, danger: Danger) -> Option<String> {
     classify::assess(subject).hard.filter(|hard| hard.danger == danger).map(|hard| hard.reason)
-}
-
-/// The method as HTTP writes it.
-pub(super) const fn method_name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Head => "HEAD",
-        Method::Options => "OPTIONS",
-        Method::Trace => "TRACE",
-        Method::Query => "QUERY",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use aquifer_protocol::operation::Operation;
 use serde_json::Value;
 
 use super::body;
-use super::danger::{self, method_name};
+use super::danger;
 use super::document::Document;
 use super::names::OperationName;
 use super::options::ReadOptions;
@@ -53,12 +53,12 @@ pub(super) struct Entry<'d> {
 impl<'d> Entry<'d> {
     /// The method and the path, for people.
     pub(super) fn route(&self) -> String {
-        route_name(method_name(self.method), self.path)
+        route_name(self.method.as_str(), self.path)
     }
 
     /// Where it stands in the description: the method and the path, exactly.
     pub(super) fn key(&self) -> String {
-        format!("{} {}", method_name(self.method), self.path)
+        format!("{} {}", self.method.as_str(), self.path)
     }
 
     /// Its own id.
@@ -194,7 +194,7 @@ impl OperationReader<'_, '_> {
         if matches!(entry.method, Method::Get | Method::Head | Method::Trace) {
             // Such a body means nothing, and many servers refuse it.
             let is_required = json.get("required").and_then(Value::as_bool) == Some(true);
-            let reason = || format!("it needs a body, which {} cannot have", method_name(entry.method));
+            let reason = || format!("it needs a body, which {} cannot have", entry.method.as_str());
             return if is_required { Err(reason()) } else { Ok(None) };
         }
         let key = (std::ptr::from_ref(json).addr(), entry.method);

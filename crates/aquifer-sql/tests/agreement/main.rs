@@ -15,6 +15,7 @@ mod kinds;
 mod memory;
 mod null_order;
 mod properties;
+mod reference_laws;
 mod references;
 mod related;
 mod scans;

@@ -17,18 +17,7 @@ pub(crate) const BASE: &str = "https://api.example/v1";
 
 /// A route with nothing but a path.
 pub(crate) fn route(method: Method, path: &str) -> Route {
-    Route {
-        method,
-        path: path.into(),
-        base_url: None,
-        parameters: Vec::new(),
-        body: None,
-        accept: "".into(),
-        headers: Vec::new(),
-        idempotency_header: None,
-        pagination: None,
-        unwrap: None,
-    }
+    Route { path: path.into(), ..Route::new(method) }
 }
 
 /// A `GET` of a path with these parameters, whose names are the same here and at the target.
