@@ -213,18 +213,20 @@ pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let stem = [".json", ".yaml", ".yml", ".md"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let endings = ["-adapter", "-openapi", ".openapi", "-swagger", ".swagger"];
     let stem = endings.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
-    if stem.contains('.') {
+    let is_host = stem.rsplit_once('.').is_some_and(|(_, end)| end.chars().all(|letter| letter.is_ascii_alphabetic()));
+    if is_host {
         return Some(naming::of_url(&format!("https://{stem}")));
     }
-    let is_telling = !["openapi", "swagger", "api", "index", "spec", "schema", ""].contains(&stem);
+    let is_version = stem.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let is_telling = !is_version && !["openapi", "swagger", "api", "index", "spec", "schema"].contains(&stem);
     is_telling.then(|| stem.to_owned())
 }
 
 /// What a description is probably called, by its title: `Swagger Petstore - OpenAPI 3.0` is `petstore`.
 pub(super) fn titled_name(description: &Value) -> String {
     const SAY_NOTHING: &[&str] = &[
-        "api", "apis", "rest", "http", "openapi", "swagger", "web", "public", "the", "of", "for", "and", "service",
-        "spec",
+        "api", "apis", "rest", "http", "open", "openapi", "swagger", "web", "public", "the", "of", "for", "and",
+        "service", "spec",
     ];
     let title = description.pointer("/info/title").and_then(Value::as_str).unwrap_or_default();
     let words = snake_identifier(title);
@@ -380,4 +382,32 @@ fn rest_settings(
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sources_are_named_after_what_says_most() {
+        let named =
+            |target: &str| default_name(&SourceConfig { openapi: Some(target.to_owned()), ..Default::default() });
+        for (target, name) in [
+            ("petstore.yaml", Some("petstore")),
+            ("specs/petstore.openapi.json", Some("petstore")),
+            ("api.github.com.json", Some("github")),
+            ("https://api.example.com/openapi.json", Some("example")),
+            ("dist/3.1.json", None),
+            ("v2.yaml", None),
+            ("openapi.yaml", None),
+        ] {
+            assert_eq!(named(target).as_deref(), name, "{target}");
+        }
+        let titled = |title: &str| titled_name(&json!({ "info": { "title": title } }));
+        assert_eq!(titled("Swagger Petstore - OpenAPI 3.0"), "petstore");
+        assert_eq!(titled("Scalar Galaxy"), "scalar-galaxy");
+        assert_eq!(titled(""), "api");
+    }
 }
