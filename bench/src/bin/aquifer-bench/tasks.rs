@@ -37,9 +37,10 @@ impl Task {
         self.tool.replace(['-', '/'], "_").to_lowercase()
     }
 
-    /// Whether a tool has its name: some replace characters.
+    /// Whether a tool has its name: some replace or remove what is no letter.
     fn is_named(&self, name: &str) -> bool {
-        name == self.tool || name.replace(['-', '/'], "_") == self.tool.replace(['-', '/'], "_")
+        let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).collect::<String>();
+        name == self.tool || letters(name).eq_ignore_ascii_case(&letters(&self.tool))
     }
 }
 
