@@ -43,8 +43,6 @@ struct Read {
     reasons: BTreeMap<String, usize>,
     notes: Vec<String>,
     processor_ms: f64,
-    /// The share of the time that parsing the text took.
-    parsing_share: f64,
     peak_kb: f64,
 }
 
@@ -190,8 +188,7 @@ fn description_rows(read: &[Read]) -> Vec<Vec<Value>> {
     by_size.sort_by(|one, other| other.bytes.total_cmp(&one.bytes));
     shown.extend(by_size.into_iter().take(SHOWN.saturating_sub(shown.len())));
     shown.sort_by(|one, other| other.bytes.total_cmp(&one.bytes));
-    let titles =
-        ["description", "size", "operations served", "left out", "processor time", "for parsing", "peak memory", "why"];
+    let titles = ["description", "size", "operations served", "left out", "processor time", "peak memory", "why"];
     let row = |one: &Read| {
         vec![
             json!(one.name),
@@ -199,7 +196,6 @@ fn description_rows(read: &[Read]) -> Vec<Vec<Value>> {
             json!(one.operations),
             json!(one.omitted),
             json!(quantity(one.seconds(), "s")),
-            json!(format!("{:.0} %", one.parsing_share * 100.0)),
             json!(quantity(one.peak_kb, "kB")),
             json!(one.losses()),
         ]

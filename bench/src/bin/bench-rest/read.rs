@@ -37,7 +37,6 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Value> {
         "reasons": reasons,
         "notes": read.api.notes,
         "processor_ms": used,
-        "parsing_share": read.parsing.as_secs_f64() / (read.parsing + read.reading).as_secs_f64(),
         "peak_kb": peak_kb()?,
     }))
 }
