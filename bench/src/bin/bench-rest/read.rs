@@ -37,6 +37,8 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Value> {
         "reasons": reasons,
         "notes": read.api.notes,
         "processor_ms": used,
+        "parse_ms": read.parsing.as_secs_f64() * 1e3,
+        "read_ms": read.reading.as_secs_f64() * 1e3,
         "peak_kb": peak_kb()?,
     }))
 }
