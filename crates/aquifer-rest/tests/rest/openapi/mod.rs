@@ -3,8 +3,10 @@
 mod bodies;
 mod hostile;
 #[cfg(feature = "test-descriptions")]
-pub(crate) mod installed;
+mod installed;
 #[cfg(feature = "test-descriptions")]
 mod invalid;
 mod reading;
+#[cfg(feature = "test-descriptions")]
+pub(crate) mod survey;
 mod swagger;
