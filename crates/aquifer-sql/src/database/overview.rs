@@ -25,7 +25,8 @@ impl Database {
             described.lines.push(offer.overview_line(index, &sample, is_whole));
             let notes =
                 [(CHILD_COUNTS, !is_whole && offer.has_child_counts(index)), (DEFAULTS, offer.shows_defaults(index))];
-            for (note, _) in notes.into_iter().filter(|(_, applies)| *applies) {
+            let notes = notes.into_iter().filter(|(_, applies)| *applies).map(|(note, _)| note);
+            for note in offer.reference_notes(index, is_whole).into_iter().chain(notes) {
                 if !described.notes.iter().any(|known| known == note) {
                     described.notes.push(note.to_owned());
                 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use aquifer_engine::source::TableSummary;
 use aquifer_protocol::introspect::signature::{plain_or_quoted, plain_values};
 use aquifer_query::FieldType;
+use aquifer_query::collection::{Cardinality, Reference};
 use serde_json::Value;
 
 use super::{Offer, Verb};
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::exposed_table::{ExposedTable, Formula};
-use crate::schema::model::{Column, Model};
+use crate::schema::model::{Column, Model, OnDelete};
 use crate::schema::table_sample::{RowCount, TableSample};
 use crate::schema::view_condition::view_condition;
 
@@ -26,6 +27,17 @@ pub(crate) const CHILD_COUNTS: &str = "_computed.T_count: rows of T that refer h
 
 /// What overviews say once if they show defaults.
 pub(crate) const DEFAULTS: &str = "=x: default x";
+
+/// What overviews say once about names of references in paths. Others are shown.
+const PATHS: &str = "s.x_id→t: x is a path of s, s of t";
+
+/// What overviews say once if they show names of references to a table.
+const INCOMING: &str = "←y: path y to rows that refer here";
+
+/// What overviews say once about deleting a row that others refer to.
+const REFUSED: &str = "→ prevents deletion";
+const CASCADES: &str = "→! is deleted too";
+const CLEARS: &str = "→~ is set to null";
 
 /// Keys that are shown of a JSON column.
 const MAX_SHOWN_KEYS: usize = 8;
@@ -77,16 +89,18 @@ impl Offer {
         line.push_str(&about);
         let columns = exposed.table.columns.iter().map(|column| self.column(index, exposed, column, sample));
         let composite = self.references.iter().filter(|known| known.from == index && known.columns.len() > 1);
-        let composite = composite
-            .filter(|known| !known.conceals_to)
-            .filter_map(|known| Some(format!("({})→{}", known.columns.join(", "), self.table(known.to)?.words.plural)));
+        let composite = composite.filter(|known| !known.conceals_to).filter_map(|known| {
+            let (columns, target) = (known.columns.join(", "), &self.table(known.to)?.words.plural);
+            Some(format!("({columns})→{}{target}", delete_mark(known.on_delete)))
+        });
+        let incoming = self.shown_incoming(exposed, is_whole).map(|name| format!("←{name}"));
         let is_told = |name: &str| is_whole || !is_child_count(exposed, name);
         let computed = exposed.collection.computed.iter().filter(|value| is_told(&value.name)).map(|value| {
             let of = type_word(&value.of).map(|word| format!(" {word}")).unwrap_or_default();
             format!("_computed.{}{of}", value.name)
         });
         let (mut is_first, mut left_out) = (true, 0_usize);
-        for part in columns.chain(composite).chain(computed) {
+        for part in columns.chain(composite).chain(incoming).chain(computed) {
             if line.len() >= max_bytes {
                 left_out += 1;
                 continue;
@@ -113,8 +127,9 @@ impl Offer {
                 && !known.conceals_to
                 && matches!(known.columns.as_slice(), [only] if *only == column.name)
         });
-        if let Some(target) = reference.and_then(|known| self.table(known.to)) {
+        if let Some((known, target)) = reference.and_then(|known| Some((known, self.table(known.to)?))) {
             text.push('→');
+            text.push_str(delete_mark(known.on_delete));
             text.push_str(&target.words.plural);
         } else {
             let word = match &column.of {
@@ -155,6 +170,31 @@ impl Offer {
         }
     }
 
+    /// The paths to rows that refer to a table. Unless all are asked for, those that have the name of their table are left
+    /// out: a note tells of them.
+    fn shown_incoming<'a>(&'a self, exposed: &'a ExposedTable, is_whole: bool) -> impl Iterator<Item = &'a str> {
+        let incoming = exposed.collection.references.iter().filter(|known| known.cardinality == Cardinality::Many);
+        let has_name_of_table =
+            |known: &&Reference| self.table(known.to).is_some_and(|from| from.words.plural == *known.name);
+        incoming.filter(move |known| is_whole || !has_name_of_table(known)).map(|known| &*known.name)
+    }
+
+    /// What the line of a table leaves to be said once about references.
+    pub(crate) fn reference_notes(&self, index: usize, is_whole: bool) -> Vec<&'static str> {
+        let outgoing = || self.references.iter().filter(|known| known.from == index && !known.conceals_to);
+        let has = |on_delete: OnDelete| outgoing().any(|known| known.on_delete == on_delete);
+        let has_incoming =
+            self.table(index).is_some_and(|exposed| self.shown_incoming(exposed, is_whole).next().is_some());
+        let notes = [
+            (PATHS, outgoing().next().is_some()),
+            (INCOMING, has_incoming),
+            (REFUSED, has(OnDelete::Refuse)),
+            (CASCADES, has(OnDelete::Cascade)),
+            (CLEARS, has(OnDelete::Clear)),
+        ];
+        notes.into_iter().filter(|(_, applies)| *applies).map(|(note, _)| note).collect()
+    }
+
     /// Whether the line of a table shows defaults.
     pub(crate) fn shows_defaults(&self, index: usize) -> bool {
         let columns = self.table(index).map(|exposed| exposed.table.columns.as_slice()).unwrap_or_default();
@@ -177,6 +217,15 @@ impl Offer {
         !self.private_columns.contains(&name)
             && readable.iter().any(|(_, exposed)| has(exposed))
             && !concealed.iter().any(|(_, exposed)| has(exposed))
+    }
+}
+
+/// Marks what happens to a referring row when the row it refers to is deleted; nothing if that prevents it.
+fn delete_mark(on_delete: OnDelete) -> &'static str {
+    match on_delete {
+        OnDelete::Refuse | OnDelete::Nothing => "",
+        OnDelete::Cascade => "!",
+        OnDelete::Clear => "~",
     }
 }
 
