@@ -51,7 +51,9 @@ fn sweep_after_exit(path: &Path) -> Option<std::process::Child> {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
     let mut command = Command::new("sh");
-    command.args(["-c", "cat > /dev/null; rm -rf -- \"$1\"", "sh"]).arg(path);
+    // Processes that a killed test has started may write for another moment.
+    let script = "cat > /dev/null; for turn in 1 2 3; do rm -rf -- \"$1\"; sleep 1; done";
+    command.args(["-c", script, "sh"]).arg(path);
     // Signals to the group of the test are not for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     Some(command.spawn().unwrap())

@@ -51,14 +51,14 @@ async fn r_ext_2_each_table_is_one_line_and_the_grammar_is_said_once() {
         assert_eq!(answer["grammar"], json!(aquifer_query::grammar::GRAMMAR));
         let text = answer.to_string();
         assert!(text.contains("list/search_codes") || text.contains("list_records"), "{text}");
-        assert!(text.contains("_computed.T_count"), "{text}");
+        assert!(text.contains("_computed.s_count"), "{text}");
         assert!(!text.contains("pin") || !text.replace("pinned_visits", "").contains("pin"), "{text}");
         assert!(!text.contains("4711"), "{text}");
         let whole = schema(&fixture, json!({ "names": ["sites"] })).await;
         assert_eq!(
             lines(&whole),
             [
-                "sites (2): id*, title, parent_id→sites?, ←sites_by_parent_id, ←visits, ←open_visits, ←pinned_visits, _computed.sites_by_parent_id_count int, _computed.visits_count int"
+                "sites (2): id*, title, parent_id→sites?, ←open_visits, ←pinned_visits, ←sites_by_parent_id, ←visits, _computed.sites_by_parent_id_count int, _computed.visits_count int"
             ]
         );
         let found = schema(&fixture, json!({ "search": "when was a visit seen" })).await;
@@ -209,7 +209,8 @@ async fn r_ext_2_overviews_tell_the_names_of_paths_and_what_deleting_does() {
             "{answer}"
         );
         let hints = answer["hints"].to_string();
-        for note in ["s.x_id→t: x is a path of s, s of t", "←y", "→ prevents", "→! is deleted", "→~ is set to null"]
+        for note in
+            ["s.x_id→t: s.x, t.s, _computed.s_count", "←y", "→ blocks delete", "→! is deleted", "→~ is set to null"]
         {
             assert_eq!(hints.matches(note).count(), 1, "{note}: {hints}");
         }
