@@ -24,11 +24,13 @@ pub struct Reply {
     pub data: Value,
     /// What the caller should know besides.
     pub warnings: Vec<Warning>,
+    /// Whether it consists of pages or groups that end within the caller's budget of tokens. Other replies are shortened.
+    pub keeps_budget: bool,
 }
 
 impl From<Value> for Reply {
     fn from(data: Value) -> Self {
-        Self { data, warnings: Vec::new() }
+        Self { data, warnings: Vec::new(), keeps_budget: false }
     }
 }
 

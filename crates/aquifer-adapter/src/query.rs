@@ -134,7 +134,8 @@ impl<T, const HAS_VERSIONS: bool> Query<T, HAS_VERSIONS> {
         let params: Map<String, Value> = call.take_parameters();
         let parsed = parse_query(&description, QueryKind::List, &params, &call.cursor_key)?;
         let cursor_key = call.cursor_key.clone();
-        Ok(Self { plan: parsed.plan, description, warnings: parsed.warnings, cursor_key, to_value })
+        let plan = Plan { max_tokens: call.max_tokens, ..parsed.plan };
+        Ok(Self { plan, description, warnings: parsed.warnings, cursor_key, to_value })
     }
 }
 
@@ -172,6 +173,6 @@ impl<T: Serialize + JsonSchema + Send> IntoAnswer for Page<T> {
     }
 
     async fn into_answer(self) -> Result<Reply, Failure> {
-        Ok(Reply { data: self.data, warnings: self.warnings })
+        Ok(Reply { data: self.data, warnings: self.warnings, keeps_budget: true })
     }
 }

@@ -383,12 +383,15 @@ pub struct Answer {
     pub attachments: Vec<Attachment>,
     /// Where the list continues, if it has another page. Only the source understands it, and callers never see it.
     pub next_page: Option<Value>,
+    /// Whether it consists of pages or groups that end within the budget of the call, so that the engine must not shorten
+    /// it: its cursors have to stay whole.
+    pub keeps_budget: bool,
 }
 
 impl Answer {
     /// A result without warnings.
     pub fn new(data: impl Into<Data>) -> Self {
-        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), next_page: None }
+        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), next_page: None, keeps_budget: false }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::catalog::CONFIRMATION;
 use crate::count::TokenCounts;
 use crate::model_view::{self, ModelView};
 use crate::report::{ListCost, Step, StepKind, SurfaceKind};
@@ -53,6 +54,11 @@ impl AqlReply {
         let error = self.envelope.get("error");
         let text = error.and_then(|error| error.get("message").or(Some(error))).and_then(Value::as_str);
         text.unwrap_or(&self.view.text).chars().take(200).collect()
+    }
+
+    /// The token that confirms the request, if it asks for confirmation.
+    pub(crate) fn confirmation_token(&self) -> Option<&str> {
+        self.envelope.pointer("/error/details")?.get(CONFIRMATION)?.as_str()
     }
 
     pub(crate) fn cost(&self) -> TokenCounts {

@@ -17,7 +17,7 @@ const MAX_DETAILS: usize = 500;
 const MAX_SEARCHES: usize = 10;
 
 /// The parameter of operations that need confirmation.
-const CONFIRMATION: &str = "confirmation_token";
+pub(crate) const CONFIRMATION: &str = "confirmation_token";
 
 /// The operations of a server.
 pub(crate) struct Catalog {

@@ -17,6 +17,9 @@ mod sanitize;
 mod settings;
 mod source;
 mod supervisor;
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod test_folder;
 
 pub use client::ClientCapabilities;
 pub use client::Interrogation;

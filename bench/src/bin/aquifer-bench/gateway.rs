@@ -198,7 +198,8 @@ impl Gateways<'_> {
         for (name, title, file, max_tokens) in self.captured()? {
             eprintln!("==> tokens: {title}");
             let stub = self.bench.stub(&file);
-            let ours = |mode: &str| [self.serve(mode, &["--"]), stub.clone()].concat();
+            // As it is by default: it asks before some of the tasks.
+            let ours = |mode: &str| [self.aquifer(&["serve", "--mode", mode, "--"]), stub.clone()].concat();
             let own = tasks::play(name, tasks::aquifer, &ours("single"))?;
             let five = tasks::connect(&mut Session::open(&ours("semantic"))?)?.1;
             let every = tasks::connect(&mut Session::open(&stub)?)?.1;

@@ -1,7 +1,7 @@
 //! What a model pays, in tokens of `o200k_base`, to connect and to do a task: from words to the call, as each gateway's own
 //! tool texts teach it. Nobody uses a name it was not shown.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use aquifer_bench::session::Session;
 use aquifer_bench::statistics::median;
 use aquifer_report::root;
@@ -78,6 +78,22 @@ impl Conversation<'_> {
         Ok(read)
     }
 
+    /// Calls an operation. If it asks for confirmation, the question and the call with the token are paid for, too.
+    fn call_confirmed(&mut self, tool: &str, operation: &str, params: &Value) -> anyhow::Result<()> {
+        const TOKEN: &str = "confirmation_token";
+        let mut params = params.clone();
+        let mut answer = self.call(tool, &json!({ "operation": operation, "params": params }))?;
+        let asked: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let token = asked.pointer("/error/details").and_then(|details| details.get(TOKEN));
+        if let (Some(token), Some(params)) = (token, params.as_object_mut()) {
+            params.insert(TOKEN.to_owned(), token.clone());
+            answer = self.call(tool, &json!({ "operation": operation, "params": params }))?;
+        }
+        let answered: Value = serde_json::from_str(&answer).unwrap_or_default();
+        ensure!(answered.get("success") == Some(&Value::Bool(true)), "{operation} was not done: {answer}");
+        Ok(())
+    }
+
     /// The tool whose name ends so: some put a prefix in front.
     fn tool(&self, end: &str) -> anyhow::Result<String> {
         let mut names = self.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
@@ -129,7 +145,7 @@ pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyho
     if !lines.iter().any(is_found) {
         return Ok(false);
     }
-    conversation.call(&tool, &json!({ "operation": name, "params": task.all_arguments() }))?;
+    conversation.call_confirmed(&tool, &name, &task.all_arguments())?;
     Ok(true)
 }
 
@@ -143,7 +159,7 @@ pub(crate) fn published(conversation: &mut Conversation<'_>, task: &Task) -> any
         return Ok(false);
     }
     conversation.call(&tool, &ask(json!({ "query": "operations", "name": name })))?;
-    conversation.call(&tool, &json!({ "operation": name, "params": task.all_arguments() }))?;
+    conversation.call_confirmed(&tool, &name, &task.all_arguments())?;
     Ok(true)
 }
 

@@ -58,7 +58,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             let started = executions.start(&name, &caller, move |reporter| {
                 call.execution = Some(reporter);
                 async move {
-                    let Reply { data, warnings } = handler(call).await?;
+                    let Reply { data, warnings, .. } = handler(call).await?;
                     // The state of an execution has no room for warnings.
                     for warning in warnings {
                         tracing::warn!(

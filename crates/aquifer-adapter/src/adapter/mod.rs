@@ -170,8 +170,8 @@ impl<S: Send + Sync + 'static> Adapter<S> {
             let answer = handler(call);
             async move {
                 match (answer.await, elicitation.take_question()) {
-                    (Ok(Reply { data, warnings }), _) => {
-                        Outcome::Done(EngineAnswer { warnings, ..EngineAnswer::new(data) })
+                    (Ok(Reply { data, warnings, keeps_budget }), _) => {
+                        Outcome::Done(EngineAnswer { warnings, keeps_budget, ..EngineAnswer::new(data) })
                     }
                     (Err(_), Some(question)) => Outcome::NeedsInput(question),
                     (Err(failure), None) => Outcome::Failed(failure),
@@ -321,7 +321,9 @@ impl<S: Send + Sync + 'static> Source for AdapterSource<S> {
         match self.handlers.get(&call.name) {
             Some(handler) => {
                 let context = Context::new(self.state.clone(), call.context);
-                handler(CallParts::new(context, call.params, self.cursor_key.clone()))
+                let mut parts = CallParts::new(context, call.params, self.cursor_key.clone());
+                parts.max_tokens = call.max_tokens;
+                handler(parts)
             }
             None => {
                 let failure = Failure::internal(format!("adapter has no handler for '{}'", call.name));

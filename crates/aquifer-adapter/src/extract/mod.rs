@@ -61,12 +61,15 @@ pub struct CallParts<S> {
     pub(crate) cursor_key: CursorKey,
     /// The collection of an operation that takes a query.
     pub(crate) collection: Option<Arc<Collection>>,
+    /// How many tokens the pages of a query may take.
+    pub(crate) max_tokens: Option<usize>,
 }
 
 impl<S> CallParts<S> {
     pub(crate) fn new(context: Context<S>, params: Map<String, Value>, cursor_key: CursorKey) -> Self {
         let elicitation = Elicitation::new(&context.call);
-        Self { context, params: Value::Object(params), execution: None, elicitation, cursor_key, collection: None }
+        let params = Value::Object(params);
+        Self { context, params, execution: None, elicitation, cursor_key, collection: None, max_tokens: None }
     }
 
     /// The state of the adapter.

@@ -1,6 +1,7 @@
 //! What handlers return: errors of any type, warnings, streams.
 
 use aquifer_adapter::{Answer, ItemStream, WithWarnings, adapter};
+use aquifer_query::budget::estimate_value;
 use serde_json::json;
 
 use crate::{call, open_engine, parameters};
@@ -44,6 +45,12 @@ impl Files {
         Err(Wrapped(kind.into()))
     }
 
+    /// Get a whole file.
+    #[operation]
+    async fn get_file(&self) -> Answer<Line> {
+        Ok(Line { number: 7, text: "A line of text. ".repeat(1_000) })
+    }
+
     /// List lines.
     #[operation]
     async fn list_lines(&self, broken: Option<bool>) -> Answer<WithWarnings<ItemStream<Line>>> {
@@ -82,4 +89,16 @@ async fn a_stream_is_a_list_with_the_whole_query_language() {
     assert_eq!(page["warnings"][0]["code"], "STALE", "{page}");
     let failed = call(&files, "list_lines", json!({ "broken": true })).await;
     assert_eq!(failed["error"]["code"], "INTERNAL_ERROR", "half a list is no answer: {failed}");
+}
+
+#[tokio::test]
+async fn r_ext_3_an_answer_that_is_no_list_keeps_the_budget() {
+    let files = open_engine(Files);
+    assert_eq!(parameters(&files, "get_file").await, ["max_tokens"]);
+    let shortened = call(&files, "get_file", json!({ "max_tokens": 400 })).await;
+    assert!(estimate_value(&shortened) <= 400, "{shortened}");
+    assert_eq!(shortened["warnings"][0]["code"], "RESULT_SHORTENED");
+    assert_eq!(shortened["data"]["number"], 7);
+    let whole = call(&files, "get_file", json!({})).await;
+    assert_eq!(whole["data"]["text"].as_str().map(str::len), Some(16_000));
 }

@@ -80,7 +80,7 @@ fn desk() -> std::sync::Arc<aquifer_engine::Engine> {
 #[tokio::test]
 async fn an_extractor_of_ones_own_sees_the_state_and_adds_parameters() {
     let desk = desk();
-    assert_eq!(parameters(&desk, "get_greeting").await, ["tenant", "type"]);
+    assert_eq!(parameters(&desk, "get_greeting").await, ["tenant", "type", "max_tokens"]);
     let greeting = call(&desk, "get_greeting", json!({ "tenant": "south", "type": "Tea" })).await;
     assert_eq!(greeting["data"], "Tea for south", "{greeting}");
     assert_eq!(call(&desk, "get_greeting", json!({ "type": "Tea" })).await["data"], "Tea for north");

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aquifer_adapter::plan::Plan;
 use aquifer_adapter::{Answer, Collection, Items, Page, Query, Scan, adapter};
+use aquifer_query::budget::estimate_value;
 use serde_json::{Value, json};
 
 use crate::{call, open_engine};
@@ -125,4 +126,22 @@ async fn reading_stops_when_a_page_is_full() {
     assert_eq!(NUMBERS.read.swap(0, Ordering::Relaxed), 11, "the page, and one to know whether there are more");
     call(&engine, "list_numbers", json!({ "first": 10, "total": true })).await;
     assert_eq!(NUMBERS.read.load(Ordering::Relaxed), 1_000, "a total needs all");
+}
+
+#[tokio::test]
+async fn r_ext_3_pages_of_a_collection_end_within_the_budget() {
+    for is_sorted in [false, true] {
+        let numbers = open_engine(Numbers { is_sorted, ..Numbers::default() });
+        let (mut params, mut seen) = (json!({ "max_tokens": 400, "first": 100 }), Vec::new());
+        while seen.len() < 300 {
+            let page = call(&numbers, "list_numbers", params.clone()).await;
+            assert!(estimate_value(&page) <= 400, "{page}");
+            assert_eq!(page["warnings"][0]["code"], "RESULT_PAGED", "{page}");
+            seen.extend(page["data"]["items"].as_array().unwrap().clone());
+            params["after"] = page["data"]["pageInfo"]["endCursor"].clone();
+        }
+        let expected: Vec<Value> =
+            ALL.map(|id| json!({ "id": id, "parity": number(id).parity })).take(seen.len()).collect();
+        assert_eq!(seen, expected, "nothing is lost or repeated");
+    }
 }

@@ -419,8 +419,8 @@ impl Engine {
                 Ok(Outcome::Done(mut answer)) => {
                     answer.warnings.splice(0..0, std::mem::take(&mut warnings));
                     answer.next_page = answer.next_page.filter(|_| is_paged);
-                    let outcome = match shaping.take() {
-                        Some(begun) => match self.shaper.finish(begun, answer).boxed().await {
+                    SourceResult::Answered(match (shaping.take(), max_tokens) {
+                        (Some(begun), _) => match self.shaper.finish(begun, answer).boxed().await {
                             ShapingEnd::Finished(outcome) => outcome,
                             ShapingEnd::NeedsNextPage(more) => {
                                 shaping = Some(more);
@@ -428,11 +428,8 @@ impl Engine {
                                 continue;
                             }
                         },
-                        None => Outcome::Done(answer),
-                    };
-                    SourceResult::Answered(match max_tokens {
-                        Some(max_tokens) => self.shaper.keep_budget(outcome, max_tokens),
-                        None => outcome,
+                        (None, Some(max_tokens)) => self.shaper.keep_budget(&operation, answer, max_tokens),
+                        (None, None) => Outcome::Done(answer),
                     })
                 }
                 Ok(other) => SourceResult::Answered(other),

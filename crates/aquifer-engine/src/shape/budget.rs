@@ -4,14 +4,13 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Data;
-use aquifer_query::budget::{self, MAX_TOKENS, estimate_text, estimate_value, room_for_value, shrink_answer};
+use aquifer_query::budget::{
+    self, MAX_TOKENS, Remedy, estimate_text, estimate_value_up_to, room_for_value, shrink_answer,
+};
 use serde_json::{Map, Value};
 
-use super::{Shaper, Shaping};
+use super::{Shaper, Shaping, is_large, run_blocking};
 use crate::source::{Answer, Outcome};
-
-/// Members of answers that have pages or groups. Their source has ended them in time, and their cursors must stay whole.
-const PAGE_MEMBERS: &[&str] = &["pageInfo", "pagination", "aggregations"];
 
 impl Shaper {
     /// Removes the budget from the parameters of a call, if the operation offers it. Otherwise the configured one applies,
@@ -24,9 +23,8 @@ impl Shaper {
         if operation.category != Category::Read {
             return Ok(None);
         }
-        // A parameter of the same name may belong to the source.
-        let is_ours = operation.parameter(MAX_TOKENS).is_some_and(|parameter| parameter.is_shared);
-        match params.get(MAX_TOKENS).filter(|_| is_ours).map(budget::parse).transpose()? {
+        let chosen = params.get(MAX_TOKENS).filter(|_| budget::is_offered(operation));
+        match chosen.map(budget::parse).transpose()? {
             None => Ok(self.settings.max_tokens),
             chosen => {
                 params.shift_remove(MAX_TOKENS);
@@ -43,25 +41,34 @@ impl Shaper {
             .is_none_or(|max_tokens| fits(&answer.data, room_for_value(max_tokens, &answer.warnings)))
     }
 
-    /// Shortens an answer that does not keep its budget and has no pages of its own.
-    pub(crate) fn keep_budget(&self, outcome: Outcome, max_tokens: usize) -> Outcome {
-        let Outcome::Done(mut answer) = outcome else { return outcome };
+    /// Shortens an answer that does not keep its budget, unless it consists of pages or groups that already do.
+    pub(crate) fn keep_budget(&self, operation: &Operation, mut answer: Answer, max_tokens: usize) -> Outcome {
         let room = room_for_value(max_tokens, &answer.warnings);
-        if fits(&answer.data, room) {
+        if answer.keeps_budget || fits(&answer.data, room) {
             return Outcome::Done(answer);
         }
-        let value = match super::into_value(answer.data) {
-            Ok(value) => value,
-            Err(failure) => return Outcome::Failed(failure),
-        };
-        if PAGE_MEMBERS.iter().any(|name| value.get(name).is_some()) {
-            answer.data = value.into();
-            return Outcome::Done(answer);
+        let shrunk = run_blocking(is_large(&answer.data), || {
+            let value = super::into_value(answer.data)?;
+            Ok(shrink_answer(value, room, max_tokens, remedy(operation)))
+        });
+        match shrunk {
+            Ok((value, warning)) => {
+                answer.data = value.into();
+                answer.warnings.push(warning);
+                Outcome::Done(answer)
+            }
+            Err(failure) => Outcome::Failed(failure),
         }
-        let (value, warning) = shrink_answer(value, room, max_tokens);
-        answer.data = value.into();
-        answer.warnings.push(warning);
-        Outcome::Done(answer)
+    }
+}
+
+/// How a caller of this operation gets the rest of a shortened answer.
+fn remedy(operation: &Operation) -> Remedy {
+    let offers_fields = || operation.parameter("fields").is_some_and(|parameter| parameter.is_shared);
+    match budget::is_offered(operation) {
+        true if offers_fields() => Remedy::Fields,
+        true => Remedy::MoreTokens,
+        false => Remedy::OwnParameters,
     }
 }
 
@@ -69,6 +76,6 @@ impl Shaper {
 fn fits(data: &Data, room: usize) -> bool {
     match data {
         Data::Text(text) => text.get().len() <= room || estimate_text(text.get().as_bytes()) <= room,
-        Data::Value(value) => estimate_value(value) <= room,
+        Data::Value(value) => estimate_value_up_to(value, room) <= room,
     }
 }

@@ -208,7 +208,7 @@ impl Shaper {
         if is_whole && shaping.request.is_empty() && self.fits(&shaping, &answer) {
             return ShapingEnd::Finished(self.pass_through(&shaping, answer).await);
         }
-        let Answer { data, warnings, attachments, next_page } = answer;
+        let Answer { data, warnings, attachments, next_page, .. } = answer;
         if shaping.request.collection().is_some() {
             return match into_value(data).and_then(into_items) {
                 Ok(rows) => {
@@ -218,10 +218,7 @@ impl Shaper {
                 Err(failure) => ShapingEnd::Finished(Outcome::Failed(failure)),
             };
         }
-        let is_long = match &data {
-            Data::Text(text) => text.get().len() > LARGE_TEXT_BYTES,
-            Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LARGE_TEXT_BYTES),
-        };
+        let is_long = is_large(&data);
         let parse = || Ok(ResultContent::new(into_value(data)?, shaping.rows(), shaping.request.controls()));
         let content = match run_blocking(is_long, parse) {
             Ok(content) => content,
@@ -236,7 +233,13 @@ impl Shaper {
             }
             ResultContent::One(value) => {
                 self.observations.record(name, Observation::from_object(&value));
-                shape_object(value, &shaping.request)
+                let shaped = outcome(shape_object(value, &shaping.request), warnings, attachments);
+                return ShapingEnd::Finished(match (shaped, shaping.request.max_tokens()) {
+                    (Outcome::Done(answer), Some(max_tokens)) => {
+                        self.keep_budget(&shaping.operation, answer, max_tokens)
+                    }
+                    (shaped, _) => shaped,
+                });
             }
             ResultContent::Text(text) => self.first_text(&shaping, text).await,
         };
@@ -254,6 +257,13 @@ impl Shaper {
 
 /// Parsing longer text takes a millisecond or more.
 const LARGE_TEXT_BYTES: usize = 256 * 1_024;
+
+fn is_large(data: &Data) -> bool {
+    match data {
+        Data::Text(text) => text.get().len() > LARGE_TEXT_BYTES,
+        Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LARGE_TEXT_BYTES),
+    }
+}
 
 /// Sorting and aggregating more rows takes a millisecond or more.
 const MANY_ROWS: usize = 2_000;

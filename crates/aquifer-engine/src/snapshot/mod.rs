@@ -15,6 +15,7 @@ use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::{Kind, Parameter, Types};
 use aquifer_protocol::surface::{Surface, Tool};
 use aquifer_protocol::trust::Trust;
+use aquifer_query::budget;
 use aquifer_search::{Document, DocumentParameter, SearchIndex};
 
 use crate::configuration::Configuration;
@@ -134,6 +135,7 @@ impl Snapshot {
                 tracing::warn!(source = &*operation.source, "skipped an invalid tool: {error}");
                 continue;
             }
+            budget::offer(&mut operation);
             if tokens.apply_to(&operation, &*gate) {
                 operation.take_token();
             }

@@ -7,11 +7,7 @@ use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Value, json};
 
-use crate::fixture::{ConfirmingGate, ask, ask_at, builder, context, demo, operation};
-
-fn batch(operations: Value) -> Value {
-    json!({ "operations": operations })
-}
+use crate::fixture::{ConfirmingGate, ask, ask_at, batch, builder, context, demo, operation};
 
 #[tokio::test]
 async fn r_bat_1_operations_run_in_order_and_a_failure_does_not_stop_the_batch() {

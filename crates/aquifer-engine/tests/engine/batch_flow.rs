@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::fixture::{ConfirmingGate, ask, ask_as, context, surface};
+use crate::fixture::{ConfirmingGate, ask, ask_as, batch, context, operation, surface};
 
 /// A source whose reads wait until they are let go, and which records what happens.
 #[derive(Default)]
@@ -97,14 +97,6 @@ fn engine(recorder: &Arc<Recorder>) -> Engine {
     builder.source(Arc::new(RecordedSource(recorder.clone()))).build().unwrap()
 }
 
-fn batch(operations: Value) -> Value {
-    json!({ "operations": operations })
-}
-
-fn op(name: &str, params: Value) -> Value {
-    json!({ "operation": name, "params": params })
-}
-
 fn from(reference: &str) -> Value {
     json!({ "$from": reference })
 }
@@ -123,7 +115,7 @@ async fn results(engine: &Engine, operations: Value) -> Vec<Value> {
 async fn r_ext_4_reads_run_concurrently_and_are_answered_in_order() {
     let recorder = Arc::new(Recorder { permits: Some(Semaphore::new(0)), ..Recorder::default() });
     let engine = engine(&recorder);
-    let operations: Vec<Value> = (0..20).map(|value| op("wait", json!({ "value": value }))).collect();
+    let operations: Vec<Value> = (0..20).map(|value| operation("wait", json!({ "value": value }))).collect();
     let asked = ask(&engine, batch(json!(operations)));
     let let_go = async {
         // Without concurrency, the second would never begin.
@@ -145,8 +137,8 @@ async fn r_ext_4_reads_run_concurrently_and_are_answered_in_order() {
 async fn r_ext_4_a_write_waits_for_the_reads_before_it_and_holds_up_those_after_it() {
     let recorder = Arc::new(Recorder { permits: Some(Semaphore::new(0)), ..Recorder::default() });
     let engine = engine(&recorder);
-    let read = |value: u32| op("wait", json!({ "value": value }));
-    let write = |value: u32| op("create_value", json!({ "value": value }));
+    let read = |value: u32| operation("wait", json!({ "value": value }));
+    let write = |value: u32| operation("create_value", json!({ "value": value }));
     let asked = ask(&engine, batch(json!([read(0), read(1), write(2), write(3), read(4), read(5)])));
     let let_go = async {
         while recorder.running.load(Ordering::SeqCst) < 2 {
@@ -178,7 +170,7 @@ async fn r_ext_4_a_cancelled_batch_ends_all_its_reads() {
     let engine = engine(&recorder);
     let context = context();
     let cancelled = context.cancelled.clone();
-    let operations: Vec<Value> = (0..4).map(|value| op("wait", json!({ "value": value }))).collect();
+    let operations: Vec<Value> = (0..4).map(|value| operation("wait", json!({ "value": value }))).collect();
     let cancel = async {
         while recorder.running.load(Ordering::SeqCst) < 4 {
             tokio::task::yield_now().await;
@@ -198,11 +190,11 @@ async fn r_ext_4_everything_is_checked_before_the_first_operation_runs() {
     let answer = ask(
         &engine,
         batch(json!([
-            op("delete_task", json!({ "id": 1 })),
-            op("delete_task", json!({})),
-            op("no_such_thing", json!({ "value": from("0.data.id") })),
-            op("get_value", json!({ "value": from("3.data") })),
-            op("get_value", json!({ "value": 1 })),
+            operation("delete_task", json!({ "id": 1 })),
+            operation("delete_task", json!({})),
+            operation("no_such_thing", json!({ "value": from("0.data.id") })),
+            operation("get_value", json!({ "value": from("3.data") })),
+            operation("get_value", json!({ "value": 1 })),
         ])),
     )
     .await;
@@ -250,7 +242,10 @@ async fn r_ext_4_parameters_are_taken_from_earlier_answers() {
     for (sent, expected) in table {
         let taken = results(
             &engine,
-            json!([op("get_value", json!({ "value": items })), op("get_value", json!({ "value": sent }))]),
+            json!([
+                operation("get_value", json!({ "value": items })),
+                operation("get_value", json!({ "value": sent }))
+            ]),
         )
         .await;
         assert_eq!(taken[1]["data"]["value"], expected, "{sent}");
@@ -259,17 +254,17 @@ async fn r_ext_4_parameters_are_taken_from_earlier_answers() {
     let taken = results(
         &engine,
         json!([
-            op("get_value", json!({ "value": items })),
+            operation("get_value", json!({ "value": items })),
             { "operation": "get_value", "value": from("0.data.value.items.*.id") },
-            op("list_numbers", json!({ "ids": from("1.data.value") })),
-            op("list_numbers", json!({ "ids": from("0.data.value.items.0.tags") })),
+            operation("list_numbers", json!({ "ids": from("1.data.value") })),
+            operation("list_numbers", json!({ "ids": from("0.data.value.items.0.tags") })),
         ]),
     )
     .await;
     assert_eq!(taken[2]["data"], json!({ "ids": [3, 5] }));
     assert_eq!(taken[3]["error"]["code"], "VALIDATION_INVALID_TYPE");
     // Outside of a batch it is data.
-    let alone = ask(&engine, op("get_value", json!({ "value": from("0.data") }))).await;
+    let alone = ask(&engine, operation("get_value", json!({ "value": from("0.data") }))).await;
     assert_eq!(alone["data"]["value"], from("0.data"));
 }
 
@@ -299,10 +294,10 @@ async fn r_ext_4_references_that_lead_nowhere_say_where_they_ended() {
     ];
     for (reference, part) in table {
         let operations = json!([
-            op("get_value", json!({ "value": first })),
-            op("fail_value", json!({})),
-            op("get_value", json!({ "value": from(reference) })),
-            op("get_value", json!({ "value": "last" })),
+            operation("get_value", json!({ "value": first })),
+            operation("fail_value", json!({})),
+            operation("get_value", json!({ "value": from(reference) })),
+            operation("get_value", json!({ "value": "last" })),
         ]);
         let answers = results(&engine, operations).await;
         let error = &answers[2]["error"];
@@ -313,7 +308,10 @@ async fn r_ext_4_references_that_lead_nowhere_say_where_they_ended() {
     }
     let token = results(
         &engine,
-        json!([op("get_value", json!({})), op("delete_task", json!({ "confirmation_token": from("0.data.value") }))]),
+        json!([
+            operation("get_value", json!({})),
+            operation("delete_task", json!({ "confirmation_token": from("0.data.value") }))
+        ]),
     )
     .await;
     assert!(token[1]["error"]["message"].as_str().unwrap().contains("a confirmation cannot be taken"), "{token:?}");
@@ -326,10 +324,10 @@ async fn r_ext_4_what_is_taken_stays_within_the_limits_of_a_request() {
     let builder = Engine::builder(surface()).dangerously_let_everything_pass().settings(settings);
     let engine = builder.source(Arc::new(RecordedSource(Arc::default()))).build().unwrap();
     // Each answer holds the one before twice.
-    let mut operations = vec![op("get_value", json!({ "value": "x".repeat(1000) }))];
+    let mut operations = vec![operation("get_value", json!({ "value": "x".repeat(1000) }))];
     for index in 0..30 {
         let earlier = from(&format!("{index}.data"));
-        operations.push(op("get_value", json!({ "value": earlier, "more": earlier })));
+        operations.push(operation("get_value", json!({ "value": earlier, "more": earlier })));
     }
     let answer = ask(&engine, batch(json!(operations))).await;
     assert!(answer["summary"]["succeeded"].as_u64().unwrap() < 8, "{}", answer["summary"]);
@@ -346,10 +344,10 @@ async fn r_ext_4_what_is_taken_stays_within_the_limits_of_a_request() {
     let answers = results(
         &engine,
         json!([
-            op("get_value", json!({ "value": list })),
-            op("get_value", json!({ "value": from("0.data.value.*.*") })),
-            op("get_value", json!({ "value": deep })),
-            op("get_value", json!({ "value": { "deeper": from("2.data.value") } })),
+            operation("get_value", json!({ "value": list })),
+            operation("get_value", json!({ "value": from("0.data.value.*.*") })),
+            operation("get_value", json!({ "value": deep })),
+            operation("get_value", json!({ "value": { "deeper": from("2.data.value") } })),
         ]),
     )
     .await;
@@ -366,12 +364,12 @@ async fn r_bat_3_pending_operations_hold_values_and_count_from_the_halted_one() 
     let answer = ask(
         &engine,
         batch(json!([
-            op("get_value", json!({ "value": 7 })),
-            op("delete_task", json!({ "id": from("0.data.value") })),
-            op("delete_task", json!({ "id": "no number" })),
-            op("get_value", json!({ "value": from("1.data.id"), "more": from("0.data.value") })),
-            op("get_value", json!({ "value": from("3.data.value") })),
-            op("get_value", json!({ "value": from("1.data.id"), "more": from("0.data.nothing") })),
+            operation("get_value", json!({ "value": 7 })),
+            operation("delete_task", json!({ "id": from("0.data.value") })),
+            operation("delete_task", json!({ "id": "no number" })),
+            operation("get_value", json!({ "value": from("1.data.id"), "more": from("0.data.value") })),
+            operation("get_value", json!({ "value": from("3.data.value") })),
+            operation("get_value", json!({ "value": from("1.data.id"), "more": from("0.data.nothing") })),
         ])),
     )
     .await;
@@ -385,9 +383,9 @@ async fn r_bat_3_pending_operations_hold_values_and_count_from_the_halted_one() 
         ])
     );
     assert_eq!(answer["summary"], json!({ "total": 6, "succeeded": 1, "failed": 2, "halted": 1, "pending": 2 }));
-    let mut next = vec![op("delete_task", json!({ "id": 7, "_confirmation": "conf_x" }))];
+    let mut next = vec![operation("delete_task", json!({ "id": 7, "_confirmation": "conf_x" }))];
     let pending = answer["pending_operations"].as_array().unwrap().iter();
-    next.extend(pending.map(|pending| op(pending["operation"].as_str().unwrap(), pending["params"].clone())));
+    next.extend(pending.map(|pending| operation(pending["operation"].as_str().unwrap(), pending["params"].clone())));
     let answers = results(&engine, json!(next)).await;
     assert_eq!(answers[1]["data"], json!({ "value": 7, "more": 7 }));
     assert_eq!(answers[2]["data"], json!({ "value": 7 }));
@@ -400,7 +398,10 @@ async fn r_bat_3_nothing_is_taken_from_an_operation_that_waits() {
     let engine = builder.source(Arc::new(RecordedSource(Arc::default()))).build().unwrap();
     let answers = results(
         &engine,
-        json!([op("delete_task", json!({ "id": 1 })), op("get_value", json!({ "value": from("0.data.id") }))]),
+        json!([
+            operation("delete_task", json!({ "id": 1 })),
+            operation("get_value", json!({ "value": from("0.data.id") }))
+        ]),
     )
     .await;
     let message = answers[1]["error"]["message"].as_str().unwrap();

@@ -53,6 +53,10 @@ pub(crate) async fn ask_at(engine: &Engine, receiver: &Receiver, request: Value,
     }
 }
 
+pub(crate) fn batch(operations: Value) -> Value {
+    json!({ "operations": operations })
+}
+
 pub(crate) fn operation(name: &str, params: Value) -> Value {
     json!({ "operation": name, "params": params })
 }

@@ -243,9 +243,9 @@ async fn r_int_5_introspection_shows_which_lists_can_be_queried() {
     let animals = details("list_animals").await;
     assert_eq!(animals["returns"]["description"], "{items: Animal[], pageInfo}, or {aggregations}");
     assert_eq!(animals["aggregation_support"]["numeric_fields"], json!(["id", "weight"]));
-    // Other results than lists of objects are unchanged.
+    // Other results than lists of objects have a budget, and are otherwise unchanged.
     for name in ["list_names", "list_checks"] {
-        assert_eq!(parameters(&details(name).await), [""; 0], "{name}");
+        assert_eq!(parameters(&details(name).await), ["max_tokens"], "{name}");
     }
     assert_eq!(ask(&engine, operation("list_names", json!({}))).await["data"][0], "Animal 3");
     assert_eq!(ask(&engine, operation("list_checks", json!({}))).await["data"]["checked"], true);

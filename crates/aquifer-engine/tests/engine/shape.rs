@@ -32,6 +32,8 @@ pub(crate) struct Upstream {
     result: Mutex<Value>,
     operations: Vec<Operation>,
     raw: bool,
+    /// JSON text to answer with instead.
+    verbatim: Mutex<Option<String>>,
     pub(crate) calls: AtomicUsize,
     pub(crate) params: Mutex<Vec<Map<String, Value>>>,
 }
@@ -50,6 +52,7 @@ impl Upstream {
             result: Mutex::new(result),
             operations: vec![read, write],
             raw: false,
+            verbatim: Mutex::default(),
             calls: AtomicUsize::new(0),
             params: Mutex::default(),
         })
@@ -59,6 +62,18 @@ impl Upstream {
     fn raw(result: Value) -> Arc<Self> {
         let mut upstream = Self::new(result, &[], Controls::Few, None);
         Arc::get_mut(&mut upstream).unwrap().raw = true;
+        upstream
+    }
+
+    /// Without controls.
+    fn unshaped(result: Value, own: &[&str], raw: bool) -> Arc<Self> {
+        let mut upstream = Self::new(result, own, Controls::Few, None);
+        let changed = Arc::get_mut(&mut upstream).unwrap();
+        changed.raw = raw;
+        for operation in &mut changed.operations {
+            operation.parameters.retain(|parameter| !parameter.is_shared);
+            operation.shaping = None;
+        }
         upstream
     }
 
@@ -80,7 +95,11 @@ impl Source for Upstream {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.params.lock().unwrap().push(call.params);
         let result = self.result.lock().unwrap().clone();
-        let data = if self.raw { Data::Text(JsonText::from(&result)) } else { result.into() };
+        let data = match self.verbatim.lock().unwrap().clone() {
+            Some(text) => Data::Text(JsonText::vouched(text)),
+            None if self.raw => Data::Text(JsonText::from(&result)),
+            None => result.into(),
+        };
         std::future::ready(Outcome::Done(Answer::new(data))).boxed()
     }
 }

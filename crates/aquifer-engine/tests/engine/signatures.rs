@@ -103,6 +103,13 @@ async fn r_ext_1_the_query_language_is_said_once() {
         answer["data"]["hints"],
         json!(["...query: fields?, filter?, sort?, aggregate?, first?, after?, max_tokens?"])
     );
+    // Operations without the query language have a budget as well.
+    let answer = signatures(&demo(), json!({ "names": ["list_tasks", "get_task"] })).await;
+    assert!(lines(&answer).iter().all(|line| !line.contains("max_tokens")), "{answer}");
+    assert_eq!(
+        answer["data"]["hints"],
+        json!(["...query: fields?, filter?, sort?, aggregate?, first?, after?", "reads also take max_tokens?"])
+    );
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod confirm;
 mod dry_run;
 #[cfg(unix)]
 mod faults;
+mod folder;
 mod gate;
 mod harness;
 mod policy;

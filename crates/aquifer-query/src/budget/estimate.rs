@@ -136,6 +136,38 @@ pub fn estimate_text(text: &[u8]) -> usize {
     estimator.tokens()
 }
 
+/// Stops writing once its limit is exceeded.
+struct LimitedEstimator {
+    estimator: TokenEstimator,
+    max_tokens: usize,
+}
+
+impl Write for LimitedEstimator {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// A long text is read in parts, so that reading can stop.
+        const PART: usize = 4_096;
+        let part = bytes.get(..PART).unwrap_or(bytes);
+        self.estimator.add(part);
+        if self.estimator.tokens() > self.max_tokens {
+            return Err(io::Error::other("enough"));
+        }
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Like [`estimate_value`], but stops reading a value once it takes more than `max_tokens`. The result is then greater, by
+/// an unknown amount too small.
+pub fn estimate_value_up_to(value: &Value, max_tokens: usize) -> usize {
+    let mut limited = LimitedEstimator { estimator: TokenEstimator::default(), max_tokens };
+    // Fails where it stops.
+    drop(serde_json::to_writer(&mut limited, value));
+    limited.estimator.tokens()
+}
+
 /// The estimated number of tokens of a value as JSON text, which is not stored.
 pub fn estimate_value(value: &Value) -> usize {
     let mut estimator = TokenEstimator::default();

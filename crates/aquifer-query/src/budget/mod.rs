@@ -8,7 +8,9 @@
 mod estimate;
 mod shrink;
 
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema};
 use aquifer_protocol::warning::{RESULT_SHORTENED, Warning};
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ use serde_json::{Value, json};
 pub use estimate::TokenEstimator;
 pub use estimate::estimate_text;
 pub use estimate::estimate_value;
+pub use estimate::estimate_value_up_to;
 pub use shrink::Cut;
 pub use shrink::cut_position;
 pub use shrink::shrink;
@@ -41,6 +44,19 @@ const PAGE_WARNING: usize = 60;
 
 /// The warning that an item was shortened.
 const CUT_WARNING: usize = 110;
+
+/// Has an operation that reads offer the parameter, unless it has one of that name or cannot be called.
+pub fn offer(operation: &mut Operation) {
+    let can_be_read = operation.category == Category::Read && operation.quarantine.is_none();
+    if can_be_read && operation.parameter(MAX_TOKENS).is_none() {
+        operation.parameters.push(parameter());
+    }
+}
+
+/// Whether the parameter of an operation is the one offered here: one of the same name may belong to its source.
+pub fn is_offered(operation: &Operation) -> bool {
+    operation.parameter(MAX_TOKENS).is_some_and(|parameter| parameter.is_shared)
+}
 
 /// The parameter, as every operation that keeps a budget offers it.
 pub fn parameter() -> Parameter {
@@ -158,15 +174,40 @@ pub fn room_for_value(max_tokens: usize, warnings: &[Warning]) -> usize {
     max_tokens.saturating_sub(ENVELOPE + warnings)
 }
 
+/// How the caller of an operation gets the rest of an answer that was shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// It chooses fields, and has more room for them.
+    Fields,
+    /// It asks for more room.
+    MoreTokens,
+    /// It cannot set the budget: the operation has another parameter of that name.
+    OwnParameters,
+}
+
+impl Remedy {
+    const fn text(self) -> &'static str {
+        match self {
+            Remedy::Fields => "For the rest ask for 'fields' you need with more 'max_tokens'",
+            Remedy::MoreTokens => "For the rest call again with more 'max_tokens'",
+            Remedy::OwnParameters => "For the rest narrow the call: this budget is the server's",
+        }
+    }
+}
+
 /// Shortens a value that does not fit, and says what was cut.
-pub fn shrink_answer(value: Value, room: usize, max_tokens: usize) -> (Value, Warning) {
+pub fn shrink_answer(value: Value, room: usize, max_tokens: usize, remedy: Remedy) -> (Value, Warning) {
     let mut cuts = Vec::new();
     let value = shrink(value, room.saturating_sub(CUT_WARNING), &mut cuts);
-    (value, shortened(&cuts, max_tokens))
+    (value, shortened_answer(&cuts, max_tokens, remedy))
 }
 
 /// The warning for an item that was shortened. It comes before the data.
 pub fn shortened(cuts: &[Cut], max_tokens: usize) -> Warning {
+    shortened_answer(cuts, max_tokens, Remedy::Fields)
+}
+
+fn shortened_answer(cuts: &[Cut], max_tokens: usize, remedy: Remedy) -> Warning {
     /// Further ones are only counted.
     const MAX_LISTED: usize = 3;
     let listed: Vec<Value> = cuts
@@ -174,9 +215,7 @@ pub fn shortened(cuts: &[Cut], max_tokens: usize) -> Warning {
         .take(MAX_LISTED)
         .map(|cut| json!({ "field": cut.path, "shown": cut.shown, "of": cut.total, "unit": cut.unit.name() }))
         .collect();
-    let message = format!(
-        "Shortened to keep 'max_tokens' {max_tokens}. For the rest ask for 'fields' you need with more 'max_tokens'"
-    );
+    let message = format!("Shortened to keep 'max_tokens' {max_tokens}. {}", remedy.text());
     let warning = Warning::new(RESULT_SHORTENED, message).detail("cut", listed).before_data();
     if cuts.len() > MAX_LISTED { warning.detail("more_cut", cuts.len() - MAX_LISTED) } else { warning }
 }

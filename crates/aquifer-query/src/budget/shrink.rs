@@ -4,7 +4,7 @@
 use aquifer_protocol::text::shortened;
 use serde_json::{Map, Value};
 
-use super::estimate::{TokenEstimator, estimate_text, estimate_value};
+use super::estimate::{TokenEstimator, estimate_text, estimate_value_up_to};
 use crate::shape::grapheme_boundary;
 
 /// Something that was cut.
@@ -58,7 +58,7 @@ pub fn shrink(value: Value, max_tokens: usize, cuts: &mut Vec<Cut>) -> Value {
 
 /// Shortens the cells of a row in a table. All cells stay.
 pub fn shrink_row(cells: Vec<Value>, columns: &[String], max_tokens: usize, cuts: &mut Vec<Cut>) -> Vec<Value> {
-    let costs: Vec<usize> = cells.iter().map(estimate_value).collect();
+    let costs: Vec<usize> = cells.iter().map(|cell| cost_within(cell, max_tokens)).collect();
     let shares = shares(&costs, max_tokens.saturating_sub(2 + cells.len()));
     let names = columns.iter().map(String::as_str).chain(std::iter::repeat(""));
     let shrunk = cells.into_iter().zip(names).zip(costs.iter().zip(shares));
@@ -66,7 +66,19 @@ pub fn shrink_row(cells: Vec<Value>, columns: &[String], max_tokens: usize, cuts
 }
 
 fn shrink_at(value: Value, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
-    if estimate_value(&value) <= max_tokens {
+    let cost = estimate_value_up_to(&value, max_tokens);
+    fit(value, cost, max_tokens, path, cuts)
+}
+
+/// The cost of a part of a value that has to fit into `max_tokens`. Large parts are not read to their end: in nested values
+/// they would be read again at every level.
+fn cost_within(part: &Value, max_tokens: usize) -> usize {
+    estimate_value_up_to(part, max_tokens.max(MIN_MEMBER))
+}
+
+/// The value itself if it has the room, otherwise a shorter one.
+fn fit(value: Value, cost: usize, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
+    if cost <= max_tokens {
         return value;
     }
     match value {
@@ -75,11 +87,6 @@ fn shrink_at(value: Value, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -
         Value::Object(members) => shrink_object(members, max_tokens, path, cuts).into(),
         scalar => scalar,
     }
-}
-
-/// The value itself if it has the room, otherwise a shorter one.
-fn fit(value: Value, cost: usize, room: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
-    if cost <= room { value } else { shrink_at(value, room, path, cuts) }
 }
 
 fn shrink_text(text: String, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> String {
@@ -115,9 +122,9 @@ fn shrink_list(elements: Vec<Value>, max_tokens: usize, path: &str, cuts: &mut V
     let total = elements.len();
     let (mut used, mut kept) = (2, Vec::new());
     for element in elements {
-        let cost = estimate_value(&element) + 1;
+        let cost = cost_within(&element, max_tokens) + 1;
         if used + cost > max_tokens {
-            if kept.is_empty() {
+            if kept.is_empty() && max_tokens > MIN_MEMBER {
                 kept.push(shrink_at(element, max_tokens.saturating_sub(3), path, cuts));
             }
             break;
@@ -141,9 +148,11 @@ fn shrink_object(
     let mut room = max_tokens.saturating_sub(2);
     let (mut least, mut kept, mut costs) = (0, Vec::new(), Vec::new());
     for (name, value) in members {
-        let (own, cost) = (estimate_text(name.as_bytes()) + 2, estimate_value(&value));
+        let (own, cost) = (estimate_text(name.as_bytes()) + 2, cost_within(&value, max_tokens));
         least += own + cost.min(MIN_MEMBER);
-        if least > max_tokens && !kept.is_empty() {
+        // One member stays, unless it is deep inside or its name alone is too long.
+        let may_be_empty = max_tokens <= MIN_MEMBER || own > max_tokens;
+        if least > max_tokens && (!kept.is_empty() || may_be_empty) {
             break;
         }
         room = room.saturating_sub(own);
@@ -153,7 +162,7 @@ fn shrink_object(
     let count = kept.len();
     let shares = shares(&costs, room);
     let member = |((name, value), (cost, share)): ((String, Value), (&usize, usize))| {
-        let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let at = if path.is_empty() { short_path(&name) } else { short_path(&format!("{path}.{name}")) };
         let value = fit(value, *cost, share, &at, cuts);
         (name, value)
     };

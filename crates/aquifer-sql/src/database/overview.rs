@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::source::TableLines;
 
 use super::source::Database;
-use crate::offer::{CHILD_COUNTS, DEFAULTS, QUERY_SQL, QUERY_SQL_NOTE};
+use crate::offer::{DEFAULTS, QUERY_SQL, QUERY_SQL_NOTE};
 use crate::schema::exposed_table::ExposedTable;
 use crate::schema::table_sample::TableSample;
 use crate::work::sample::Sample;
@@ -23,9 +23,8 @@ impl Database {
                 described.operations.push((QUERY_SQL.into(), QUERY_SQL_NOTE.to_owned()));
             }
             described.lines.push(offer.overview_line(index, &sample, is_whole));
-            let notes =
-                [(CHILD_COUNTS, !is_whole && offer.has_child_counts(index)), (DEFAULTS, offer.shows_defaults(index))];
-            for (note, _) in notes.into_iter().filter(|(_, applies)| *applies) {
+            let defaults = offer.shows_defaults(index).then_some(DEFAULTS);
+            for note in offer.reference_notes(index, is_whole).into_iter().chain(defaults) {
                 if !described.notes.iter().any(|known| known == note) {
                     described.notes.push(note.to_owned());
                 }

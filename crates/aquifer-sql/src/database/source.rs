@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::rehearsal::RehearsalResult;
-use aquifer_engine::source::{Answer, Call, Outcome, Resolution, TableLines, TableSummary};
+use aquifer_engine::source::{Call, Outcome, Resolution, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
@@ -184,7 +184,7 @@ impl Database {
                 let index = find_named_table(&offer, &params)?;
                 let exposed = offer.table(index).ok_or_else(no_operation)?;
                 let data = generic_tables::describe_table(&offer, index, exposed);
-                return Ok(OperationOutput { data: data.into(), warnings: Vec::new() });
+                return Ok(OperationOutput::new(data, Vec::new()));
             }
             Action::QuerySql => return self.query_sql(&offer, &operation, &params).boxed().await,
             // The engine resolves generic requests before it calls the source.
@@ -328,7 +328,7 @@ impl Database {
         let plan = Plan { max_tokens, ..wanted.plan };
         let found = evaluate(&collection, &plan, &generic_tables::tables(&offer), &self.key);
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
-        Ok(OperationOutput { data: found.data.into(), warnings })
+        Ok(OperationOutput::new(found.data, warnings).within_budget())
     }
 
     async fn query_relationships(
@@ -535,7 +535,7 @@ impl Source for Database {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         async move {
             match self.answer(call).await {
-                Ok(done) => Outcome::Done(Answer { warnings: done.warnings, ..Answer::new(done.data) }),
+                Ok(done) => Outcome::Done(done.into()),
                 Err(failure) => Outcome::Failed(failure),
             }
         }

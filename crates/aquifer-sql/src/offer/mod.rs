@@ -19,6 +19,5 @@ mod resolve;
 pub(crate) use action::{Action, Verb};
 pub(crate) use concealed::ConcealedTables;
 pub(crate) use database_offer::Offer;
-pub(crate) use overview::CHILD_COUNTS;
 pub(crate) use overview::DEFAULTS;
 pub(crate) use query_sql::{QUERY_SQL, QUERY_SQL_NOTE};

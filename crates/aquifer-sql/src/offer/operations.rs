@@ -9,7 +9,6 @@ use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapab
 use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
-use aquifer_query::budget::MAX_TOKENS;
 use aquifer_query::parameters::{aggregation_support, computed_fields, is_type_name, parameters, types};
 use aquifer_query::{FieldType, QueryKind};
 
@@ -142,12 +141,6 @@ fn query_parameters(exposed: &ExposedTable, family: QueryKind) -> Vec<Parameter>
     all
 }
 
-/// The parameter of the result budget, unless a column of the key has its name.
-fn budget_parameter(exposed: &ExposedTable) -> Option<Parameter> {
-    let is_taken = exposed.table.key_columns().any(|column| &*column.name == MAX_TOKENS);
-    (!is_taken).then(aquifer_query::budget::parameter)
-}
-
 fn operation(
     verb: Verb,
     exposed: &ExposedTable,
@@ -243,7 +236,6 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
             let selection = parameters(&exposed.collection, QueryKind::List).into_iter();
             keys(exposed, references)
                 .chain(selection.filter(|one| ["fields", "preset"].contains(&&*one.name)))
-                .chain(budget_parameter(exposed))
                 .collect()
         }
         Verb::Create => settable(exposed, references, is_set).chain([dry_run()]).collect(),
@@ -352,7 +344,6 @@ pub(super) fn query_relationships(
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
         Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
         Parameter::optional("after", Schema::string().describe("Continue after this cursor; needs 'first'.")),
-        aquifer_query::budget::parameter(),
     ];
     operation.returns = Returns {
         type_name: RELATED_ROWS.into(),

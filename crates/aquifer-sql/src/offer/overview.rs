@@ -8,12 +8,13 @@ use std::sync::Arc;
 use aquifer_engine::source::TableSummary;
 use aquifer_protocol::introspect::signature::{plain_or_quoted, plain_values};
 use aquifer_query::FieldType;
+use aquifer_query::collection::{Cardinality, Reference};
 use serde_json::Value;
 
 use super::{Offer, Verb};
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::exposed_table::{ExposedTable, Formula};
-use crate::schema::model::{Column, Model};
+use crate::schema::model::{Column, Model, OnDelete};
 use crate::schema::table_sample::{RowCount, TableSample};
 use crate::schema::view_condition::view_condition;
 
@@ -21,11 +22,25 @@ use crate::schema::view_condition::view_condition;
 const MAX_LINE_BYTES: usize = 1_500;
 const MAX_WHOLE_LINE_BYTES: usize = 16_000;
 
-/// What overviews say once instead of naming every computed field that tables have by themselves.
-pub(crate) const CHILD_COUNTS: &str = "_computed.T_count: rows of T that refer here";
-
 /// What overviews say once if they show defaults.
 pub(crate) const DEFAULTS: &str = "=x: default x";
+
+/// What overviews say once about names in paths, for a reference from `s` to `t`: other names are shown. Instead of naming
+/// every computed field that tables have by themselves, they say that too.
+const PATHS: &str = "s.x_id→t: s.x, t.s";
+const PATHS_AND_COUNTS: &str = "s.x_id→t: s.x, t.s, _computed.s_count";
+
+/// What overviews say once if they show names of references to a table.
+const INCOMING: &str = "←y: path y to rows that refer here";
+
+/// What overviews say once about deleting a row that others refer to.
+const REFUSED: &str = "→ blocks delete";
+const CASCADES: &str = "→! is deleted too";
+const CLEARS: &str = "→~ is set to null";
+
+/// Overviews of larger databases have no room for other names of paths, and say nothing about deleting where every
+/// reference prevents it.
+const MAX_TABLES_IN_FULL: usize = 12;
 
 /// Keys that are shown of a JSON column.
 const MAX_SHOWN_KEYS: usize = 8;
@@ -77,16 +92,18 @@ impl Offer {
         line.push_str(&about);
         let columns = exposed.table.columns.iter().map(|column| self.column(index, exposed, column, sample));
         let composite = self.references.iter().filter(|known| known.from == index && known.columns.len() > 1);
-        let composite = composite
-            .filter(|known| !known.conceals_to)
-            .filter_map(|known| Some(format!("({})→{}", known.columns.join(", "), self.table(known.to)?.words.plural)));
+        let composite = composite.filter(|known| !known.conceals_to).filter_map(|known| {
+            let (columns, target) = (known.columns.join(", "), &self.table(known.to)?.words.plural);
+            Some(format!("({columns})→{}{target}", delete_mark(known.on_delete)))
+        });
+        let incoming = self.shown_incoming(exposed, is_whole).into_iter().map(|name| format!("←{name}"));
         let is_told = |name: &str| is_whole || !is_child_count(exposed, name);
         let computed = exposed.collection.computed.iter().filter(|value| is_told(&value.name)).map(|value| {
             let of = type_word(&value.of).map(|word| format!(" {word}")).unwrap_or_default();
             format!("_computed.{}{of}", value.name)
         });
         let (mut is_first, mut left_out) = (true, 0_usize);
-        for part in columns.chain(composite).chain(computed) {
+        for part in columns.chain(composite).chain(incoming).chain(computed) {
             if line.len() >= max_bytes {
                 left_out += 1;
                 continue;
@@ -113,8 +130,9 @@ impl Offer {
                 && !known.conceals_to
                 && matches!(known.columns.as_slice(), [only] if *only == column.name)
         });
-        if let Some(target) = reference.and_then(|known| self.table(known.to)) {
+        if let Some((known, target)) = reference.and_then(|known| Some((known, self.table(known.to)?))) {
             text.push('→');
+            text.push_str(delete_mark(known.on_delete));
             text.push_str(&target.words.plural);
         } else {
             let word = match &column.of {
@@ -155,6 +173,44 @@ impl Offer {
         }
     }
 
+    /// The paths to rows that refer to a table. Unless all are asked for, those that have the name of their table are left
+    /// out: a note tells of them.
+    fn shown_incoming<'a>(&self, exposed: &'a ExposedTable, is_whole: bool) -> Vec<&'a str> {
+        let incoming = exposed.collection.references.iter().filter(|known| known.cardinality == Cardinality::Many);
+        let has_name_of_table =
+            |known: &Reference| self.table(known.to).is_some_and(|from| from.words.plural == *known.name);
+        let is_told = |known: &Reference| is_whole || (!self.is_large() && !has_name_of_table(known));
+        let shown = incoming.filter(|known| is_told(known));
+        let mut names: Vec<&str> = shown.map(|known| &*known.name).collect();
+        // Databases report references in different orders.
+        names.sort_unstable();
+        names
+    }
+
+    /// What the line of a table leaves to be said once about references.
+    pub(crate) fn reference_notes(&self, index: usize, is_whole: bool) -> Vec<&'static str> {
+        let outgoing = || self.references.iter().filter(|known| known.from == index && !known.conceals_to);
+        let has = |on_delete: OnDelete| outgoing().any(|known| known.on_delete == on_delete);
+        let has_incoming = self.table(index).is_some_and(|exposed| !self.shown_incoming(exposed, is_whole).is_empty());
+        let has_marks = || self.references.iter().any(|known| known.on_delete.changes_rows() && !known.conceals_to);
+        let counts = |index: usize| !is_whole && self.has_child_counts(index);
+        let has_counts = (0..self.tables.len()).any(counts);
+        let has_paths = outgoing().next().is_some() || counts(index);
+        let notes = [
+            (PATHS_AND_COUNTS, has_paths && has_counts),
+            (PATHS, has_paths && !has_counts),
+            (INCOMING, has_incoming),
+            (REFUSED, has(OnDelete::Refuse) && (is_whole || !self.is_large() || has_marks())),
+            (CASCADES, has(OnDelete::Cascade)),
+            (CLEARS, has(OnDelete::Clear)),
+        ];
+        notes.into_iter().filter(|(_, applies)| *applies).map(|(note, _)| note).collect()
+    }
+
+    fn is_large(&self) -> bool {
+        self.tables.len() > MAX_TABLES_IN_FULL
+    }
+
     /// Whether the line of a table shows defaults.
     pub(crate) fn shows_defaults(&self, index: usize) -> bool {
         let columns = self.table(index).map(|exposed| exposed.table.columns.as_slice()).unwrap_or_default();
@@ -162,7 +218,7 @@ impl Offer {
     }
 
     /// Whether a table has computed fields that nobody configured.
-    pub(crate) fn has_child_counts(&self, index: usize) -> bool {
+    fn has_child_counts(&self, index: usize) -> bool {
         let computed = self.table(index).map(|exposed| exposed.computed.as_slice()).unwrap_or_default();
         computed.iter().any(|source| matches!(source.formula, Formula::ChildCount(_)))
     }
@@ -177,6 +233,15 @@ impl Offer {
         !self.private_columns.contains(&name)
             && readable.iter().any(|(_, exposed)| has(exposed))
             && !concealed.iter().any(|(_, exposed)| has(exposed))
+    }
+}
+
+/// Marks what happens to a referring row when the row it refers to is deleted; nothing if that prevents it.
+fn delete_mark(on_delete: OnDelete) -> &'static str {
+    match on_delete {
+        OnDelete::Refuse | OnDelete::Nothing => "",
+        OnDelete::Cascade => "!",
+        OnDelete::Clear => "~",
     }
 }
 

@@ -133,7 +133,7 @@ impl Work for Create {
         if self.context.dry_run {
             let (row, warnings) = self.try_out(session).await?;
             let data = json!({ "dry_run": true, "would": "create", "after": row });
-            return Ok((OperationOutput { data: data.into(), warnings }, false));
+            return Ok((OperationOutput::new(data, warnings), false));
         }
         let row = self.insert(session, &[]).await?;
         Ok((OperationOutput::from_json_text(row, Vec::new())?, true))
@@ -207,7 +207,7 @@ impl Work for Update {
             .map(|(name, from, to)| (name.clone(), json!({ "from": from, "to": to })))
             .collect();
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });
-        Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false))
+        Ok((OperationOutput::new(data, Vec::new()), false))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
@@ -298,7 +298,7 @@ impl Work for Delete {
         if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
             data.insert("also".to_owned(), Value::Object(also));
         }
-        Ok((OperationOutput { data: data.into(), warnings: Vec::new() }, false))
+        Ok((OperationOutput::new(data, Vec::new()), false))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {

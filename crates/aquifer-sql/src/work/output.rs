@@ -1,5 +1,6 @@
 //! The result of an operation.
 
+use aquifer_engine::source::Answer;
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
 
@@ -10,15 +11,34 @@ use crate::error::SqlError;
 pub(crate) struct OperationOutput {
     pub(crate) data: Data,
     pub(crate) warnings: Vec<Warning>,
+    /// Whether it consists of pages or groups that end within the budget of the call.
+    pub(crate) keeps_budget: bool,
 }
 
 impl OperationOutput {
+    /// A result without pages or groups.
+    pub(crate) fn new(data: impl Into<Data>, warnings: Vec<Warning>) -> Self {
+        Self { data: data.into(), warnings, keeps_budget: false }
+    }
+
+    /// Pages or groups that end within the budget of the call.
+    pub(crate) fn within_budget(self) -> Self {
+        Self { keeps_budget: true, ..self }
+    }
+
     /// Takes JSON text that was written here, from values that the database guarantees to be valid.
     pub(crate) fn from_json_text(text: Vec<u8>, warnings: Vec<Warning>) -> Result<Self, SqlError> {
         let text = String::from_utf8(text).map_err(|error| SqlError::Rejected {
             message: None,
             cause: format!("an answer that is not UTF-8: {error}"),
         })?;
-        Ok(Self { data: Data::Text(JsonText::vouched(text)), warnings })
+        Ok(Self::new(Data::Text(JsonText::vouched(text)), warnings))
+    }
+}
+
+impl From<OperationOutput> for Answer {
+    fn from(output: OperationOutput) -> Self {
+        let OperationOutput { data, warnings, keeps_budget } = output;
+        Self { warnings, keeps_budget, ..Self::new(data) }
     }
 }

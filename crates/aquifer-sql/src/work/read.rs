@@ -164,7 +164,7 @@ impl Query {
             collector.write_page(&exposed.collection, plan, key, total.as_ref(), &mut out);
         }
         out.push(b'}');
-        Ok((OperationOutput::from_json_text(out, warnings)?, span))
+        Ok((OperationOutput::from_json_text(out, warnings)?.within_budget(), span))
     }
 }
 

@@ -305,7 +305,7 @@ impl RelationshipWalk {
                 format!("Only the first {MAX_RELATIONSHIPS} relationships are returned"),
             ));
         }
-        OperationOutput { data: Value::Object(data).into(), warnings }
+        OperationOutput::new(Value::Object(data), warnings).within_budget()
     }
 }
 

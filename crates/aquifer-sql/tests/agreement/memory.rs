@@ -74,7 +74,7 @@ impl Memory {
             _ => found.data,
         };
         let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
-        Ok(Outcome::Done(Answer { warnings, ..Answer::new(data) }))
+        Ok(Outcome::Done(Answer { warnings, keeps_budget: family != QueryKind::Get, ..Answer::new(data) }))
     }
 }
 

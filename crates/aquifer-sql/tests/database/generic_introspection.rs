@@ -2,6 +2,7 @@
 
 use aquifer_engine::Engine;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
+use aquifer_query::budget::estimate_value;
 use aquifer_sql::{Settings, Style};
 use serde_json::{Value, json};
 
@@ -170,5 +171,43 @@ async fn r_req_5_errors_name_operations_as_the_catalog_does() {
         let operation = format!("{name}_create_record");
         let answer = call(&engine, &operation, json!({ "table_name": "customers", "values": { "nam": "x" } })).await;
         assert_eq!(answer["error"]["details"]["operation"], operation, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn r_ext_3_the_schema_of_a_table_and_single_rows_keep_the_budget() {
+    let columns: String = (0..120).map(|number| format!("measured_value_{number} INTEGER,")).collect();
+    let sql = format!(
+        "CREATE TABLE wide (id INTEGER PRIMARY KEY, {columns} note TEXT, pagination TEXT);
+         INSERT INTO wide (id, note, pagination) VALUES (1, '{}', 'next');
+         CREATE TABLE models (max_tokens INTEGER PRIMARY KEY, note TEXT);
+         INSERT INTO models VALUES (500, 'small');",
+        "A sentence about nothing. ".repeat(400)
+    );
+    for style in [Style::Generic, Style::Tables] {
+        for fixture in fixtures_with(&sql, &sql, |settings| settings.style = style).await {
+            let (row, mut requests) = match style {
+                Style::Generic => (
+                    ("get_record", json!({ "table_name": "wide", "key": { "id": 1 } })),
+                    vec![("get_table_schema", json!({ "table_name": "wide" }))],
+                ),
+                _ => (("get_wide", json!({ "id": 1 })), Vec::new()),
+            };
+            requests.push(row);
+            for (operation, mut params) in requests {
+                let whole = fixture.call(operation, params.clone()).await;
+                params["max_tokens"] = 600.into();
+                let answer = fixture.call(operation, params).await;
+                assert!(whole["warnings"].is_null() && estimate_value(&whole) > 600, "{operation}: {whole}");
+                assert!(estimate_value(&answer) <= 600, "{operation}: {answer}");
+                assert_eq!(answer["warnings"][0]["code"], "RESULT_SHORTENED", "{operation}: {answer}");
+            }
+            // A column of the key keeps its name.
+            let model = match style {
+                Style::Generic => ("get_record", json!({ "table_name": "models", "key": { "max_tokens": 500 } })),
+                _ => ("get_model", json!({ "max_tokens": 500 })),
+            };
+            assert_eq!(fixture.call_ok(model.0, model.1).await["note"], "small");
+        }
     }
 }

@@ -31,6 +31,7 @@ mod sql_log;
 mod sqlite_failures;
 mod sqlite_inline;
 mod sqlite_reflection;
+mod statements;
 mod support;
 mod table_names;
 mod value_edge_cases;

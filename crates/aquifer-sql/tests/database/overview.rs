@@ -43,7 +43,7 @@ async fn r_ext_2_each_table_is_one_line_and_the_grammar_is_said_once() {
                 "codes (0): code* text, price number, is_old bool=false",
                 "open_visits (view: state = 'open' and seen_at is null): id int, site_id→sites, state",
                 "pinned_visits (view): id int, site_id→sites",
-                "sites (2): id*, title, parent_id→sites?",
+                "sites (2): id*, title, parent_id→sites?, ←sites_by_parent_id",
                 "visits (3): id*, site_id→sites, state open|done=open, seen_at time?, note?, meta json {size, colour}?",
             ],
             "{answer}"
@@ -51,14 +51,14 @@ async fn r_ext_2_each_table_is_one_line_and_the_grammar_is_said_once() {
         assert_eq!(answer["grammar"], json!(aquifer_query::grammar::GRAMMAR));
         let text = answer.to_string();
         assert!(text.contains("list/search_codes") || text.contains("list_records"), "{text}");
-        assert!(text.contains("_computed.T_count"), "{text}");
+        assert!(text.contains("_computed.s_count"), "{text}");
         assert!(!text.contains("pin") || !text.replace("pinned_visits", "").contains("pin"), "{text}");
         assert!(!text.contains("4711"), "{text}");
         let whole = schema(&fixture, json!({ "names": ["sites"] })).await;
         assert_eq!(
             lines(&whole),
             [
-                "sites (2): id*, title, parent_id→sites?, _computed.sites_by_parent_id_count int, _computed.visits_count int"
+                "sites (2): id*, title, parent_id→sites?, ←open_visits, ←pinned_visits, ←sites_by_parent_id, ←visits, _computed.sites_by_parent_id_count int, _computed.visits_count int"
             ]
         );
         let found = schema(&fixture, json!({ "search": "when was a visit seen" })).await;
@@ -180,5 +180,55 @@ async fn r_ext_2_columns_of_views_refer_to_what_their_tables_refer_to() {
         assert!(!deleted.contains("late"), "{deleted}");
         let held = fixture.call_err("delete_site", json!({ "id": 1 }), "CONFLICT_CONSTRAINT").await.to_string();
         assert!(held.contains("visits") && !held.contains("late_visits"), "{held}");
+    }
+}
+
+#[tokio::test]
+async fn r_ext_2_overviews_tell_the_names_of_paths_and_what_deleting_does() {
+    let sql = "
+        CREATE TABLE owners (id INTEGER PRIMARY KEY, name VARCHAR(9), visits INTEGER);
+        CREATE TABLE animals (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owners(id) ON DELETE CASCADE,
+            vet_id INTEGER REFERENCES owners(id) ON DELETE SET NULL);
+        CREATE TABLE visits (id INTEGER PRIMARY KEY, animal_id INTEGER NOT NULL REFERENCES animals(id),
+            payer_id INTEGER REFERENCES owners(id));
+        CREATE TABLE secrets (id INTEGER PRIMARY KEY, animal_id INTEGER REFERENCES animals(id) ON DELETE CASCADE);
+        INSERT INTO owners (id, name) VALUES (1, 'Ann');
+        INSERT INTO animals (id, owner_id, vet_id) VALUES (1, 1, 1);
+        INSERT INTO visits VALUES (1, 1, 1);";
+    for fixture in fixtures_with(sql, sql, |settings| settings.exclude.push("secrets".to_owned())).await {
+        let answer = schema(&fixture, json!({})).await;
+        let mut found = lines(&answer);
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            [
+                "animals (1): id*, owner_id→!owners?, vet_id→~owners?",
+                "owners (1): id*, name?, visits int?, ←animals_by_owner_id, ←animals_by_vet_id, ←visits_by_payer_id",
+                "visits (1): id*, animal_id→animals, payer_id→owners?",
+            ],
+            "{answer}"
+        );
+        let hints = answer["hints"].to_string();
+        for note in
+            ["s.x_id→t: s.x, t.s, _computed.s_count", "←y", "→ blocks delete", "→! is deleted", "→~ is set to null"]
+        {
+            assert_eq!(hints.matches(note).count(), 1, "{note}: {hints}");
+        }
+        // What is told can be used.
+        for (operation, path) in [
+            ("list_animals", "visits"),
+            ("list_owners", "animals_by_owner_id"),
+            ("list_owners", "animals_by_vet_id"),
+            ("list_owners", "visits_by_payer_id"),
+        ] {
+            let request = json!({ "filter": { path: { "some": { "id": 1 } } }, "fields": ["id", { path: {} }] });
+            let rows = fixture.call_ok(operation, request).await;
+            assert_eq!(rows["items"][0][path][0]["id"], 1, "{operation} {path}: {rows}");
+        }
+        let owner = fixture.call_ok("list_visits", json!({ "fields": ["animal.owner.name"] })).await;
+        assert!(owner.to_string().contains("Ann"), "{owner}");
+        assert!(!answer.to_string().contains("secret"), "{answer}");
+        let whole = schema(&fixture, json!({ "names": ["animals"] })).await;
+        assert!(lines(&whole)[0].contains(", ←visits") && !whole.to_string().contains("secret"), "{whole}");
     }
 }

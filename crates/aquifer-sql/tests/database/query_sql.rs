@@ -1,49 +1,16 @@
 //! `query_sql`: statements that callers write (R-EXT-5). Most of this is attempts to read what is not served.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aquifer_sql::{Settings, Style, TableSettings};
 use serde_json::{Value, json};
 
 use crate::needs::denying;
+use crate::statements::{DENIED, INVALID, SECRET, TABLES, assert_refused, enable, rows};
 use crate::support::{Backing, File, Fixture, fixtures_with};
-
-/// People have a hidden column, the vault is excluded, and grown people are a view that reads the hidden column.
-pub(crate) const TABLES: &str = "
-    CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, age INTEGER, hushword TEXT);
-    CREATE TABLE visits (id INTEGER PRIMARY KEY, person_id INTEGER REFERENCES people(id), place TEXT, paid REAL);
-    CREATE TABLE vault (id INTEGER PRIMARY KEY, content TEXT);
-    CREATE VIEW grown AS SELECT id, name FROM people WHERE hushword IS NOT NULL;
-    INSERT INTO people VALUES (1, 'Ann', 30, 'hunterzz'), (2, 'Bob', 40, 'hunterzz'), (3, 'O''Hara', NULL, NULL);
-    INSERT INTO visits VALUES (1, 1, 'Rome', 1.5), (2, 1, 'Oslo', 2.5), (3, 2, 'Rome', NULL);
-    INSERT INTO vault VALUES (1, 'hunterzz');";
-
-/// The content of what may not be read.
-pub(crate) const SECRET: &str = "hunterzz";
-
-const DENIED: &str = "PERMISSION_DENIED";
-const INVALID: &str = "VALIDATION_INVALID_VALUE";
-
-pub(crate) fn enable(settings: &mut Settings) {
-    settings.query_sql = true;
-    settings.exclude = vec!["vault".to_owned()];
-    let hidden = TableSettings { hide: vec!["hushword".to_owned()], ..TableSettings::default() };
-    settings.tables = BTreeMap::from([("people".to_owned(), hidden)]);
-}
 
 async fn sqlite(sql: &str) -> Fixture {
     Fixture::sqlite_with(&format!("{TABLES}{sql}"), enable).await
-}
-
-async fn rows(fixture: &Fixture, sql: &str, params: Value) -> Value {
-    fixture.call_ok("query_sql", json!({ "sql": sql, "params": params })).await["rows"].clone()
-}
-
-async fn assert_refused(fixture: &Fixture, sql: &str, code: &str) {
-    let answer = fixture.call("query_sql", json!({ "sql": sql })).await;
-    assert_eq!(answer["error"]["code"], code, "{sql}: {answer}");
-    assert!(!answer.to_string().contains(SECRET), "{sql}: {answer}");
 }
 
 #[tokio::test]

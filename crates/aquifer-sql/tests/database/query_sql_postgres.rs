@@ -6,12 +6,9 @@ use aquifer_sql::{Settings, TableSettings};
 use serde_json::{Value, json};
 
 use crate::needs::denying;
-use crate::query_sql::{SECRET, TABLES};
 use crate::server::Server;
+use crate::statements::{DENIED, INVALID, SECRET, TABLES, assert_refused, rows};
 use crate::support::{Backing, Fixture, open};
-
-const DENIED: &str = "PERMISSION_DENIED";
-const INVALID: &str = "VALIDATION_INVALID_VALUE";
 
 /// A role that may read everything but the hidden column and the vault.
 const GRANTS: &str = "GRANT SELECT (id, name, age) ON people TO {role}; GRANT SELECT ON visits, grown TO {role};";
@@ -29,16 +26,6 @@ async fn prepare(sql: &str, grants: &str) -> (Server, Settings) {
 async fn fixture(sql: &str) -> Fixture {
     let (server, settings) = prepare(sql, GRANTS).await;
     Fixture::with_settings(settings, Backing::Server(server)).await
-}
-
-async fn rows(fixture: &Fixture, sql: &str, params: Value) -> Value {
-    fixture.call_ok("query_sql", json!({ "sql": sql, "params": params })).await["rows"].clone()
-}
-
-async fn assert_refused(fixture: &Fixture, sql: &str, code: &str) {
-    let answer = fixture.call("query_sql", json!({ "sql": sql })).await;
-    assert_eq!(answer["error"]["code"], code, "{sql}: {answer}");
-    assert!(!answer.to_string().contains(SECRET), "{sql}: {answer}");
 }
 
 /// What is hidden by settings only, and what only a powerful role may do, is an error at start.

@@ -36,6 +36,10 @@ pub struct Task {
     /// The arguments of that tool. By default, `params`.
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
+    /// Whether a call that asks for confirmation is confirmed, with the token it was given. By default, the question is the
+    /// end.
+    #[serde(default)]
+    pub confirm: bool,
 }
 
 /// Parses a file of tasks. Errors name the line.
@@ -86,6 +90,7 @@ pub(crate) fn choose(operations: &[OperationSummary<'_>]) -> Vec<Task> {
             shaped: Map::new(),
             tool: None,
             arguments: None,
+            confirm: false,
         })
         .collect()
 }

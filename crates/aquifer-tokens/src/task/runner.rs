@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::aql::{AqlServer, Found};
-use crate::catalog::Catalog;
+use crate::catalog::{CONFIRMATION, Catalog};
 use crate::count::TokenCounts;
 use crate::model_view::{self, NonText};
 use crate::report::{self, Answer, Outcome, Step, StepKind, SurfaceKind, TaskRun};
@@ -154,8 +154,16 @@ impl<S: Server> TaskRunner<'_, S> {
         };
         let (mut data, mut read) = (None, None);
         if run.reason.is_none() {
-            let params = shape.map_or_else(|| task.params.clone(), |shape| merge_params(&task.params, shape));
-            let reply = aql.call(&task.operation, &params, described.as_ref()).await?;
+            let mut params = shape.map_or_else(|| task.params.clone(), |shape| merge_params(&task.params, shape));
+            let mut reply = aql.call(&task.operation, &params, described.as_ref()).await?;
+            if task.confirm
+                && let Some(token) = reply.confirmation_token()
+            {
+                // A model pays for the question and for the second call.
+                params.insert(CONFIRMATION.to_owned(), token.into());
+                run.steps.push(reply.step(StepKind::Call));
+                reply = aql.call(&task.operation, &params, described.as_ref()).await?;
+            }
             run.steps.push(reply.step(StepKind::Call));
             run.non_text = reply.view.non_text;
             (run.outcome, run.reason) = match reply.data() {

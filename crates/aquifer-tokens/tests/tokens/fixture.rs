@@ -154,6 +154,12 @@ fn answer(tool: &str, arguments: &Value) -> Value {
             result["content"].as_array_mut().unwrap().push(picture()["content"][1].clone());
             result
         }
+        "delete_thing" if params["id"] == 9 && params["confirmation_token"] != "conf_1" => {
+            let details = json!({ "confirmation_token": "conf_1" });
+            let error = json!({ "code": "CONFIRMATION_REQUIRED", "message": "Sure?", "details": details });
+            let envelope = json!({ "success": false, "error": error });
+            json!({ "content": [{ "type": "text", "text": envelope.to_string() }], "isError": true })
+        }
         "delete_thing" => success(json!({ "deleted": true })),
         other => refusal(&format!("No operation {other}")),
     }

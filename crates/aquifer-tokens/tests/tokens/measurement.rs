@@ -34,6 +34,26 @@ fn operations_that_may_write_are_called_only_if_named_and_allowed() {
 }
 
 #[test]
+fn only_a_task_that_says_so_confirms_and_the_question_is_counted() {
+    let asking = "[[task]]\nname = 'gone'\noperation = 'delete_thing'\nparams = { id = 9 }";
+    let confirming = format!("{asking}\nconfirm = true");
+    let served = [single()];
+    let done = |tasks: &str, allow_writes: bool| {
+        let found = report(&[], &served, Some(tasks), allow_writes);
+        let run = run(&found.tasks[0], SurfaceKind::Single, false).clone();
+        let calls = run.steps.iter().filter(|step| step.kind == StepKind::Call).count();
+        (run.outcome, calls, run.total.o200k_base)
+    };
+    let (outcome, calls, question) = done(asking, true);
+    assert_eq!((outcome, calls), (Outcome::Refused, 1));
+    let (outcome, calls, whole) = done(&confirming, true);
+    assert_eq!((outcome, calls), (Outcome::Answered, 2));
+    assert!(whole > question, "{whole} {question}");
+    let (outcome, calls, _) = done(&confirming, false);
+    assert_eq!((outcome, calls), (Outcome::NotCalled, 0));
+}
+
+#[test]
 fn a_read_operation_does_not_permit_calling_a_tool_that_writes() {
     let (direct, served) = ([own()], [single()]);
     let trap = "[[task]]\nname = 'trap'\noperation = 'list_things'\ntool = 'delete-thing'";

@@ -217,6 +217,7 @@ pub(crate) fn now() -> i64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     fn stored(lifetime: Option<i64>) -> StoredLogin {
         let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
@@ -266,8 +267,8 @@ mod tests {
     #[tokio::test]
     async fn files_are_private_atomic_and_locked() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = std::env::temp_dir().join(format!("aquifer-logins-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let guard = TestFolder::new("logins");
+        let folder = guard.0.clone();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         let server = Url::parse("https://a.example/mcp?key=hidden").unwrap();
         let store = LoginStore::new(&folder, &server);
@@ -288,6 +289,5 @@ mod tests {
         fs::write(&store.path, "{\"version\": 1").unwrap();
         assert!(store.read().is_none());
         assert!(store.remove().unwrap() && !store.remove().unwrap());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

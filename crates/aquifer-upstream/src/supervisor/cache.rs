@@ -142,13 +142,13 @@ pub(crate) fn identity_path(settings: &Settings, ending: &str) -> Option<PathBuf
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     /// Reading a named pipe without a writer or an endless device would never return.
     #[test]
     fn only_regular_files_are_read() {
-        let folder = std::env::temp_dir().join(format!("aquifer-cache-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = |name: &str| folder.join(name);
+        let folder = TestFolder::new("cache");
+        let file = |name: &str| folder.0.join(name);
         std::fs::write(file("plain"), "text").unwrap();
         let made = std::process::Command::new("mkfifo").arg(file("pipe")).status().unwrap();
         assert!(made.success());
@@ -162,6 +162,5 @@ mod tests {
         let read = finished.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
         let text = Some("text".to_owned());
         assert_eq!(read, [text.clone(), text, None, None, None, None]);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

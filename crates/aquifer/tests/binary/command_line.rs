@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{aquifer, run, text};
+use crate::support::{Folder, aquifer, run, text};
 
 #[test]
 fn results_go_to_stdout_messages_to_stderr_and_the_exit_code_is_right() {
@@ -79,7 +79,7 @@ fn an_address_in_use_is_reported() {
 
 #[test]
 fn a_configuration_error_is_reported_with_its_place() {
-    let file = std::env::temp_dir().join(format!("aquifer-broken-{}.toml", std::process::id()));
+    let folder = Folder::new();
     for (content, words) in [
         ("[surface]\nmode = semantic\n", "line 2, column"),
         ("[surface]\nmood = \"single\"\n", "unknown field `mood`"),
@@ -88,24 +88,21 @@ fn a_configuration_error_is_reported_with_its_place() {
         ("[batch]\nlongest = 5\n", "It is called 'max_operations' now."),
         ("[batch]\non_confirmation = \"shrug\"\n", "unknown variant `shrug`"),
     ] {
-        std::fs::write(&file, content).unwrap();
-        let output = run(&["call", "list_tasks", "--config", file.to_str().unwrap()]);
+        let output = run(&["call", "list_tasks", "--config", &folder.file("broken.toml", content)]);
         assert_eq!(output.status.code(), Some(2), "{content}");
         assert!(text(&output.stderr).contains(words), "{content}: {}", text(&output.stderr));
     }
-    std::fs::remove_file(&file).unwrap();
 }
 
 #[test]
 fn r_end_3_profiles_can_be_written_in_the_configuration() {
-    let file = std::env::temp_dir().join(format!("aquifer-profile-{}.toml", std::process::id()));
+    let folder = Folder::new();
     let profile = "[surface]\nprofile = \"desk\"\n[profile.desk]\ncreate = \"write\"\nread = \"look\"\nupdate = \"write\"\ndelete = \"write\"\nexecute = \"act\"\n[[source]]\ntarget = \"tasks:\"\n";
-    std::fs::write(&file, profile).unwrap();
-    let output = run(&["introspect", "delete_task", "--json", "--config", file.to_str().unwrap()]);
+    let file = folder.file("profile.toml", profile);
+    let output = run(&["introspect", "delete_task", "--json", "--config", &file]);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["data"]["operation"]["endpoint"], "write");
     assert_eq!(answer["data"]["operation"]["mcpTool"], "mcp_aql_write");
-    std::fs::remove_file(&file).unwrap();
 }
 
 #[test]

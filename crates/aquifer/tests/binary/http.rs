@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde_json::json;
 
-use crate::support::{HttpServer, StdioServer, envelope, read_answer, stateless_body, terminate, until};
+use crate::support::{Folder, HttpServer, StdioServer, envelope, read_answer, stateless_body, terminate, until};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -171,11 +171,9 @@ fn health_and_other_places() {
 
 #[test]
 fn sessions_are_bounded() {
-    let file = std::env::temp_dir().join(format!("aquifer-sessions-{}.toml", std::process::id()));
-    std::fs::write(&file, "[http]\naddress = \"127.0.0.1:0\"\nmax_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n")
-        .unwrap();
-    let served = HttpServer::start(&["serve", "--config", file.to_str().unwrap()]);
-    std::fs::remove_file(&file).unwrap();
+    let folder = Folder::new();
+    let config = "[http]\naddress = \"127.0.0.1:0\"\nmax_sessions = 2\n[[source]]\ntarget = \"tasks:\"\n";
+    let served = HttpServer::start(&["serve", "--config", &folder.file("sessions.toml", config)]);
     let (first, second) = (session(&served), session(&served));
     let list = br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     let used = |id: &str| served.post(&[("mcp-session-id", id), ("mcp-protocol-version", "2025-06-18")], list).status;

@@ -226,11 +226,11 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
         let counted = piped.data("read", "two_lists", json!({ "page": 3, "page_size": 2 }));
         assert_eq!(counted["items"], json!([{ "r": 4 }]), "{counted}");
         assert!(parameters(&mut piped, "two_lists").contains(&"page_size".to_owned()));
-        assert_eq!(parameters(&mut piped, "get_text"), [""; 0]);
+        assert_eq!(parameters(&mut piped, "get_text"), ["max_tokens"]);
         assert!(parameters(&mut piped, "list_things").contains(&"fields".to_owned()));
     }
     let mut piped = desk.serve("", "controls = \"none\"\n[source.operations.list_things]\ncontrols = \"few\"");
-    assert_eq!(parameters(&mut piped, "two_lists"), [""; 0]);
+    assert_eq!(parameters(&mut piped, "two_lists"), ["max_tokens"]);
     assert!(parameters(&mut piped, "list_things").contains(&"after".to_owned()));
 }
 

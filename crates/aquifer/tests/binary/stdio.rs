@@ -51,13 +51,9 @@ fn r_end_5_tools_carry_hints_and_an_open_schema() {
 #[test]
 fn r_end_2_environment_beats_the_default_and_a_flag_beats_both() {
     let names = |arguments: &[&str], variables: &[(&str, &str)]| -> Vec<String> {
-        let directory = std::env::temp_dir().join(format!("aquifer-config-{}-{}", std::process::id(), variables.len()));
-        std::fs::write(
-            &directory,
-            "[surface]\nmode = \"semantic\"\nprefix = \"file_\"\n[[source]]\ntarget = \"tasks:\"\n",
-        )
-        .unwrap();
-        let file = directory.to_str().unwrap().to_owned();
+        let folder = crate::support::Folder::new();
+        let config = "[surface]\nmode = \"semantic\"\nprefix = \"file_\"\n[[source]]\ntarget = \"tasks:\"\n";
+        let file = folder.file("config.toml", config);
         let mut command = crate::support::aquifer();
         command
             .args(["introspect", "create_task", "--json", "--config", &file])
@@ -65,7 +61,6 @@ fn r_end_2_environment_beats_the_default_and_a_flag_beats_both() {
             .envs(variables.iter().copied());
         let output = command.output().unwrap();
         let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        std::fs::remove_file(&directory).unwrap();
         vec![answer["data"]["operation"]["mcpTool"].as_str().unwrap().to_owned()]
     };
     assert_eq!(names(&[], &[]), ["file_mcp_aql_create"]);

@@ -343,3 +343,41 @@ fn the_picture_is_xml_and_the_text_is_plain_in_a_pipe() {
     let parsed = text(&parsed.stdout);
     assert!(parsed.starts_with("svg\n") && parsed.contains("list_<things>&\"more\""), "{parsed}");
 }
+
+const BENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench");
+
+/// The benchmark's tasks, on the tools of the server that they are for.
+#[test]
+fn every_task_of_the_benchmark_is_done_and_questions_are_counted() {
+    let folder = Folder::new();
+    let captured = concat!(env!("CARGO_MANIFEST_DIR"), "/../aquifer-discovery/tests/discovery/captures/github.json");
+    let captured: Value = serde_json::from_str(&std::fs::read_to_string(captured).unwrap()).unwrap();
+    let [python, program, offered] = server(&folder.tools("github.json", &captured["tools"]));
+    let file = format!("{BENCH}/tokens/github.toml");
+    let done = report(&folder, &["--allow-writes", "--tasks", &file, "--", &python, &program, &offered, "echo"]);
+    let mut asked = Vec::new();
+    for task in done["tasks"].as_array().unwrap() {
+        for run in task["ways"].as_array().unwrap() {
+            assert_eq!(run["outcome"], "answered", "{task}");
+            let calls = run["steps"].as_array().unwrap().iter().filter(|step| step["step"] == "call").count();
+            let may_ask = run["surface"] != "direct";
+            assert!(calls == 1 || (calls == 2 && may_ask), "{run}");
+            if calls == 2 && run["surface"] == "single" && run["shaped"] == false {
+                asked.push(task["operation"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    assert!(!asked.is_empty() && asked.iter().all(|name| !name.starts_with("list_")), "{asked:?}");
+    // The same tasks as for the comparison of gateways.
+    let tasks: toml::Table = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let tasks = serde_json::to_value(&tasks["task"]).unwrap();
+    let others = std::fs::read_to_string(format!("{BENCH}/peers/tasks.json")).unwrap();
+    let others: Vec<Value> = serde_json::from_str(&others).unwrap();
+    let same = |task: &Value| {
+        let (tool, words, arguments) = (&task["operation"], &task["search"], &task["params"]);
+        json!({ "capture": "github", "tool": tool, "words": words, "arguments": arguments })
+    };
+    let expected: Vec<Value> = tasks.as_array().unwrap().iter().map(same).collect();
+    let others: Vec<Value> = others.into_iter().filter(|task| task["capture"] == "github").collect();
+    assert_eq!(others, expected);
+}

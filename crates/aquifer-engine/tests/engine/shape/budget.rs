@@ -1,5 +1,6 @@
 //! The result budget over results of upstreams (R-EXT-3).
 
+use aquifer_protocol::surface::Receiver;
 use aquifer_query::budget::estimate_value;
 
 use super::*;
@@ -122,4 +123,132 @@ async fn r_ext_3_budgets_of_upstream_operations_out_of_range_are_refused() {
         assert!(answer["error"]["message"].as_str().unwrap().contains("max_tokens"), "{answer}");
     }
     assert_eq!(upstream.calls(), 0);
+}
+
+/// Limits answers to this many tokens unless the caller says otherwise.
+fn engine_with_default(upstream: &Arc<Upstream>, max_tokens: usize) -> Engine {
+    let settings = shape::Settings { max_tokens: Some(max_tokens), ..shape::Settings::default() };
+    builder(upstream).shaping(settings).build().unwrap()
+}
+
+#[tokio::test]
+async fn r_ext_3_operations_without_controls_keep_a_budget_as_well() {
+    // Members that look like pages do not protect an answer that no page was made of.
+    let result = json!({
+        "id": 7,
+        "pagination": { "next": 2 },
+        "pageInfo": { "hasNextPage": true },
+        "aggregations": null,
+        "body": "Broken door. ".repeat(1_000),
+        "events": (0..500).map(|number| json!({ "event": number })).collect::<Vec<_>>(),
+    });
+    for raw in [false, true] {
+        let upstream = Upstream::unshaped(result.clone(), &["owner"], raw);
+        for (engine, params) in [
+            (engine_with_default(&upstream, 500), json!({})),
+            (builder(&upstream).build().unwrap(), json!({ "owner": "ann", "max_tokens": 500 })),
+        ] {
+            let answer = list(&engine, params).await;
+            assert!(estimate_value(&answer) <= 500, "{answer}");
+            assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["success", "warnings", "data"]);
+            let data = &answer["data"];
+            assert_eq!((&data["id"], &data["pagination"]["next"]), (&json!(7), &json!(2)));
+            let warning = &answer["warnings"][0];
+            assert_eq!(warning["code"], "RESULT_SHORTENED");
+            let message = warning["message"].as_str().unwrap();
+            assert!(message.contains("call again with more 'max_tokens'") && !message.contains("fields"), "{message}");
+            let shown = data["events"].as_array().unwrap().len();
+            let cut = json!({ "field": "events", "shown": shown, "of": 500, "unit": "elements" });
+            assert!(warning["details"]["cut"].as_array().unwrap().contains(&cut), "{warning}");
+            let whole = list(&engine, within(100_000)).await;
+            assert_eq!(whole, json!({ "success": true, "data": result }));
+        }
+        let seen = upstream.params.lock().unwrap();
+        assert!(seen.iter().all(|params| !params.contains_key("max_tokens")), "the upstream does not see the budget");
+    }
+}
+
+#[tokio::test]
+async fn r_ext_3_every_operation_that_reads_offers_the_budget_once() {
+    for (own, count) in [(&[][..], 1), (&["max_tokens"][..], 1)] {
+        for upstream in [Upstream::unshaped(json!(1), own, false), Upstream::new(json!(1), own, Controls::Few, None)] {
+            let snapshot = builder(&upstream).build().unwrap().snapshot();
+            let of = |name: &str| snapshot.catalog().operation(name).unwrap().clone();
+            let budgets = |name: &str| -> Vec<bool> {
+                let all = of(name).parameters.clone();
+                all.iter().filter(|one| &*one.name == "max_tokens").map(|one| one.is_shared).collect()
+            };
+            assert_eq!(budgets("list_issues"), vec![own.is_empty(); count]);
+            assert!(budgets("create_issue").is_empty());
+            assert!(budgets("introspect").is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_ext_3_a_parameter_of_the_source_stays_its_own_and_the_default_applies() {
+    let text = "Broken door. ".repeat(1_000);
+    let upstream = Upstream::unshaped(json!({ "text": text, "model": "small" }), &["max_tokens"], false);
+    let engine = engine_with_default(&upstream, 400);
+    let answer = list(&engine, json!({ "max_tokens": 3 })).await;
+    assert!(estimate_value(&answer) <= 400, "{answer}");
+    assert_eq!(upstream.params.lock().unwrap()[0]["max_tokens"], 3);
+    let message = answer["warnings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("narrow the call") && !message.contains("more 'max_tokens'"), "{message}");
+    assert_eq!(answer["data"]["model"], "small");
+}
+
+#[tokio::test]
+async fn r_ext_3_values_of_any_form_keep_the_budget() {
+    let long = "Broken door. ".repeat(10_000);
+    let nested = |depth: usize, inner: Value, wrap: fn(Value) -> Value| (0..depth).fold(inner, |value, _| wrap(value));
+    let many = |count: usize| -> Map<String, Value> {
+        (0..count).map(|number| (format!("member {number}"), json!({ "a": [number, number], "b": "open" }))).collect()
+    };
+    let results = [
+        json!(long),
+        json!([[[long]]]),
+        json!({ long.clone(): 1, "id": 7 }),
+        json!({ "outer": { long.clone(): { "inner": long } } }),
+        nested(120, json!(long), |value| json!([value])),
+        nested(120, json!(long), |value| json!({ "a": value, "b": "a short text that stays if it can" })),
+        Value::Object(many(5_000)),
+        json!((0..2_000).map(|_| Value::Object(many(3))).collect::<Vec<_>>()),
+        json!(vec![json!([]); 20_000]),
+        json!(vec![Value::Null; 50_000]),
+    ];
+    for (index, result) in results.into_iter().enumerate() {
+        for raw in [false, true] {
+            let upstream = Upstream::unshaped(result.clone(), &[], raw);
+            let answer = list(&builder(&upstream).build().unwrap(), within(400)).await;
+            assert!(estimate_value(&answer) <= 400, "{index}: {} {answer}", estimate_value(&answer));
+            assert_eq!(answer["warnings"][0]["code"], "RESULT_SHORTENED", "{index}: {answer}");
+            let listed = answer["warnings"][0]["details"]["cut"].as_array().unwrap();
+            assert!(!listed.is_empty(), "{index}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_ext_3_changes_are_answered_in_full() {
+    let upstream = Upstream::unshaped(json!({ "body": "Broken door. ".repeat(1_000) }), &[], false);
+    let engine = engine_with_default(&upstream, 400);
+    let answer = ask(&engine, operation("create_issue", json!({}))).await;
+    assert_eq!(answer["data"]["body"].as_str().map(str::len), Some(13_000), "{answer}");
+}
+
+#[tokio::test]
+async fn r_ext_3_without_a_budget_text_is_passed_on_without_being_parsed() {
+    // Parsing would lose its spaces.
+    let upstream = Upstream::unshaped(json!(null), &[], false);
+    *upstream.verbatim.lock().unwrap() = Some("{\"a\":  [ 1 ]}".to_owned());
+    let answer = |engine: Engine| async move {
+        let request = operation("list_issues", json!({})).as_object().unwrap().clone();
+        format!("{:?}", engine.handle(&Receiver::Unified, request, crate::fixture::context()).await)
+    };
+    let unlimited = answer(builder(&upstream).build().unwrap()).await;
+    assert!(unlimited.contains(":  [ 1 ]"), "{unlimited}");
+    // Short text keeps any budget, so that it is not parsed either.
+    let short = answer(engine_with_default(&upstream, 400)).await;
+    assert!(short.contains(":  [ 1 ]"), "{short}");
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::{SharedClock, SystemClock};
@@ -14,28 +13,10 @@ use aquifer_protocol::operation::Operation;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
+pub(crate) use crate::folder::Folder;
+
 /// Longer than any test takes.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
-
-/// A temporary directory, deleted when it is dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("aquifer-audit-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 pub(super) fn clock() -> SharedClock {
     Arc::new(SystemClock)

@@ -1,6 +1,6 @@
 //! Every kind of store, new and empty.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,34 +9,12 @@ use std::time::{Duration, Instant};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::store::SqliteStore;
 
+pub(crate) use crate::folder::Folder;
 use crate::harness::{ManualClock, system_clock};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 /// Longer than anything takes unless it hangs.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A temporary directory, deleted when it is dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("aquifer-gate-{}", unique()));
-        // A killed run may have left one with the same process id.
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn file(&self) -> PathBuf {
-        self.0.join("state.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 pub(crate) fn unique() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);

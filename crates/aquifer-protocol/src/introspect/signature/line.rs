@@ -34,13 +34,18 @@ impl Mark {
 const QUERY: &str = "...query";
 
 /// The parameters of the query language that a note tells of. The others are for compatibility, or depend on these.
-const TOLD: [&str; 7] = ["fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"];
+const TOLD: [&str; 7] = ["fields", "filter", "sort", "aggregate", "first", "after", BUDGET];
+
+/// The result budget, which every operation that reads takes.
+const BUDGET: &str = "max_tokens";
 
 /// Writes signatures, and remembers what their notes have to explain.
 #[derive(Debug)]
 pub struct SignatureWriter {
     is_complete: bool,
     query: Vec<&'static str>,
+    /// Whether an operation without the query language has a result budget.
+    has_budget_alone: bool,
     has_dry_run: bool,
     has_if_match: bool,
 }
@@ -48,7 +53,7 @@ pub struct SignatureWriter {
 impl SignatureWriter {
     /// A writer of short signatures, or of complete ones.
     pub fn new(is_complete: bool) -> Self {
-        Self { is_complete, query: Vec::new(), has_dry_run: false, has_if_match: false }
+        Self { is_complete, query: Vec::new(), has_budget_alone: false, has_dry_run: false, has_if_match: false }
     }
 
     /// The line of an operation of this endpoint family, in a catalog with these types.
@@ -91,17 +96,26 @@ impl SignatureWriter {
         if is_queried {
             self.query.extend(TOLD.into_iter().filter(|name| has(name)));
         }
+        self.has_budget_alone |= !is_queried && has(BUDGET);
         self.has_dry_run |= has("dry_run");
         self.has_if_match |= has("if_match");
+    }
+
+    /// Whether the note of the query language tells of a parameter. Nothing is said twice.
+    fn is_told_with_query(&self, name: &str) -> bool {
+        self.query.contains(&name) && !(self.has_budget_alone && name == BUDGET)
     }
 
     /// What the lines written so far leave to be said once.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let query: Vec<String> =
-            TOLD.iter().filter(|name| self.query.contains(name)).map(|name| format!("{name}?")).collect();
+            TOLD.iter().filter(|name| self.is_told_with_query(name)).map(|name| format!("{name}?")).collect();
         if !query.is_empty() {
             notes.push(format!("{QUERY}: {}", query.join(", ")));
+        }
+        if self.has_budget_alone {
+            notes.push(format!("reads also take {BUDGET}?"));
         }
         match (self.has_dry_run, self.has_if_match) {
             (true, true) => notes.push("writes also take dry_run?: bool, if_match?: _etag".to_owned()),
@@ -130,7 +144,7 @@ fn takes_query(operation: &Operation) -> bool {
 /// A shared parameter that a note or a mark tells of. The others are written out.
 fn is_told_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
     match &*parameter.name {
-        crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | "max_tokens" => true,
+        crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | BUDGET => true,
         _ => is_queried,
     }
 }
