@@ -164,16 +164,58 @@ impl SearchIndex {
                 *surface = verb.to_owned();
             }
         }
-        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
+        let words = self.fold_idioms(surfaces);
+        let stems: Vec<String> = words.iter().map(|word| word.stem.clone()).collect();
         fold(&stems, |first| THESAURUS.phrases.get(first).map(Vec::as_slice))
             .into_iter()
             .filter(|word| !word.is_part)
             .filter_map(|word| {
-                let (surface, starts) = surfaces.get(word.origin as usize)?;
-                let folded = stems.get(word.origin as usize) != Some(&word.word);
-                Some(TaskWord { stem: word.word, surface: surface.clone(), starts: *starts, folded })
+                let origin = words.get(word.origin as usize)?;
+                let folded = origin.folded || origin.stem != word.word;
+                Some(TaskWord { stem: word.word, surface: origin.surface.clone(), starts: origin.starts, folded })
             })
             .collect()
+    }
+
+    /// Replaces idioms by a word that stands for them. An idiom stays as it is if the catalog has no word for it and it
+    /// does not say what to do.
+    fn fold_idioms(&self, surfaces: Vec<(String, bool)>) -> Vec<TaskWord> {
+        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
+        let mut standing: Vec<Option<&'static str>> = vec![None; stems.len()];
+        let mut is_replaced = vec![false; stems.len()];
+        for (at, stem) in stems.iter().enumerate() {
+            if is_replaced.get(at) == Some(&true) {
+                continue;
+            }
+            let left = stems.get(at..).unwrap_or_default();
+            let mut idioms = THESAURUS.idioms(stem).iter().filter(|idiom| self.has_meaning(idiom.text));
+            let Some((idiom, places)) = idioms.find_map(|idiom| Some((idiom.text, idiom.find_in(left)?))) else {
+                continue;
+            };
+            for place in places {
+                if let Some(is_replaced) = is_replaced.get_mut(at + place) {
+                    *is_replaced = true;
+                }
+            }
+            if let Some(standing) = standing.get_mut(at) {
+                *standing = Some(idiom);
+            }
+        }
+        let words = surfaces.into_iter().zip(stems).zip(standing.into_iter().zip(is_replaced));
+        words
+            .filter(|(_, (idiom, is_replaced))| idiom.is_some() || !is_replaced)
+            .map(|(((surface, starts), stem), (idiom, _))| TaskWord {
+                stem: idiom.map_or(stem, str::to_owned),
+                surface,
+                starts,
+                folded: idiom.is_some(),
+            })
+            .collect()
+    }
+
+    /// Whether an idiom says what to do or means something that the catalog contains.
+    fn has_meaning(&self, idiom: &str) -> bool {
+        THESAURUS.action(idiom).is_some() || THESAURUS.related(idiom).iter().any(|(stem, _)| self.id(stem).is_some())
     }
 }
 

@@ -1,0 +1,379 @@
+//! Verbs and turns of phrase that ask to do something.
+
+use super::Entry;
+
+pub(crate) const REQUESTS: &[Entry] = &[
+    // To remove.
+    (
+        "DELETE",
+        "toss, toss out, chuck, chuck out, chuck away, bin, axe, zap, junk, dump, blow away, get rid of, do away with, \
+         throw away, throw out, rip out, cut out, clear out, weed out, wipe out, kill off, take away, take out, take off, \
+         cross out, phase out, make _ go away, make _ disappear, get _ out of here, free up",
+        "delete remove | destroy drop trash clear purge erase archive",
+    ),
+    (
+        "DELETE UPDATE",
+        "no longer, any more, anymore, not needed, no use for",
+        "delete remove | disable archive close unsubscribe",
+    ),
+    ("DELETE", "kick out, boot out, throw _ out of, show _ the door", "remove kick | ban delete member revoke leave"),
+    ("DELETE UPDATE", "pull _ out of, drop _ from", "remove | delete unlink detach move"),
+    (
+        "UPDATE",
+        "ban, blacklist, shut out, keep _ out, lock out, lock _ out",
+        "block ban | restrict deny remove deactivate",
+    ),
+    ("EXECUTE DELETE", "get out of, walk out, opt out", "leave unsubscribe | exit remove"),
+    (
+        "DELETE UPDATE",
+        "stop bothering, stop bugging, stop spamming, stop mailing, stop telling, stop notifying, leave _ alone, \
+         shut _ up, silence, hush, quieten",
+        "unsubscribe mute | remove delete disable notification subscription unwatch",
+    ),
+    (
+        "DELETE UPDATE EXECUTE",
+        "stop +watching, stop +tracking, stop +monitoring, stop +following, stop +using, stop +sending, stop +showing, \
+         stop +selling, stop +sharing, stop +syncing, stop +collecting, quit +watching",
+        "delete remove disable stop | unsubscribe unwatch unfollow update cancel archive",
+    ),
+    // To make.
+    (
+        "CREATE",
+        "whip up, knock together, put together, cook up, throw together, come up with, spin up, stand up, bring up, \
+         start a, start an, start another, start fresh, begin a, begin another, need a new, want a new, file a, file an, \
+         raise a, raise an, cut a, log a, set up, get started, get me a new, get us a new, set _ up with",
+        "create add new | generate start provision setup launch insert",
+    ),
+    (
+        "CREATE",
+        "jot, jot down, note down, write down, put down, scribble, scribble down, put _ in writing, make a note, \
+         take a note, put _ on record",
+        "create add write | note comment record append save insert",
+    ),
+    (
+        "CREATE",
+        "remind, remember to, don't let me forget",
+        "reminder task todo create add | event notify schedule activity",
+    ),
+    (
+        "CREATE UPDATE",
+        "pencil in, block off, block out, set aside, make time, arrange, put _ on the calendar, put _ in the calendar, \
+         put _ in my diary, set up a meeting, get together, meet with",
+        "event schedule create meeting | book calendar appointment insert reservation",
+    ),
+    ("CREATE", "order, buy, purchase, get me some", "order purchase create | buy checkout payment cart"),
+    ("EXECUTE", "give _ money back, money back, pay back, reimburse", "refund | payment reverse return charge"),
+    (
+        "CREATE",
+        "complain, moan, grumble, gripe, rant, speak up about",
+        "feedback issue report | create complaint comment submit ticket",
+    ),
+    ("CREATE UPDATE", "start selling, offer for sale", "create product add | publish listing offer item"),
+    ("CREATE", "sign up, sign _ up, enroll, enrol, enlist", "register create add | subscribe join user member"),
+    (
+        "CREATE",
+        "need more, want more, want another, need another, one more",
+        "add create scale | increase new replica copy",
+    ),
+    // To send.
+    (
+        "EXECUTE CREATE",
+        "drop _ a line, drop _ a note, shoot _ a message, write to, get in touch, reach out, give _ a shout, say hi, \
+         say hello, say something, say, tell everyone, tell everybody, tell people, tell the team, tell them, \
+         spread the word, shout, yell, announce, let everyone know, let everybody know, let people know, let them know",
+        "send post message | notify reply comment publish announce broadcast email status create",
+    ),
+    ("EXECUTE", "ping, nudge, poke, give _ a nudge, dm", "notify message send mention | alert remind request post"),
+    (
+        "EXECUTE CREATE",
+        "get back to, write back, answer back, chime in, weigh in",
+        "reply comment respond | answer send post",
+    ),
+    ("EXECUTE", "pass along, pass on, forward", "forward send share | transfer move"),
+    ("EXECUTE", "read out, read aloud, say out loud, speak", "speech tts speak | voice audio synthesize generate"),
+    // To allow and to forbid.
+    (
+        "UPDATE CREATE",
+        "let _ see, let _ edit, let _ use, let _ read, let _ write, let _ change, let _ access, let _ in, \
+         give _ access, give _ rights, open _ up to, allow _ to",
+        "permission access grant share | role member add invite allow set",
+    ),
+    (
+        "UPDATE CREATE",
+        "let _ log in, let _ login, let _ sign in, let _ sign up",
+        "auth authentication login | signup identity user provision",
+    ),
+    (
+        "UPDATE",
+        "nobody should, nobody may, no one should, no one may, hide, make _ private, lock down, lock _ down, \
+         for our eyes only, only _ may, only _ can, only _ should",
+        "restrict restriction protect private permission | access hide visibility lock set",
+    ),
+    (
+        "UPDATE",
+        "make _ public, show the world, open source, let everyone see",
+        "public publish share | visibility update",
+    ),
+    (
+        "CREATE UPDATE",
+        "bring _ on board, rope in, rope _ in, loop in, loop _ in, get _ involved, ask _ to join, bring _ in",
+        "invite add | member user collaborator participant attendee reviewer share",
+    ),
+    // To change.
+    (
+        "UPDATE",
+        "hand over, hand off, pass _ to, give _ to, leave _ to, put _ in charge, make _ responsible, \
+         is responsible for, should do this, should look at, take care of this, take over, dump on",
+        "assign transfer | owner assignee update move",
+    ),
+    ("UPDATE", "let me do, i'll do, i will do, i'll take, i take this, is mine", "assign | update owner transfer"),
+    (
+        "UPDATE",
+        "touch up, spruce up, polish, tweak, fiddle, freshen up, tinker, bring _ up to date, get _ up to date, \
+         correct the spelling, reword, put _ differently",
+        "update edit modify | change set replace write",
+    ),
+    ("UPDATE", "tidy, tidy up, clean up, declutter", "cleanup delete clean | organize remove archive sort move purge"),
+    (
+        "UPDATE",
+        "give _ a new name, give _ another name, give _ a better name, call it, should be called, is called now",
+        "rename update | name title edit",
+    ),
+    (
+        "UPDATE",
+        "put off, put _ off, push back, push _ back, push out, hold off, move back, bring forward, \
+         later than planned, move _ to next",
+        "update reschedule postpone move | due date edit event schedule set",
+    ),
+    (
+        "UPDATE",
+        "bump, bump up, crank up, turn up, beef up, ramp up, make _ bigger, make _ larger, make room",
+        "increase scale update upgrade resize | set raise priority expand",
+    ),
+    (
+        "UPDATE",
+        "dial down, tone down, cut back, scale back, bring down, make _ smaller, make _ shorter",
+        "decrease scale reduce resize | update lower shrink set",
+    ),
+    (
+        "UPDATE",
+        "is urgent, is important, can wait, comes first, more important, less important",
+        "priority update | set urgent",
+    ),
+    (
+        "UPDATE",
+        "tick off, tick, check off, cross off, be done with, wrap up, finish off, call it done, call it a day, \
+         is done, is finished, is fixed, is solved, are done, am done, is over, took care of, taken care of, \
+         get _ off my list",
+        "complete close done resolve | finish update mark end archive",
+    ),
+    (
+        "UPDATE",
+        "not done, not finished, isn't done, isn't finished, isn't fixed, open _ again, \
+         still broken, still happening, pick _ up again",
+        "reopen open | update restore resume uncomplete",
+    ),
+    (
+        "UPDATE EXECUTE",
+        "freeze, put on hold, put _ on hold, park, put on ice, put _ on ice, take a break, hold _ for now",
+        "pause suspend hold stop | disable freeze archive update",
+    ),
+    (
+        "EXECUTE UPDATE",
+        "carry on, continue, go on with, keep going, unpause, get back to work",
+        "resume continue | start enable",
+    ),
+    (
+        "UPDATE",
+        "put away, mothball, file away, stash, stow, tuck away, set _ aside",
+        "archive stash | store move save hide",
+    ),
+    (
+        "EXECUTE UPDATE",
+        "dig out, bring back, bring _ back, get _ back, put back, put _ back, want _ back, rescue, undelete, resurrect",
+        "restore recover revert | undelete unarchive undo rollback reopen move",
+    ),
+    (
+        "EXECUTE UPDATE",
+        "never mind, nevermind, oops, scratch that, take back, take _ back, the way it was, how it was, go back to, \
+         forget the changes, forget my changes, start over",
+        "undo revert restore reset rollback | cancel discard back previous",
+    ),
+    ("UPDATE", "swap, swap out, exchange, trade", "replace swap update | change switch exchange"),
+    (
+        "UPDATE",
+        "put _ under, nest, make _ part of, make _ a child, file _ under, belongs to, belongs under, \
+         goes under, belongs in",
+        "parent move child subtask | nest set add convert link section relation",
+    ),
+    (
+        "CREATE UPDATE",
+        "put _ into, stick _ in, drop _ in, drop _ into, throw _ in, throw _ into, shove, slip _ in, slot _ in, pull into, \
+         pull _ into, take into, take _ into",
+        "add move | insert put upload create attach",
+    ),
+    ("CREATE UPDATE", "stick _ on, pin _ to, hang _ on", "add attach | label tag pin apply create"),
+    (
+        "UPDATE",
+        "mark as, mark _ as, flag as, flag _ as, treat as, set _ to",
+        "mark update set | status label flag transition",
+    ),
+    ("UPDATE", "flag", "flag mark label | report tag star"),
+    (
+        "CREATE UPDATE",
+        "bookmark, favorite, favourite, save for later, save _ for later, keep for later, heart, love, add to favorites",
+        "star favorite bookmark like | save reaction follow watch add",
+    ),
+    ("UPDATE DELETE", "unlike, unbookmark, unfavorite", "unstar remove unlike | delete star favorite"),
+    (
+        "UPDATE CREATE",
+        "keep an eye on, keep tabs on, stay on top of, keep track of, look out for, watch out for, tell me when, \
+         tell me if, tell me as soon as, let me know when, let us know when, let me know if, let me know, warn me, \
+         warn us, give me a heads up, keep me posted, keep _ posted, keep _ in the loop, in the loop, shout when, \
+         want to hear about, want to know when, want to be told, notify me",
+        "subscribe watch monitor notify alert follow | create webhook notification wait track rule watcher",
+    ),
+    (
+        "UPDATE",
+        "turn _ into, make _ into, make this a, make it a, make that a, change _ into, make _ look like",
+        "convert | transform update change set",
+    ),
+    (
+        "EXECUTE UPDATE",
+        "glue, stitch, bring together, lump together, mash together, roll into one, make one of",
+        "merge combine join | link group add concat",
+    ),
+    (
+        "CREATE UPDATE",
+        "split, break up, break down, break _ down, break _ into, break _ up, chop up, divide",
+        "split subtask divide | child create section partition convert part",
+    ),
+    (
+        "CREATE UPDATE",
+        "hook up, hook _ up, wire up, wire _ up, plug _ in, tie _ to, tie together, belong together, have to do with",
+        "connect link attach | connection integrate relation association add webhook",
+    ),
+    (
+        "DELETE",
+        "nothing to do with, don't belong together, untie, unhook, unplug",
+        "unlink remove link | delete detach disconnect",
+    ),
+    (
+        "CREATE UPDATE",
+        "depends on, depend on, waits for, has to wait, blocked by, is blocked, \
+         has to come first, has to happen first",
+        "dependency depend block | link relation add predecessor",
+    ),
+    (
+        "UPDATE",
+        "rearrange, put _ in order, shuffle, sort out, line up",
+        "reorder sort move | position order arrange update",
+    ),
+    (
+        "UPDATE",
+        "out of service, take _ offline, take _ out of service",
+        "disable drain cordon | stop maintenance update",
+    ),
+    // To run and to stop.
+    (
+        "EXECUTE",
+        "kick off, kick _ off, set off, set _ off, fire off, fire up, get _ going, get _ running, let _ run, start up, \
+         boot, boot up, power up, power on, wake, wake up, crank",
+        "run start trigger launch | execute create dispatch resume deploy",
+    ),
+    (
+        "EXECUTE",
+        "try, try out, try _ out, give _ a go, give _ a try, give it a whirl, have a go, take _ for a spin",
+        "run execute test | evaluate try start trigger invoke preview",
+    ),
+    (
+        "EXECUTE",
+        "try again, try _ again, have another go, give it another go, another shot, another try, once more, one more time, \
+         do _ again, do _ over, run _ again, from scratch",
+        "retry rerun restart | run redo repeat again reset",
+    ),
+    (
+        "EXECUTE",
+        "pull the plug, pull the plug on, shut down, shut _ down, power off, power down, put an end, call off, call _ off, \
+         call a halt, break off, cut short, give up on, knock it off",
+        "stop cancel terminate | kill abort end close shutdown disable delete",
+    ),
+    ("EXECUTE", "bounce, turn _ off and on", "restart reboot | reload rollout"),
+    (
+        "EXECUTE UPDATE",
+        "go live, make _ live, put _ live, push live, push _ live, push _ out, push to production, ship, ship it, \
+         get _ out the door, roll out, roll _ out, bring online, bring _ online, put _ online, put _ out there, launch, \
+         for everyone to see",
+        "deploy publish release rollout | complete apply launch create promote submit upload",
+    ),
+    (
+        "EXECUTE",
+        "give my okay, give _ okay, give my ok, give _ the green light, give the green light, give _ the go ahead, \
+         wave _ through, sign off, sign off on, rubber stamp, say yes, green light, good to go, looks good, \
+         fine with me, is fine by me, thumbs up, i'm happy with",
+        "approve accept | review merge confirm complete publish reaction",
+    ),
+    (
+        "EXECUTE",
+        "say no, say no to, turn down, turn _ down, shoot down, shoot _ down, knock back, send _ back, veto, thumbs down",
+        "reject decline deny | dismiss close cancel delete unapprove",
+    ),
+    ("EXECUTE", "get in, get _ in, land, get _ into main, bring into main", "merge | add accept import pull"),
+    (
+        "EXECUTE DELETE",
+        "log out, log _ out, sign out, sign _ out, log off, kick everyone off",
+        "logout session | signout revoke end auth",
+    ),
+    ("EXECUTE READ", "google, look online, search online, ask the internet", "search web | find query internet"),
+    (
+        "EXECUTE READ",
+        "go to, take me to, bring me to, head over to, pull up, open up, jump to",
+        "navigate open goto | get show view load switch",
+    ),
+    (
+        "READ EXECUTE",
+        "take a picture, take a photo, snap, grab a picture",
+        "screenshot capture | image photo snapshot take",
+    ),
+    (
+        "READ EXECUTE",
+        "grab, get hold of, lay hands on, get _ onto my, get _ on my, save _ locally, put _ on my disk, \
+         take _ home, pull _ down",
+        "download clone get export | fetch retrieve pull save checkout",
+    ),
+    (
+        "CREATE EXECUTE",
+        "save my work, save our work, check in, keep my changes, save the changes",
+        "commit save | push store snapshot",
+    ),
+    (
+        "READ",
+        "make sure, double check, see if, see whether, am i right, is it true",
+        "check verify validate | get test search list status compare",
+    ),
+    (
+        "READ",
+        "dig into, look into, get to the bottom of, drill into, drill down, take a closer look, zoom in, have a look at, \
+         take a look at, find out, figure out, work out, look at, peek at, more about, tell me about, tell me more",
+        "get details describe | analyze inspect view show read info find explain query",
+    ),
+    (
+        "READ",
+        "track down, hunt down, dig up, sniff out, look around, scour, comb through, go through, sift, root around, \
+         look for, fish out, which one was, was about, have a rummage",
+        "search find list query | locate filter lookup",
+    ),
+    (
+        "READ",
+        "sum up, boil down, give me the gist, in a nutshell, in short, tldr, bird's eye view, big picture",
+        "summary summarize overview | get describe report",
+    ),
+    ("EXECUTE", "play, put on some, listen to", "play | start track audio queue"),
+    (
+        "EXECUTE CREATE",
+        "hang out, chat, chat with, talk to, have a word with",
+        "message chat send channel | conversation ask post",
+    ),
+    ("EXECUTE", "hold on, hang on, give it a second, give it a moment, sit tight", "wait | sleep pause delay"),
+    ("EXECUTE", "guess, predict, see coming", "predict forecast | estimate"),
+];
