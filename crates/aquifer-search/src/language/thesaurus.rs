@@ -240,6 +240,12 @@ impl Thesaurus {
             }
             None => self.normalize(saying),
         };
+        if category == words::HINT {
+            let hints = meanings.split_whitespace().filter(|word| *word != "|").map(|word| self.normalize(word));
+            let hints = hints.collect();
+            self.hints.insert(stem, hints);
+            return;
+        }
         let categories = category.split_whitespace().fold(0, |bits, category| bits | category_bit(category));
         if categories != 0 {
             self.verbs.insert(saying);

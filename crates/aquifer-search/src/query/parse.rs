@@ -99,7 +99,7 @@ impl SearchIndex {
                 asked = true;
             } else if verb {
                 asked = true;
-            } else if THESAURUS.action(&word.stem).is_some() {
+            } else if !word.folded && THESAURUS.action(&word.stem).is_some() {
                 weight = tuning::DESCRIBING_VERB;
                 synonyms = tuning::DESCRIBING_SYNONYM;
             }
@@ -122,7 +122,9 @@ impl SearchIndex {
             query.push(terms, weight, text::is_plural(&word.surface), true);
         }
         if !asked && query.categories & READ != 0 {
-            let many = query.concepts.iter().any(|concept| concept.plural);
+            // "who changed it" is answered by a list as well.
+            let asks_who = words.iter().any(|word| word.starts && word.surface == "who");
+            let many = asks_who || query.concepts.iter().any(|concept| concept.plural);
             let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
             let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
             let several = [("list", list), ("search", 0.5), ("find", 0.5)];
@@ -241,9 +243,15 @@ fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
 
 fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
     let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface));
-    let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
+    let Some(first) = stems.next() else {
+        return false;
+    };
     let after: Vec<String> = stems.take(MAX_PHRASE_TAIL_WORDS).collect();
-    known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
+    let phrases = THESAURUS.phrases.get(&first).map(Vec::as_slice).unwrap_or_default();
+    phrases.iter().any(|phrase| after.starts_with(&phrase.rest)) || {
+        let words: Vec<String> = std::iter::once(first.clone()).chain(after).collect();
+        THESAURUS.idioms(&first).iter().any(|idiom| idiom.find_in(&words).is_some())
+    }
 }
 
 /// The words that a question word hints at. "who changed the page" asks for its history, "who can see it" for people.
@@ -255,6 +263,6 @@ fn hints_at(words: &[TaskWord], at: usize) -> Option<&'static [String]> {
         THESAURUS.action(&word.stem).is_some_and(|categories| categories & !READ != 0)
             && !THESAURUS.is_request(&word.surface)
     };
-    let is_past = word.surface == "who" && after.next().is_some_and(did);
+    let is_past = word.surface == "who" && !word.folded && after.next().is_some_and(did);
     Some(if is_past { THESAURUS.past_hints() } else { hints })
 }

@@ -38,12 +38,14 @@ impl SearchIndex {
         let mut touched: Vec<u32> = Vec::new();
         for (number, (concept, weight)) in query.concepts.iter().zip(&weights).enumerate() {
             for (id, confidence) in &concept.terms {
+                let own = self.terms.get(*id as usize).map_or(0.0, |term| concept.weight * self.rarity(term.frequency));
+                let factor = if *weight > 0.0 && *confidence < 1.0 { (own / weight).min(1.0).sqrt() } else { 1.0 };
                 for posting in self.postings_of(*id, *confidence) {
                     if let Some(sum) = sums.get_mut(posting.position as usize) {
                         if sum.word == 0.0 {
                             touched.push(posting.position);
                         }
-                        sum.word = sum.word.max(confidence * posting.impact);
+                        sum.word = sum.word.max(confidence * factor * posting.impact);
                     }
                 }
             }

@@ -10,6 +10,7 @@ mod everyday;
 mod nouns;
 mod verbs;
 
+pub(crate) use everyday::HINT;
 pub(crate) use everyday::everyday;
 pub(crate) use nouns::NOUNS;
 pub(crate) use verbs::ACTIONS;
@@ -116,6 +117,7 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("statuses", "status"),
     ("mrs", "mr"),
     ("prs", "pr"),
+    ("pulls", "pullrequest"),
     ("vms", "vm"),
     ("repo", "repository"),
     ("repos", "repository"),

@@ -9,12 +9,12 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "who am i, who i am, which user am i, what user am i, which account am i, what account am i, am i logged in, \
          logged in as, signed in as, user am i, account am i, am i signed in, my own account, my account, my own profile, \
          my profile, about me, about myself",
-        "whoami authenticated me viewer myself | current user account profile self identity",
+        "whoami authenticated me viewer myself self | current user account profile identity",
     ),
     (
         "",
         "who last touched, who last changed, who last edited, who last modified, who last updated, who changed, who touched, \
-         who edited, who wrote, who broke, who made, who removed, who deleted, who modified, who worked on, who updated, \
+         who edited, who wrote, who broke, who made, who removed, who deleted, who modified, who updated, \
          who has been working on, who is to blame, who did this, who has changed, who has touched",
         "commit history blame author | log activity audit event changelog revision version contributor change",
     ),
@@ -44,6 +44,11 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ("", "who signed up, who registered, who joined", "user member subscriber | registration attendee customer list"),
     ("", "who liked, who starred, who likes", "stargazer star reaction like | list"),
     ("", "who do i ask, who knows, who owns, whose is", "owner assignee user | member maintainer contact responsible"),
+    (
+        "",
+        "been up to, been doing, did yesterday, did last week, up to lately, has been working on",
+        "activity event | history log commit contribution",
+    ),
     // When and how long.
     (
         "",
@@ -73,7 +78,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ),
     ("", "where am i", "location current position | context directory"),
     (
-        "",
+        "?",
         "where is, where are, where can i, where did we, where did i, where do we, where do i find",
         "search find location | locate place path list get",
     ),
@@ -140,6 +145,12 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "did it work, did that work, did it pass, is it done yet, has it finished, is it finished",
         "status result check | state get job run",
     ),
+    (
+        "",
+        "why did _ fail, why is _ failing, why does _ fail, why did _ break, why is _ broken, why is _ red",
+        "log error failure | diagnose analyze result job failed output",
+    ),
+    ("", "in yet, made it in, got in, is it in", "merged merge | status check included"),
     // What there is.
     (
         "",
@@ -159,9 +170,9 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ),
     (
         "",
-        "on my plate, on my desk, on my list, still to do, still have to do, have to do, need to do, \
+        "needs my attention, need my attention, on my plate, on my desk, on my list, still to do, still have to do, have to do, need to do, \
          to be done, should i do, should i work on, waiting for me, waiting on me, left for me",
-        "task todo assigned my | issue list assignee open ticket work reminder",
+        "task todo assigned my | notification issue list assignee open ticket work reminder",
     ),
     (
         "",
@@ -180,7 +191,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "comment message conversation review | reply discussion note feedback thread history read",
     ),
     (
-        "",
+        "?",
         "what is in, what is inside, what is on, look inside, do we have in, have we got, have i got, \
          is in there, do i have, do we have",
         "list content get describe | show read tree item structure search object",
@@ -190,7 +201,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "used to look, looked like, look like last, look like before, earlier version, older version, old version, back then",
         "history version revision | previous snapshot restore commit",
     ),
-    ("", "look like", "view screenshot snapshot | preview get show render image schema describe structure"),
+    ("?", "look like", "view screenshot snapshot | preview get show render image schema describe structure"),
     (
         "",
         "made of, laid out, built up, organized, organised, structured, what shape, which fields, which columns, \
@@ -203,7 +214,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "type list schema | kind category",
     ),
     (
-        "",
+        "?",
         "what can i, what could i, what may i, what is possible, what choices, which options, what options, choose from, \
          pick from, what is allowed, can i pick, can i choose, can i set, may i look at, may i use, can i use",
         "list available option allowed | get value type transition supported",
@@ -219,7 +230,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "status state workflow stage | transition step process list",
     ),
     (
-        "",
+        "?",
         "is there, are there, there any, do you have, does anyone, anybody else, anyone else, has anyone, has anybody, \
          somewhere",
         "search list find | get query exist",
@@ -251,9 +262,9 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "talking to, connected to, hooked up to, working against",
         "context current connection configuration | config status",
     ),
-    ("", "at the moment, as we speak, live right now", "current active | running list status"),
+    ("?", "at the moment, as we speak, live right now", "current active | running list status"),
     (
-        "",
+        "?",
         "which ones are, which of, which are there, show me everything, what all, everything we have",
         "list | all get search",
     ),

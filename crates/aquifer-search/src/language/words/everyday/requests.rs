@@ -94,9 +94,10 @@ pub(crate) const REQUESTS: &[Entry] = &[
     // To allow and to forbid.
     (
         "UPDATE CREATE",
-        "let _ see, let _ edit, let _ use, let _ read, let _ write, let _ change, let _ access, let _ in, \
+        "let _ see, let _ edit, let _ use, let _ read, let _ write, let _ change, let _ access, let _ in, let _ push, let _ join, \
+         let _ work, let _ help, let _ post, let _ comment, \
          give _ access, give _ rights, open _ up to, allow _ to",
-        "permission access grant share | role member add invite allow set",
+        "permission access grant share collaborator | role member add invite allow set",
     ),
     (
         "UPDATE CREATE",
@@ -118,6 +119,16 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "CREATE UPDATE",
         "bring _ on board, rope in, rope _ in, loop in, loop _ in, get _ involved, ask _ to join, bring _ in",
         "invite add | member user collaborator participant attendee reviewer share",
+    ),
+    (
+        "CREATE",
+        "look over, ask _ to look, ask _ to review, get a second opinion, have _ look at my, want feedback on",
+        "review reviewer | request approval feedback comment",
+    ),
+    (
+        "CREATE",
+        "call _ whenever, tell _ whenever, ping _ whenever, whenever, every time, each time, as soon as",
+        "webhook hook notify trigger | subscription event rule create",
     ),
     // To change.
     (
@@ -164,7 +175,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "UPDATE",
         "tick off, tick, check off, cross off, be done with, wrap up, finish off, call it done, call it a day, \
          is done, is finished, is fixed, is solved, are done, am done, is over, took care of, taken care of, \
-         get _ off my list",
+         off my list, cross _ off my list, tick _ off my list",
         "complete close done resolve | finish update mark end archive",
     ),
     (
@@ -197,7 +208,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "EXECUTE UPDATE",
         "never mind, nevermind, oops, scratch that, take back, take _ back, the way it was, how it was, go back to, \
          forget the changes, forget my changes, start over",
-        "undo revert restore reset rollback | cancel discard back previous",
+        "undo revert restore reset rollback | rollout cancel discard back previous",
     ),
     ("UPDATE", "swap, swap out, exchange, trade", "replace swap update | change switch exchange"),
     (
@@ -231,7 +242,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
          tell me if, tell me as soon as, let me know when, let us know when, let me know if, let me know, warn me, \
          warn us, give me a heads up, keep me posted, keep _ posted, keep _ in the loop, in the loop, shout when, \
          want to hear about, want to know when, want to be told, notify me",
-        "subscribe watch monitor notify alert follow | create webhook notification wait track rule watcher",
+        "subscribe watch watcher monitor notify alert follow | webhook notification wait track rule",
     ),
     (
         "UPDATE",
@@ -310,7 +321,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "EXECUTE",
         "give my okay, give _ okay, give my ok, give _ the green light, give the green light, give _ the go ahead, \
          wave _ through, sign off, sign off on, rubber stamp, say yes, green light, good to go, looks good, \
-         fine with me, is fine by me, thumbs up, i'm happy with",
+         fine with me, is fine by me, i'm happy with",
         "approve accept | review merge confirm complete publish reaction",
     ),
     (
@@ -325,6 +336,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "logout session | signout revoke end auth",
     ),
     ("EXECUTE READ", "google, look online, search online, ask the internet", "search web | find query internet"),
+    ("EXECUTE CREATE", "thumbs up", "reaction emoji thumb approve | like vote award"),
     (
         "EXECUTE READ",
         "go to, take me to, bring me to, head over to, pull up, open up, jump to",
@@ -371,7 +383,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
     ("EXECUTE", "play, put on some, listen to", "play | start track audio queue"),
     (
         "EXECUTE CREATE",
-        "hang out, chat, chat with, talk to, have a word with",
+        "hang out, chat, chat with, have a word with",
         "message chat send channel | conversation ask post",
     ),
     ("EXECUTE", "hold on, hang on, give it a second, give it a moment, sit tight", "wait | sleep pause delay"),

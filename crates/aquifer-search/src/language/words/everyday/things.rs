@@ -89,6 +89,12 @@ pub(crate) const THINGS: &[Entry] = &[
         "error log event crash | failure status issue exception",
     ),
     ("", "leftovers, dead weight, unused", "unused stale | delete cleanup archived"),
+    ("", "main, master, trunk", "branch | default head main"),
+    (
+        "",
+        "popular, trending, most read, most viewed, best selling",
+        "top popular view | statistic traffic trending star sort",
+    ),
     // Documents and media.
     ("", "pic, pics, snapshot, drawing, shot", "image photo screenshot | picture media attachment file"),
     ("", "clip, movie, film, footage, what the user did", "video recording replay | media session stream"),
