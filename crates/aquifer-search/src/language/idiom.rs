@@ -4,7 +4,7 @@ use crate::language::text::raw_words;
 
 /// Stands for up to [`MAX_GAP_WORDS`] words in an idiom: "let _ know".
 const GAP: &str = "_";
-const MAX_GAP_WORDS: usize = 3;
+const MAX_GAP_WORDS: usize = 4;
 
 /// Marks a word that has to be there and is not part of the idiom: "stop +watching".
 const KEPT: char = '+';

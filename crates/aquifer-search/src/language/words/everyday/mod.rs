@@ -3,7 +3,7 @@
 //! An entry reads `(categories, "saying, saying", "likely | possible")`: the kind of action that the sayings ask for (none
 //! for a word that asks for nothing, and [`HINT`] for one that is a mere hint), the sayings, and the words that operations use for them. Unlike the groups of
 //! synonyms, an entry leads from what people say to the words of operations and never back, and only the text of tasks is
-//! matched. `_` in a saying stands for up to three other words; a word marked with `+` has to be there and counts by
+//! matched. `_` in a saying stands for up to four other words; a word marked with `+` has to be there and counts by
 //! itself as well.
 
 mod questions;

@@ -110,6 +110,11 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ),
     ("", "how good, any good, how well rated", "rating review score | feedback statistics quality details"),
     ("", "how popular, how many people look", "view statistic traffic analytic | star count popular"),
+    (
+        "",
+        "average, on average, for each, broken down by, grouped by, highest, lowest, biggest, most of all, the most, the least",
+        "aggregate statistic top | count group report sort query sum",
+    ),
     // How things are.
     (
         "",
@@ -151,6 +156,23 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "log error failure | diagnose analyze result job failed output",
     ),
     ("", "in yet, made it in, got in, is it in", "merged merge | status check included"),
+    (
+        "",
+        "did it print, spit out, spits out, complaining about, grumbling about, did it output",
+        "log output console | error message trace",
+    ),
+    (
+        "",
+        "sometimes fails, sometimes fail, comes and goes, come and go, unreliable, fails now and then, every now and then",
+        "flaky | test intermittent failure unstable",
+    ),
+    (
+        "",
+        "did the build make, came out of, comes out of, was built, got built",
+        "artifact output result | build release package",
+    ),
+    ("", "shows up, show up, appears, until it is there, until it is ready", "wait | appear visible ready"),
+    ("", "who is online, is _ online, is _ around", "presence status online | user member"),
     // What there is.
     (
         "",

@@ -75,6 +75,20 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "need more, want more, want another, need another, one more",
         "add create scale | increase new replica copy",
     ),
+    (
+        "CREATE",
+        "make _ copy, own copy, make a copy, my own version",
+        "fork copy clone duplicate | create template backup",
+    ),
+    (
+        "CREATE UPDATE",
+        "add me to, put me on, count me in on, sign me up",
+        "add join member | assign subscribe register invite",
+    ),
+    ("CREATE EXECUTE", "give _ a call, ring, ring up, phone", "call phone | engagement contact dial"),
+    ("CREATE EXECUTE", "draw, sketch, paint", "create generate draw | image chart diagram"),
+    ("CREATE EXECUTE", "bring over, carry over, copy over", "import copy move | migrate transfer sync"),
+    ("CREATE", "book a table, get us a table, reserve", "reservation booking book | create event schedule"),
     // To send.
     (
         "EXECUTE CREATE",
@@ -285,6 +299,24 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "out of service, take _ offline, take _ out of service",
         "disable drain cordon | stop maintenance update",
     ),
+    ("UPDATE", "point _ at, aim _ at", "set update configure | url change switch"),
+    (
+        "UPDATE",
+        "should be, ought to be, is wrong, has changed, is outdated, has moved",
+        "update | edit change set modify correct",
+    ),
+    (
+        "UPDATE EXECUTE",
+        "can't make it, won't make it, can't come, not coming, won't be there, can't be there",
+        "respond decline | attendee event reject rsvp update",
+    ),
+    (
+        "UPDATE EXECUTE",
+        "count me in, i'll be there, i will be there, i'm coming, i'll come",
+        "respond accept | attendee event confirm rsvp join",
+    ),
+    ("UPDATE", "speed up, make _ faster, make _ quicker", "optimize performance index | improve tune cache analyze"),
+    ("DELETE UPDATE", "empty, flush, empty out", "clear purge delete | remove reset truncate cache"),
     // To run and to stop.
     (
         "EXECUTE",
@@ -379,6 +411,22 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "READ",
         "sum up, boil down, give me the gist, in a nutshell, in short, tldr, bird's eye view, big picture",
         "summary summarize overview | get describe report",
+    ),
+    (
+        "READ",
+        "look through, leaf through, skim, flick through, flip through, page through, scroll through, narrow down, \
+         only the ones, just the ones",
+        "list search browse filter | read query get find",
+    ),
+    (
+        "READ",
+        "walk me through, teach me, show me how, spell out, how does _ work, what does _ mean, make sense of",
+        "explain guide documentation describe | help get analyze instruction",
+    ),
+    (
+        "READ",
+        "does _ make sense, is _ valid, anything wrong with, did i get _ right, look right, proofread, sanity check",
+        "validate check lint | verify test analyze review",
     ),
     ("EXECUTE", "play, put on some, listen to", "play | start track audio queue"),
     (

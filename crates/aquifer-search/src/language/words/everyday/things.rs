@@ -43,6 +43,8 @@ pub(crate) const THINGS: &[Entry] = &[
     ("", "outage, downtime", "incident outage status | health alert monitor"),
     ("", "workspace, spaces", "workspace space | team organization project"),
     ("", "paperwork", "document form | file"),
+    ("", "shopping list, checkboxes, list of steps", "checklist | todo item task"),
+    ("", "slot, slots, gap, gaps", "availability freebusy | time schedule slot"),
     // Trade.
     (
         "",
@@ -95,6 +97,18 @@ pub(crate) const THINGS: &[Entry] = &[
         "popular, trending, most read, most viewed, best selling",
         "top popular view | statistic traffic trending star sort",
     ),
+    (
+        "",
+        "on a phone, on mobile, on a tablet, slow connection, slow network, on 3g, bad connection, like a phone",
+        "emulate device network throttle | resize viewport mobile cpu",
+    ),
+    (
+        "",
+        "from the server, over the wire, behind the scenes, talk to the server, ask the server",
+        "network request | api response traffic",
+    ),
+    ("", "cell, cells, number in the", "record field value | row cell column"),
+    ("", "entries, entry, data, rows", "record row item | document entry data query"),
     // Documents and media.
     ("", "pic, pics, snapshot, drawing, shot", "image photo screenshot | picture media attachment file"),
     ("", "clip, movie, film, footage, what the user did", "video recording replay | media session stream"),
