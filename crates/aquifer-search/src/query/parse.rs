@@ -99,7 +99,7 @@ impl SearchIndex {
                 asked = true;
             } else if verb {
                 asked = true;
-            } else if !word.folded && THESAURUS.action(&word.stem).is_some() {
+            } else if is_describing(&words, word) {
                 weight = tuning::DESCRIBING_VERB;
                 synonyms = tuning::DESCRIBING_SYNONYM;
             }
@@ -219,6 +219,13 @@ impl SearchIndex {
     fn has_meaning(&self, idiom: &str) -> bool {
         THESAURUS.action(idiom).is_some() || THESAURUS.related(idiom).iter().any(|(stem, _)| self.id(stem).is_some())
     }
+}
+
+/// Whether a verb describes a noun instead of saying what to do. An idiom does so in a question only: "where did we write
+/// down the plan".
+fn is_describing(words: &[TaskWord], word: &TaskWord) -> bool {
+    let is_question = words.first().is_some_and(|first| THESAURUS.is_question(&first.surface));
+    THESAURUS.action(&word.stem).is_some_and(|categories| !word.folded || (is_question && categories & READ == 0))
 }
 
 /// Moves the particle of a separated verb next to it: "turn the alert off" becomes "turn off the alert", which the

@@ -206,10 +206,10 @@ pub(crate) const HINTS: &[(&str, &str)] = &[
     ("why", "analyze diagnose explain log"),
     ("how", "guide documentation guidance"),
     ("when", "date time schedule"),
-    ("me", "my whoami user"),
-    ("my", "my user"),
+    ("me", "my whoami user authenticated"),
+    ("my", "my user authenticated"),
     ("mine", "my assign"),
-    ("i", "my"),
+    ("i", "my authenticated"),
     ("we", "list"),
     ("much", "cost usage"),
     ("more", "update increase scale"),
@@ -253,7 +253,7 @@ pub(crate) const QUESTIONS: &str = "\
     how";
 
 /// Words that open a statement about a thing: "this conversation is settled".
-pub(crate) const STATEMENT_OPENERS: &str = "this that these those";
+pub(crate) const STATEMENT_OPENERS: &str = "this that these those it my our i we he she they";
 
 /// The verb of such a statement.
 pub(crate) const COPULAS: &str = "is are isnt arent has have";

@@ -156,11 +156,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
         "log error failure | diagnose analyze result job failed output",
     ),
     ("", "in yet, made it in, got in, is it in", "merged merge | status check included"),
-    (
-        "",
-        "did it print, spit out, spits out, complaining about, grumbling about, did it output",
-        "log output console | error message trace",
-    ),
+    ("", "did it print, spit out, spits out, did it output", "log output console | error message trace"),
     (
         "",
         "sometimes fails, sometimes fail, comes and goes, come and go, unreliable, fails now and then, every now and then",
@@ -174,6 +170,18 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ("", "shows up, show up, appears, until it is there, until it is ready", "wait | appear visible ready"),
     ("", "who is online, is _ online, is _ around", "presence status online | user member"),
     // What there is.
+    ("", "anybody else, anyone else, has anyone, has anybody, does anyone", "search find | list query"),
+    ("?", "called, named, by the name of", "search find name"),
+    (
+        "",
+        "may i look at, may i use, may i read, may i, what is allowed",
+        "allowed permission available | access list accessible",
+    ),
+    (
+        "",
+        "needs my attention, need my attention, should i look at, waiting for my",
+        "notification assigned review | inbox unread task issue my",
+    ),
     (
         "",
         "what is new, anything new, any news, what did i miss, catch me up, up to speed, in my inbox, my inbox, the inbox",
@@ -192,9 +200,9 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ),
     (
         "",
-        "needs my attention, need my attention, on my plate, on my desk, on my list, still to do, still have to do, have to do, need to do, \
+        "on my plate, on my desk, on my list, still to do, still have to do, have to do, need to do, \
          to be done, should i do, should i work on, waiting for me, waiting on me, left for me",
-        "task todo assigned my | notification issue list assignee open ticket work reminder",
+        "task todo assigned my | issue list assignee open ticket work reminder",
     ),
     (
         "",
@@ -226,8 +234,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ("?", "look like", "view screenshot snapshot | preview get show render image schema describe structure"),
     (
         "",
-        "made of, laid out, built up, organized, organised, structured, what shape, which fields, which columns, \
-         what fields",
+        "made of, laid out, built up, organized, organised, structured, what shape, which +fields, which +columns, what +fields",
         "schema structure describe | tree field property column hierarchy definition list",
     ),
     (
@@ -238,7 +245,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     (
         "?",
         "what can i, what could i, what may i, what is possible, what choices, which options, what options, choose from, \
-         pick from, what is allowed, can i pick, can i choose, can i set, may i look at, may i use, can i use",
+         pick from, what is allowed, can i pick, can i choose, can i set, can i use",
         "list available option allowed | get value type transition supported",
     ),
     (
@@ -253,7 +260,7 @@ pub(crate) const QUESTIONS: &[Entry] = &[
     ),
     (
         "?",
-        "is there, are there, there any, do you have, does anyone, anybody else, anyone else, has anyone, has anybody, \
+        "is there, are there, there any, do you have, \
          somewhere",
         "search list find | get query exist",
     ),

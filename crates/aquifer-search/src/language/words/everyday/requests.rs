@@ -28,7 +28,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "DELETE UPDATE",
         "stop bothering, stop bugging, stop spamming, stop mailing, stop telling, stop notifying, leave _ alone, \
          shut _ up, silence, hush, quieten",
-        "unsubscribe mute | remove delete disable notification subscription unwatch",
+        "unsubscribe mute unwatch watcher | remove disable notification subscription",
     ),
     (
         "DELETE UPDATE EXECUTE",
@@ -136,7 +136,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
     ),
     (
         "CREATE",
-        "look over, ask _ to look, ask _ to review, get a second opinion, have _ look at my, want feedback on",
+        "look over my, ask _ to look, ask _ to review, get a second opinion, have _ look at my, want feedback on",
         "review reviewer | request approval feedback comment",
     ),
     (
@@ -322,7 +322,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "EXECUTE",
         "kick off, kick _ off, set off, set _ off, fire off, fire up, get _ going, get _ running, let _ run, start up, \
          boot, boot up, power up, power on, wake, wake up, crank",
-        "run start trigger launch | execute create dispatch resume deploy",
+        "run start trigger launch dispatch | execute create resume deploy",
     ),
     (
         "EXECUTE",
@@ -368,7 +368,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "logout session | signout revoke end auth",
     ),
     ("EXECUTE READ", "google, look online, search online, ask the internet", "search web | find query internet"),
-    ("EXECUTE CREATE", "thumbs up", "reaction emoji thumb approve | like vote award"),
+    ("EXECUTE CREATE", "thumbs up, give _ thumbs up", "reaction emoji thumb approve | like vote award"),
     (
         "EXECUTE READ",
         "go to, take me to, bring me to, head over to, pull up, open up, jump to",
@@ -405,7 +405,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
         "READ",
         "track down, hunt down, dig up, sniff out, look around, scour, comb through, go through, sift, root around, \
          look for, fish out, which one was, was about, have a rummage",
-        "search find list query | locate filter lookup",
+        "search find query | list locate filter lookup",
     ),
     (
         "READ",

@@ -37,7 +37,11 @@ pub(crate) const THINGS: &[Entry] = &[
         "wish, wishes, idea, ideas, asked for, ask for, want from us",
         "request feedback need | idea feature issue suggestion",
     ),
-    ("", "time spent, timesheet, worked on, hours worked, worked for", "worklog time log | hour entry track add"),
+    (
+        "",
+        "time spent, timesheet, hours worked, worked _ hours, worked _ minutes, spent _ hours",
+        "worklog time log | hour entry track add",
+    ),
     ("", "overdue, too late, behind schedule", "overdue due | deadline task late filter"),
     ("", "bug, glitch, hiccup, mess, trouble, breakage", "issue bug error | problem incident event ticket"),
     ("", "outage, downtime", "incident outage status | health alert monitor"),
