@@ -61,6 +61,7 @@ pub(crate) const PHRASES: &[(&str, &str, bool)] = &[
     ("go back", "back", false),
     ("clean up", "cleanup", false),
     ("make a copy", "copy", false),
+    ("take back", "undo", false),
     ("tear down", "destroy", false),
     ("carry out", "execute", false),
     ("turn off", "disable", false),

@@ -220,7 +220,7 @@ pub(crate) const REQUESTS: &[Entry] = &[
     ),
     (
         "EXECUTE UPDATE",
-        "never mind, nevermind, oops, scratch that, take back, take _ back, the way it was, how it was, go back to, \
+        "never mind, nevermind, oops, scratch that, the way it was, how it was, go back to, \
          forget the changes, forget my changes, start over",
         "undo revert restore reset rollback | rollout cancel discard back previous",
     ),
