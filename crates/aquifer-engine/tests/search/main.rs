@@ -57,33 +57,33 @@ fn print(set: &str, kind: &str, score: &Score, failures: Failures) {
 
 #[test]
 fn tasks_for_tuned_servers_find_their_operations() {
-    check("tuning", &Floor { five: 97.0, shown: 97.0, first: 88.0 }, &Floor { five: 83.0, shown: 79.0, first: 60.0 });
+    check("tuning", &Floor { five: 97.0, shown: 97.0, first: 90.0 }, &Floor { five: 94.0, shown: 91.5, first: 75.0 });
 }
 
 #[test]
 fn tasks_for_servers_that_were_not_tuned_for_find_their_operations() {
-    check("heldout", &Floor { five: 97.0, shown: 94.0, first: 87.0 }, &Floor { five: 64.0, shown: 64.0, first: 51.0 });
+    check("heldout", &Floor { five: 96.0, shown: 93.0, first: 87.0 }, &Floor { five: 79.0, shown: 79.0, first: 62.0 });
 }
 
 #[test]
-fn tasks_for_more_servers_that_were_not_tuned_for_find_their_operations() {
-    check("fresh", &Floor { five: 97.0, shown: 96.0, first: 85.0 }, &Floor { five: 44.0, shown: 38.0, first: 22.0 });
+fn tasks_for_more_tuned_servers_find_their_operations() {
+    check("fresh", &Floor { five: 97.0, shown: 96.0, first: 85.0 }, &Floor { five: 94.0, shown: 94.0, first: 69.0 });
 }
 
 #[test]
 fn tasks_for_office_servers_that_were_not_tuned_for_find_their_operations() {
-    check("office", &Floor { five: 97.0, shown: 97.0, first: 88.0 }, &Floor { five: 40.0, shown: 35.0, first: 17.5 });
+    check("office", &Floor { five: 97.0, shown: 97.0, first: 83.0 }, &Floor { five: 77.0, shown: 77.0, first: 52.0 });
 }
 
 #[test]
 fn tasks_for_platform_servers_that_were_not_tuned_for_find_their_operations() {
-    check("platform", &Floor { five: 97.0, shown: 97.0, first: 77.0 }, &Floor { five: 73.0, shown: 68.0, first: 42.0 });
+    check("platform", &Floor { five: 97.0, shown: 97.0, first: 77.0 }, &Floor { five: 78.0, shown: 73.0, first: 60.0 });
 }
 
 /// An API with more than a thousand operations.
 #[test]
 fn tasks_for_a_large_tuned_api_find_their_operations() {
-    check("github", &Floor { five: 0.0, shown: 0.0, first: 0.0 }, &Floor { five: 0.0, shown: 0.0, first: 0.0 });
+    check("github", &Floor { five: 100.0, shown: 91.0, first: 75.0 }, &Floor { five: 79.0, shown: 76.0, first: 61.0 });
 }
 
 /// All servers of a set behind one gateway: a task that names its server finds the operations of that server.

@@ -8,6 +8,7 @@
 
 mod questions;
 mod requests;
+mod runs;
 mod things;
 
 /// Categories, sayings and meanings.
@@ -18,5 +19,5 @@ pub(crate) const HINT: &str = "?";
 
 /// All entries.
 pub(crate) fn everyday() -> impl Iterator<Item = &'static Entry> {
-    requests::REQUESTS.iter().chain(questions::QUESTIONS).chain(things::THINGS)
+    requests::REQUESTS.iter().chain(runs::RUNS).chain(questions::QUESTIONS).chain(things::THINGS)
 }
