@@ -5,7 +5,8 @@
 //! tasks in four. The rest needs knowledge that the catalog's text does not contain, so a field-weighted index is
 //! combined with
 //!
-//! - `language/words`: tables of synonyms and phrases of the trade, with `language/stem` for inflected forms;
+//! - `language/words`: tables of synonyms and phrases of the trade, with `language/stem` for inflected forms, and of
+//!   what people say in everyday words, with `language/idiom`;
 //! - `query/intent`: distinguishes "delete the branch" from "which branches were deleted";
 //! - `index/services`: a task that names a service, such as "a jira ticket", means its operations;
 //! - `index/names`: a query that is the name of an operation finds that operation first, even with typos;

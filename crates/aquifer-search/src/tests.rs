@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod baseline;
+mod everyday;
 mod properties;
 
 use super::{Document, DocumentParameter, SearchIndex};

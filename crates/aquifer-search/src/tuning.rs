@@ -34,6 +34,9 @@ pub(crate) const SIDE_MENTION: f32 = 0.3;
 pub(crate) const CORE_TO_CORE: f32 = 0.7;
 pub(crate) const FRINGE_TO_CORE: f32 = 0.55;
 pub(crate) const CORE_TO_FRINGE: f32 = 0.4;
+/// Words of the trade for what people say: those that are meant most often, and others.
+pub(crate) const LIKELY: f32 = 0.8;
+pub(crate) const POSSIBLE: f32 = 0.5;
 pub(crate) const HINTED: f32 = 0.8;
 pub(crate) const PREFIX: f32 = 0.7;
 pub(crate) const TYPO: f32 = 0.8;

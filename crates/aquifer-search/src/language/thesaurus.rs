@@ -6,10 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use crate::language::idiom::Idiom;
 use crate::language::phrase::Phrase;
 use crate::language::stem::stem;
 use crate::language::words;
-use crate::tuning::{CORE_TO_CORE, CORE_TO_FRINGE, FRINGE_TO_CORE};
+use crate::tuning::{CORE_TO_CORE, CORE_TO_FRINGE, FRINGE_TO_CORE, LIKELY, POSSIBLE};
 
 /// The compiled tables.
 pub(crate) struct Thesaurus {
@@ -32,6 +33,8 @@ pub(crate) struct Thesaurus {
     last_particles: HashSet<&'static str>,
     /// By first stem, longest phrase first.
     pub(crate) phrases: HashMap<String, Vec<Phrase<String>>>,
+    /// What people say in a task, by first stem, longest first.
+    idioms: HashMap<String, Vec<Idiom>>,
 }
 
 /// Compiled once per process: the tables are constants.
@@ -117,6 +120,12 @@ impl Thesaurus {
         let phrases = self.phrases.get(&self.normalize(first)).map(Vec::as_slice).unwrap_or_default();
         let second = self.normalize(second);
         phrases.iter().any(|phrase| matches!(phrase.rest.as_slice(), [only] if *only == second))
+            || self.idioms(&self.normalize(first)).iter().any(|idiom| idiom.is_pair_with(&second))
+    }
+
+    /// The idioms that begin with a word, longest first.
+    pub(crate) fn idioms(&self, stem: &str) -> &[Idiom] {
+        self.idioms.get(stem).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub(crate) fn is_filler(&self, surface: &str) -> bool {
@@ -172,6 +181,7 @@ impl Thesaurus {
             particles: words::PARTICLES.split_whitespace().collect(),
             last_particles: words::LAST_PARTICLES.split_whitespace().collect(),
             phrases: HashMap::new(),
+            idioms: HashMap::new(),
         };
         let stems =
             |this: &Self, text: &str| -> Vec<String> { text.split_whitespace().map(|w| this.normalize(w)).collect() };
@@ -205,10 +215,48 @@ impl Thesaurus {
             let (core, fringe) = group.split_once('|').unwrap_or((group, ""));
             this.relate(core, fringe);
         }
+        for (category, sayings, meanings) in words::everyday() {
+            for saying in sayings.split(',') {
+                this.add_saying(category, saying.trim(), meanings);
+            }
+        }
+        for idioms in this.idioms.values_mut() {
+            idioms.sort_by_key(|idiom| std::cmp::Reverse(idiom.len()));
+        }
         for related in this.related.values_mut() {
             related.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         }
         this
+    }
+
+    /// Adds what people say for words of the trade. A single word is related to them; several words become an idiom,
+    /// whose text stands for it among the stems.
+    fn add_saying(&mut self, category: &str, saying: &'static str, meanings: &str) {
+        let (likely, possible) = meanings.split_once('|').unwrap_or((meanings, ""));
+        let stem = match Idiom::parse(saying, |word| self.normalize(word)) {
+            Some((first, idiom)) => {
+                self.idioms.entry(first).or_default().push(idiom);
+                saying.to_owned()
+            }
+            None => self.normalize(saying),
+        };
+        if category == words::HINT {
+            let hints = meanings.split_whitespace().filter(|word| *word != "|").map(|word| self.normalize(word));
+            let hints = hints.collect();
+            self.hints.insert(stem, hints);
+            return;
+        }
+        let categories = category.split_whitespace().fold(0, |bits, category| bits | category_bit(category));
+        if categories != 0 {
+            self.verbs.insert(saying);
+            *self.actions.entry(stem.clone()).or_default() |= categories;
+        }
+        for (words, weight) in [(likely, LIKELY), (possible, POSSIBLE)] {
+            for word in words.split_whitespace() {
+                let to = self.normalize(word);
+                self.relate_one(&stem, &to, weight);
+            }
+        }
     }
 
     fn relate(&mut self, core: &str, fringe: &str) {

@@ -99,7 +99,7 @@ impl SearchIndex {
                 asked = true;
             } else if verb {
                 asked = true;
-            } else if THESAURUS.action(&word.stem).is_some() {
+            } else if is_describing(&words, word) {
                 weight = tuning::DESCRIBING_VERB;
                 synonyms = tuning::DESCRIBING_SYNONYM;
             }
@@ -122,7 +122,9 @@ impl SearchIndex {
             query.push(terms, weight, text::is_plural(&word.surface), true);
         }
         if !asked && query.categories & READ != 0 {
-            let many = query.concepts.iter().any(|concept| concept.plural);
+            // "who changed it" is answered by a list as well.
+            let asks_who = words.iter().any(|word| word.starts && word.surface == "who");
+            let many = asks_who || query.concepts.iter().any(|concept| concept.plural);
             let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
             let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
             let several = [("list", list), ("search", 0.5), ("find", 0.5)];
@@ -164,17 +166,66 @@ impl SearchIndex {
                 *surface = verb.to_owned();
             }
         }
-        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
+        let words = self.fold_idioms(surfaces);
+        let stems: Vec<String> = words.iter().map(|word| word.stem.clone()).collect();
         fold(&stems, |first| THESAURUS.phrases.get(first).map(Vec::as_slice))
             .into_iter()
             .filter(|word| !word.is_part)
             .filter_map(|word| {
-                let (surface, starts) = surfaces.get(word.origin as usize)?;
-                let folded = stems.get(word.origin as usize) != Some(&word.word);
-                Some(TaskWord { stem: word.word, surface: surface.clone(), starts: *starts, folded })
+                let origin = words.get(word.origin as usize)?;
+                let folded = origin.folded || origin.stem != word.word;
+                Some(TaskWord { stem: word.word, surface: origin.surface.clone(), starts: origin.starts, folded })
             })
             .collect()
     }
+
+    /// Replaces idioms by a word that stands for them. An idiom stays as it is if the catalog has no word for it and it
+    /// does not say what to do.
+    fn fold_idioms(&self, surfaces: Vec<(String, bool)>) -> Vec<TaskWord> {
+        let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();
+        let mut standing: Vec<Option<&'static str>> = vec![None; stems.len()];
+        let mut is_replaced = vec![false; stems.len()];
+        for (at, stem) in stems.iter().enumerate() {
+            if is_replaced.get(at) == Some(&true) {
+                continue;
+            }
+            let left = stems.get(at..).unwrap_or_default();
+            let mut idioms = THESAURUS.idioms(stem).iter().filter(|idiom| self.has_meaning(idiom.text));
+            let Some((idiom, places)) = idioms.find_map(|idiom| Some((idiom.text, idiom.find_in(left)?))) else {
+                continue;
+            };
+            for place in places {
+                if let Some(is_replaced) = is_replaced.get_mut(at + place) {
+                    *is_replaced = true;
+                }
+            }
+            if let Some(standing) = standing.get_mut(at) {
+                *standing = Some(idiom);
+            }
+        }
+        let words = surfaces.into_iter().zip(stems).zip(standing.into_iter().zip(is_replaced));
+        words
+            .filter(|(_, (idiom, is_replaced))| idiom.is_some() || !is_replaced)
+            .map(|(((surface, starts), stem), (idiom, _))| TaskWord {
+                stem: idiom.map_or(stem, str::to_owned),
+                surface,
+                starts,
+                folded: idiom.is_some(),
+            })
+            .collect()
+    }
+
+    /// Whether an idiom says what to do or means something that the catalog contains.
+    fn has_meaning(&self, idiom: &str) -> bool {
+        THESAURUS.action(idiom).is_some() || THESAURUS.related(idiom).iter().any(|(stem, _)| self.id(stem).is_some())
+    }
+}
+
+/// Whether a verb describes a noun instead of saying what to do. An idiom does so in a question only: "where did we write
+/// down the plan".
+fn is_describing(words: &[TaskWord], word: &TaskWord) -> bool {
+    let is_question = words.first().is_some_and(|first| THESAURUS.is_question(&first.surface));
+    THESAURUS.action(&word.stem).is_some_and(|categories| !word.folded || (is_question && categories & READ == 0))
 }
 
 /// Moves the particle of a separated verb next to it: "turn the alert off" becomes "turn off the alert", which the
@@ -199,9 +250,15 @@ fn gather_particles(surfaces: &mut Vec<(String, bool)>) {
 
 fn begins_phrase(surfaces: &[(String, bool)]) -> bool {
     let mut stems = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface));
-    let known = stems.next().and_then(|first| THESAURUS.phrases.get(&first));
+    let Some(first) = stems.next() else {
+        return false;
+    };
     let after: Vec<String> = stems.take(MAX_PHRASE_TAIL_WORDS).collect();
-    known.is_some_and(|known| known.iter().any(|phrase| after.starts_with(&phrase.rest)))
+    let phrases = THESAURUS.phrases.get(&first).map(Vec::as_slice).unwrap_or_default();
+    phrases.iter().any(|phrase| after.starts_with(&phrase.rest)) || {
+        let words: Vec<String> = std::iter::once(first.clone()).chain(after).collect();
+        THESAURUS.idioms(&first).iter().any(|idiom| idiom.find_in(&words).is_some())
+    }
 }
 
 /// The words that a question word hints at. "who changed the page" asks for its history, "who can see it" for people.
@@ -213,6 +270,6 @@ fn hints_at(words: &[TaskWord], at: usize) -> Option<&'static [String]> {
         THESAURUS.action(&word.stem).is_some_and(|categories| categories & !READ != 0)
             && !THESAURUS.is_request(&word.surface)
     };
-    let is_past = word.surface == "who" && after.next().is_some_and(did);
+    let is_past = word.surface == "who" && !word.folded && after.next().is_some_and(did);
     Some(if is_past { THESAURUS.past_hints() } else { hints })
 }

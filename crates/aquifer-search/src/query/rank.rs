@@ -38,12 +38,13 @@ impl SearchIndex {
         let mut touched: Vec<u32> = Vec::new();
         for (number, (concept, weight)) in query.concepts.iter().zip(&weights).enumerate() {
             for (id, confidence) in &concept.terms {
+                let share = confidence * self.commonness_discount(concept, *id, *confidence, *weight);
                 for posting in self.postings_of(*id, *confidence) {
                     if let Some(sum) = sums.get_mut(posting.position as usize) {
                         if sum.word == 0.0 {
                             touched.push(posting.position);
                         }
-                        sum.word = sum.word.max(confidence * posting.impact);
+                        sum.word = sum.word.max(share * posting.impact);
                     }
                 }
             }
@@ -98,6 +99,16 @@ impl SearchIndex {
         let meant = concept.terms.iter().filter(|(_, confidence)| *confidence >= sure);
         let frequency = meant.filter_map(|(id, _)| self.terms.get(*id as usize)).map(|term| term.frequency);
         frequency.reduce(f32::max).map_or(0.0, |frequency| concept.weight * self.rarity(frequency))
+    }
+
+    /// A factor for a synonym that is more common than the word counts for: "add" says less about a task than "star",
+    /// even if both are meanings of "bookmark".
+    fn commonness_discount(&self, concept: &Concept, id: TermId, confidence: f32, weight: f32) -> f32 {
+        if confidence >= 1.0 || weight <= 0.0 {
+            return 1.0;
+        }
+        let own = self.terms.get(id as usize).map_or(0.0, |term| concept.weight * self.rarity(term.frequency));
+        (own / weight).min(1.0).sqrt()
     }
 
     /// The inverse document frequency. A word in every name, such as a source's prefix, carries no information.
