@@ -1,7 +1,7 @@
 //! Serves an engine over MCP: stdio and Streamable HTTP, every MCP revision on the same endpoint.
 //!
-//! The MCP SDK stays inside this crate. It drops messages that it cannot parse without an answer, so every message
-//! passes our own byte scanner first. What the scanner refuses is answered here and never reaches the SDK.
+//! The MCP SDK stays inside this crate. It silently drops messages that it cannot parse, so every message passes our
+//! own byte scanner first. Messages that the scanner refuses are answered here and never reach the SDK.
 
 mod answer;
 mod client;

@@ -1,7 +1,7 @@
 //! Explains decisions to operators, as text and as JSON: the deciding reason, the other reasons, and how to change the
 //! decision.
 //!
-//! None of this reaches callers; [`caller_message`](super::caller_message) has their messages.
+//! None of this is shown to callers; see [`caller_message`](super::caller_message) for their messages.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -17,8 +17,7 @@ use super::rule::Rule;
 use super::settings::RuleEffect;
 
 impl PolicyDecision {
-    /// The whole decision as JSON. With the types of the operation's parameters, it also says how conditions compare
-    /// them.
+    /// The complete decision as JSON. If `types` is given, it also describes how conditions compare values.
     pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
         let shapes = Shapes { operation, types };
         let mut reasons = self.reasons.iter().map(|reason| reason.to_json(shapes));
@@ -60,12 +59,14 @@ impl PolicyDecision {
         }
         for reason in &self.reasons {
             let way = match reason {
-                Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => raise(operation, *needed),
-                Reason::Minimum { needed, .. } => raise(operation, *needed),
+                Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => {
+                    how_to_raise_trust(operation, *needed)
+                }
+                Reason::Minimum { needed, .. } => how_to_raise_trust(operation, *needed),
                 Reason::Cell { danger, trust, cell: Cell::Confirm, overruled: false, .. } => format!(
                     "Set matrix.{danger}.{trust} = \"allow\", or write a rule with effect = \"allow\" and loosen = true"
                 ),
-                Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
+                Reason::ConfirmBelow { required, .. } => how_to_raise_trust(operation, Some(*required)),
                 Reason::Safeguard { overruled: false, .. } => {
                     "Write a rule with effect = \"allow\" and loosen = true: its source requires confirmation"
                         .to_owned()
@@ -92,7 +93,7 @@ impl PolicyDecision {
 }
 
 /// How to raise the trust of an operation's source.
-fn raise(operation: &Operation, needed: Option<Trust>) -> String {
+fn how_to_raise_trust(operation: &Operation, needed: Option<Trust>) -> String {
     let source = &operation.source;
     match needed {
         Some(level) => format!(
@@ -192,7 +193,7 @@ impl Reason {
     }
 }
 
-/// What a cell of the matrix does.
+/// Describes the effect of a cell of the matrix.
 fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     match cell {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
@@ -202,7 +203,7 @@ fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     }
 }
 
-/// The evidence for an operation's danger level.
+/// What an operation's danger level is based on.
 pub(super) fn evidence(operation: &Operation) -> &str {
     if let Some(evidence) = &operation.danger_evidence {
         return evidence;

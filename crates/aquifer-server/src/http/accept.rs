@@ -1,4 +1,4 @@
-//! Accepts connections up to a limit and closes those that stay silent for too long.
+//! Accepts connections up to a limit and closes those that are idle for too long.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -21,11 +21,11 @@ use super::drain::{MAX_CALLS, MAX_LISTENERS};
 use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
-/// How many idle connections are allowed in addition to those of calls and streams.
+/// Number of idle connections allowed in addition to those of calls and streams.
 const SPARE: usize = 1_000;
 
-/// How long a connection may take until the head of its next request has arrived. This is longer than the keep-alive of
-/// proxies and clients, so that they close idle connections first.
+/// How long a connection may take until the head of its next request has arrived. Longer than the keep-alive of proxies
+/// and clients, so that they close idle connections first.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The maximum size of a request head.
@@ -34,8 +34,8 @@ const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// The maximum read buffer of a connection. Bodies are read in chunks of this size.
 const MAX_READ_BUFFER: usize = 64 * 1024;
 
-/// The send buffer of the system for a peer that does not read. Without a limit it grows to several megabytes for each,
-/// and reports progress so rarely that a slow reader looks stuck.
+/// Size of the socket's send buffer. Without a limit it grows to several megabytes per peer that does not read, and
+/// reports progress so rarely that a slow reader looks stuck.
 const SEND_BUFFER: u32 = 256 * 1024;
 
 /// The backlog of the listener.
@@ -44,10 +44,10 @@ const BACKLOG: u32 = 1_024;
 /// How long to pause when the system cannot accept another connection.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often to look for an idle connection while another one waits.
+/// How often to look for an idle connection to close while a new one waits.
 const PLACE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The maximum number of connections, and how long each may be silent.
+/// The maximum number of connections, and how long each may be idle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
     max: usize,
@@ -68,13 +68,13 @@ impl ConnectionLimits {
 pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
-    // Accepted connections inherit it.
+    // Accepted connections inherit this.
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// A request's body, of our own server or of somebody else's.
+/// The body of a request, from our own server or from a host application's.
 pub(super) trait RequestBody: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static {}
 
 impl<B: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static> RequestBody for B {}
@@ -89,7 +89,7 @@ pub(super) trait Endpoint: Send + Sync + 'static {
     ) -> impl Future<Output = hyper::Response<TrackedBody>> + Send;
 }
 
-/// Serves connections until `stop` fires, then waits until running requests are done.
+/// Serves connections until `stop` fires, then waits for running requests to finish.
 pub(super) async fn serve(
     listener: TcpListener,
     endpoint: Arc<impl Endpoint>,
@@ -136,8 +136,8 @@ pub(super) async fn serve(
     graceful.shutdown().await;
 }
 
-/// Waits until there is room for a connection. Idle connections are closed for it, so that clients that merely connect
-/// cannot keep others out.
+/// Waits until there is room for a connection. Idle connections are closed to make room, so that clients that merely
+/// connect cannot keep others out.
 async fn take_place(
     places: &Arc<Semaphore>,
     connections: &Connections,
@@ -197,7 +197,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(20);
 
-    /// Answers at once, or at `/slow` when it is let go.
+    /// Answers at once; at `/slow`, when a permit is available.
     struct TestEndpoint(Semaphore);
 
     impl Endpoint for TestEndpoint {
@@ -242,7 +242,7 @@ mod tests {
             stream
         }
 
-        /// Waits until there are so many connections with a request under way.
+        /// Waits until this many connections have a request in flight.
         async fn wait_for_busy(&self, count: usize) {
             let busy = || self.connections.lock().values().filter(|one| !one.is_idle()).count();
             let reached = async {

@@ -1,14 +1,14 @@
 //! The registry of open connections and the budget of bytes held for all of them together.
 //!
-//! Held bytes are bodies while they arrive, answers until the socket has taken their last byte, and what the SDK keeps
-//! for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a call
-//! that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
-//! exceed the budget on their own. Connections are closed then, beginning with the one whose peer has recently moved
-//! the least data relative to what is held for it. Only connections that wait for their peer are closed, never one
-//! whose call is still running.
+//! Held bytes are bodies while they arrive, answers until the socket has accepted their last byte, and what the SDK
+//! stores for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a
+//! call that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
+//! exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved the
+//! least data relative to what is held for it. Only connections that wait for their peer are closed, never one whose
+//! call is still running.
 //!
-//! The registry is locked when connections come and go, once a second, and when the budget is exceeded, never for an
-//! ordinary request.
+//! The registry is locked when connections are opened or closed, once a second, and when the budget is exceeded, but
+//! never for an ordinary request.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,17 +23,17 @@ use super::throttle::WarningThrottle;
 /// How long the head of a request may take to arrive once it has begun.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A peer that has moved nothing for this long is closed where that makes room for a call. Short, because whoever keeps
-/// the budget full with answers that he does not read would keep others out for as long.
+/// A peer that has moved nothing for this long may be closed to make room for a call. Short, because a client that
+/// fills the budget with unread answers blocks others for as long.
 const STALLED_AFTER: Duration = Duration::from_millis(500);
 
-/// A peer that was given something to do less than this ago is closed last: it had no chance yet.
+/// A peer that has been waited for less than this is closed last: it had no chance to react yet.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Progress is counted in such parts of what is held.
+/// Progress is measured in this fraction of the held bytes.
 const PROGRESS_SCALE: u64 = 1024;
 
-/// Sessions may keep this part of the budget: a quarter.
+/// Sessions may use one part in this many of the budget.
 const SESSION_SHARE: usize = 4;
 
 pub(super) struct Connections {
@@ -42,14 +42,14 @@ pub(super) struct Connections {
     started: Instant,
     held: AtomicUsize,
     reserved: AtomicUsize,
-    /// The part of what is held that sessions keep beside answers.
+    /// The part of the held bytes that is stored for sessions.
     kept_for_sessions: AtomicUsize,
     next_id: AtomicU64,
     warning: WarningThrottle,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
 }
 
-/// A place in the registry, given back when this is dropped.
+/// Removes the connection from the registry when dropped.
 pub(super) struct Registration(Arc<Connection>);
 
 impl Drop for Registration {
@@ -73,7 +73,7 @@ impl Connections {
         })
     }
 
-    /// Takes in a new connection.
+    /// Registers a new connection.
     pub(super) fn register(self: &Arc<Self>, peer: IpAddr) -> (Arc<Connection>, Registration) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection::new(id, peer, self.clone()));
@@ -81,17 +81,18 @@ impl Connections {
         (connection.clone(), Registration(connection))
     }
 
-    /// Milliseconds since the server started, never zero: connections keep zero for "not since".
+    /// Milliseconds since the server started, never zero: connections use zero for "never".
     pub(super) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// Bytes held now.
+    /// The bytes currently held.
     pub(super) fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Counts bytes that are in memory already. `false`: even closing connections could not bring them into the budget.
+    /// Counts bytes that are already in memory. Returns `false` if even closing connections could not bring them within
+    /// the budget.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let held = self.held.fetch_add(bytes, Ordering::SeqCst) + bytes;
         held <= self.max_bytes || self.make_room(self.max_bytes, 0)
@@ -101,7 +102,7 @@ impl Connections {
         self.held.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Counts bytes that are kept for a session.
+    /// Counts bytes that are stored for a session.
     pub(super) fn charge_for_sessions(&self, bytes: usize) {
         self.kept_for_sessions.fetch_add(bytes, Ordering::SeqCst);
         self.charge(bytes);
@@ -112,15 +113,15 @@ impl Connections {
         self.release(bytes);
     }
 
-    /// Whether sessions keep more than their share, which leaves most of the budget to answers.
+    /// Whether sessions use more than their share, which leaves most of the budget to answers.
     pub(super) fn is_too_much_kept(&self) -> bool {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
-    /// Sets bytes aside for the answer to a call and says how many; `None`: there is no room, and the call must not
+    /// Reserves bytes for the answer to a call and returns how many. `None` if there is no room and the call must not
     /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
-        // A single call always fits.
+        // Capped, so that a single call always fits.
         let bytes = bytes.min(self.max_bytes / 4);
         let reserved = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let room = self.max_bytes.saturating_sub(reserved);
@@ -131,12 +132,12 @@ impl Connections {
         fits.then_some(bytes)
     }
 
-    /// Gives back what [`reserve`](Self::reserve) set aside.
+    /// Returns bytes taken by [`reserve`](Self::reserve).
     pub(super) fn unreserve(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Closes connections until no more than `target` bytes are held, as soon as the closed ones have let go of theirs.
+    /// Closes connections until at most `target` bytes are held, counting the bytes of closed connections as released.
     /// Only connections whose peer has moved nothing for `stalled_for` milliseconds are considered.
     fn make_room(&self, target: usize, stalled_for: u64) -> bool {
         let now = self.now();
@@ -177,8 +178,8 @@ impl Connections {
         held <= target
     }
 
-    /// Closes the connection that has been idle for longest, the ones that never made a request first. Where none is
-    /// idle, one whose peer does not go on with its request.
+    /// Closes the connection that has been idle for longest, preferring those that never made a request. If none is
+    /// idle, closes one whose peer has stopped sending its request.
     pub(super) fn close_idle(&self) -> bool {
         self.close_idle_at(self.now())
     }
@@ -198,7 +199,7 @@ impl Connections {
         ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.condemn()).is_some()
     }
 
-    /// Closes connections that have kept us waiting for too long. Called about once a second.
+    /// Closes connections that we have waited on for too long. Called about once a second.
     pub(super) fn sweep(&self) {
         self.sweep_at(self.now());
     }
@@ -238,7 +239,7 @@ mod tests {
         Connections::new(max_bytes, Duration::from_secs(30))
     }
 
-    /// Connections whose peer has taken nothing since the given second, each holding the given bytes.
+    /// Connections whose peer has accepted nothing since the given second, each holding the given bytes.
     fn blocked(all: &Arc<Connections>, each: &[(u64, usize)]) -> Vec<(Arc<Connection>, Registration)> {
         let open = |(since, bytes): &(u64, usize)| {
             let (connection, registration) = all.register(PEER);

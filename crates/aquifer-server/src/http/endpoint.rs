@@ -25,7 +25,7 @@ use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 use crate::paths::CallCounts;
 
-/// `Retry-After` in seconds if every session waits for an answer.
+/// `Retry-After` in seconds if every session is waiting for an answer.
 const RETRY_SESSION: u64 = 10;
 
 pub(super) struct McpEndpoint {
@@ -41,7 +41,7 @@ pub(super) struct McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// An endpoint with these settings, without a listener.
+    /// Creates an endpoint with these settings, without a listener.
     pub(super) fn from_settings(
         engine: Arc<Engine>,
         settings: &HttpSettings,
@@ -100,7 +100,7 @@ impl McpEndpoint {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
         }
-        // The guard has accepted the request, so an origin in it is one that the operator allowed.
+        // The guard has accepted the request, so its origin, if any, is allowed by the operator.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut response = match *request.method() {
             Method::OPTIONS if origin.is_some() => respond(StatusCode::NO_CONTENT, ""),
@@ -139,7 +139,7 @@ impl McpEndpoint {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal,
         };
-        // Counted when the body is complete: an unfinished body is not a call.
+        // Counted once the body is complete: an unfinished body is not a call.
         let entry = match self.in_flight.enter(&head, &bytes) {
             Ok(entry) => entry,
             Err(why) => return respond_busy(why, RETRY_SOON),
@@ -192,7 +192,7 @@ impl Endpoint for McpEndpoint {
     }
 }
 
-/// The response with a message, if there is one.
+/// The response with an encoded message, or an internal error.
 fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
     match message {
         Ok(body) => {

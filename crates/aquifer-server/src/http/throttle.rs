@@ -1,4 +1,4 @@
-//! Throttles a warning: a client that floods the server must not flood the log as well.
+//! Throttles a warning, so that a client that floods the server does not flood the log as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

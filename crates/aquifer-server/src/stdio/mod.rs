@@ -1,10 +1,9 @@
 //! MCP over stdio, one message per line.
 //!
 //! The SDK's own transport drops lines that are too long or that it cannot parse, and the client waits forever. This
-//! transport answers them. Memory stays flat: a line over the limit is discarded while it arrives, and only its `id`
-//! and `method` are kept. A client that sends without reading is refused further calls. The answers already queued for
-//! it are bounded as well; beyond that it gets short failures, because no other client on this connection could be
-//! served instead.
+//! transport answers them. Memory stays bounded: a line over the limit is discarded while it arrives, and only its `id`
+//! and `method` are kept. Further calls of a client that sends without reading are refused. The queue of its unread
+//! answers is bounded as well; beyond the limit they are replaced with short failures.
 
 mod outgoing;
 mod pending;
@@ -32,7 +31,7 @@ use crate::paths::CallCounts;
 use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
-/// Why serving a client ended badly.
+/// Why serving a client failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     /// The client never completed the handshake.
@@ -62,7 +61,7 @@ pub async fn serve_streams(
     let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
     let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
-        // It is not an error if the client disconnects before its first message.
+        // A client may disconnect before its first message.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
         Err(cause) => return Err(StdioError::Handshake(short(&cause))),
     };
@@ -72,7 +71,7 @@ pub async fn serve_streams(
     }
 }
 
-/// The start of a handshake error, which may quote a whole message.
+/// Shortens a handshake error, which may quote a whole message.
 fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
@@ -83,7 +82,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 struct Lines<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// Set while a line over the limit is discarded.
+    /// Set while a line over the limit is being discarded.
     salvage: Option<Salvage>,
     /// A refusal that is being sent. Stored here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
@@ -92,13 +91,13 @@ struct Lines<R, W> {
     direct_calls: DirectCalls,
     /// Whether the SDK has received a request. It accepts nothing else as the first message.
     begun: bool,
-    /// Set when reading has ended: the deadline for running requests. Stored here for the same reason: each message
-    /// sent in the meantime drops `receive` and calls it again.
+    /// Deadline for running requests, set when reading has ended. Stored here for the same reason: each message sent in
+    /// the meantime drops `receive` and calls it again.
     ended: Option<Instant>,
     stop: CancellationToken,
     limits: Limits,
     max_operations: usize,
-    /// The expected memory of the message that was read last and of its answer, in bytes.
+    /// The estimated memory of the last message read and of its answer, in bytes.
     expected: usize,
 }
 
@@ -131,7 +130,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// Reads the bytes that have arrived. Safe to drop at its only await, because nothing is consumed before it.
+    /// Reads the bytes that have arrived. Cancel-safe: nothing is consumed before its only await.
     async fn scan_line(&mut self) -> ReadProgress {
         let longest = self.limits.max_request_size + refusal::FRAME;
         let arrived = tokio::select! {
@@ -141,7 +140,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         };
         if arrived.is_empty() {
             self.ended = Some(Instant::now() + DRAIN);
-            // The last line may lack its line feed.
+            // The last line may lack its newline.
             return match self.salvage.take() {
                 Some(salvage) => ReadProgress::Discarded(salvage),
                 None => ReadProgress::Line,
@@ -173,13 +172,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// Parses the line. `Ok(None)`: it is empty or took the fast path. `Err`: it is not a message; contains the answer,
-    /// if there is one.
+    /// Parses the line. `Ok(None)` if it is empty or took the fast path. `Err` if it is not a message, with the answer,
+    /// if any.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
         let message = if bytes.is_empty() { Ok(None) } else { self.read_message(bytes) };
-        // The buffer is reused for the next line, unless an unusually long line has made it large.
+        // Reuse the buffer for the next line, unless an unusually long line has made it large.
         if line.capacity() <= 256 * 1024 {
             self.line = line;
             self.line.clear();
@@ -201,7 +200,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         })
     }
 
-    /// Makes a call in a task of its own. `Err`: too many are running; contains the refusal.
+    /// Makes a call in a task of its own. `Err` with the refusal if too many are running.
     fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
         if self.pending.is_full(self.expected) {
             return Err(refusal::too_many(&call.id, true, &self.limits));
@@ -219,8 +218,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         Ok(())
     }
 
-    /// Decides whether a message goes to the SDK, and counts it if so. `Err`: too many requests are running; contains
-    /// the refusal.
+    /// Decides whether a message goes to the SDK, and counts it if so. `Err` with the refusal if too many requests are
+    /// running.
     fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<bool, Vec<u8>> {
         match message {
             JsonRpcMessage::Request(request) => {

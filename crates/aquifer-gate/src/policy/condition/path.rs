@@ -1,4 +1,4 @@
-//! Finds the values that a condition is about, whatever the spelling of their names.
+//! Finds the values that a condition refers to, however their names are spelled.
 //!
 //! Servers differ in how strictly they match names (see [`aquifer_protocol::spelling`]). Some accept a flat name for a
 //! nested one (`items[0].amount`), an object with numbered keys for a list, or text for an object. So every key that
@@ -43,15 +43,15 @@ pub(super) struct FoundValue<'a> {
 /// Whether an operation has a parameter under a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Presence {
-    /// It has none.
+    /// The operation has no such parameter.
     Absent,
-    /// It accepts any value there.
+    /// The operation accepts any value there.
     Possible,
-    /// It declares it.
+    /// The operation declares it.
     Declared,
 }
 
-/// A value from which the path continues.
+/// A value to follow the rest of the path from.
 struct PendingValue<'a, 'p> {
     value: &'a Value,
     schemas: Vec<&'a Schema>,
@@ -64,7 +64,7 @@ impl Name {
         if self.folded.is_empty() { key == self.written } else { folds_to(key, &self.folded) }
     }
 
-    /// Whether it is the name of this parameter, either ours or its source's.
+    /// Whether this is the name of the parameter, either ours or its source's.
     fn names(&self, parameter: &Parameter) -> bool {
         self.is_spelled(&parameter.name) || parameter.original_name.as_deref().is_some_and(|name| self.is_spelled(name))
     }
@@ -93,7 +93,7 @@ impl Path {
         operation.generic_name.is_some() && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
     }
 
-    /// Every value that the path leads to. Lists are expanded. A parameter that was not sent has its declared default.
+    /// Every value at the path. Lists are expanded. A parameter that was not sent has its declared default.
     pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
         self.walk(shapes, params, true)
     }
@@ -128,7 +128,7 @@ impl Path {
                         found.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
-                // The path continues but the value does not.
+                // The path continues, but the value has no fields.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
                     let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
@@ -198,7 +198,7 @@ fn step<'a, 'p>(
         } else if own.iter().any(|parameter| first.names(parameter)) {
             open.push(PendingValue { value, schemas: own_schemas(), rest: inside, is_certain });
         } else if let Some(used) = exact_names_in(key, rest) {
-            // Declared flat: `options.max_amount` is one name to this source.
+            // Declared flat: `options.max_amount` is a single name for this source.
             let rest = rest.get(used..).unwrap_or_default();
             open.push(PendingValue { value, schemas: own_schemas(), rest, is_certain: false });
         }
@@ -213,7 +213,7 @@ fn step<'a, 'p>(
 
 /// How many names of a path a key may match. `options.max_amount` matches two names, and so does
 /// `options[0].max_amount`, because a number may be a list index. A key that is only an index matches none and is
-/// passed through.
+/// skipped.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
     if key.contains(|letter: char| letter.is_numeric()) {
@@ -224,7 +224,7 @@ fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     found
 }
 
-/// How many names of a path a key matches if all its letters and digits belong to them.
+/// How many names of a path a key matches if all of its letters and digits belong to them.
 fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     let (first, others) = names.split_first()?;
     if first.is_spelled(key) {
@@ -244,10 +244,10 @@ fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     None
 }
 
-/// The same, if any group of digits may be an index instead of a part of a name.
+/// Like [`exact_names_in`], but any group of digits may be an index instead of a part of a name.
 fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
     let spelled: String = names.iter().map(|name| name.folded.as_str()).collect();
-    // How much of the names is matched so far, for every way to read the segments.
+    // The matched lengths so far, one for each way to read the segments.
     let mut ends: Vec<usize> = vec![0];
     for segment in fold_segments(key) {
         let is_next = |end: &&usize| spelled.get(**end..).is_some_and(|left| left.starts_with(segment.as_str()));
@@ -271,7 +271,7 @@ fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
 /// Invisible characters that may precede a value.
 const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
 
-/// Whether a lenient source may parse the text as an object, a list or another text.
+/// Whether a lenient source may parse the text as an object, a list or another string.
 fn is_structured(text: &str) -> bool {
     let text =
         text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
@@ -279,8 +279,8 @@ fn is_structured(text: &str) -> bool {
     text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
 }
 
-/// Whether a source may find the rest of a path in a text: as embedded JSON, YAML or a query string. Escapes may hide
-/// the name.
+/// Whether a source may find the rest of a path inside a text, such as embedded JSON, YAML or a query string. Escapes
+/// may hide the name.
 fn may_hold(text: &str, rest: &[Name]) -> bool {
     let has_name = || rest.last().is_none_or(|last| fold(text).contains(last.folded.as_str()));
     is_structured(text) || text.contains(['{', '[', '\\', '%', '&']) || has_name()

@@ -23,14 +23,15 @@ use crate::http::connections::Connections;
 use crate::http::throttle::WarningThrottle;
 use crate::progress;
 
-/// The maximum size of a request that opens a session. The client's description is stored as long as the session.
+/// The maximum size of a request that opens a session. The client's description is stored as long as the session
+/// exists.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// The approximate memory of a JSON value apart from its text.
 const VALUE_BYTES: usize = 200;
 
-/// Messages up to this size are always stored, so that sessions over their budget cannot block the others. Their total
-/// is bounded by the number of sessions.
+/// Messages up to this size are always stored, so that sessions over the budget cannot block the others. Their total is
+/// bounded by the number of sessions.
 const SMALL_INTRODUCTION: usize = 16 * 1024;
 const SMALL_MESSAGE: usize = 1024;
 
@@ -38,7 +39,7 @@ tokio::task_local! {
     pub(super) static SCOPE: Scope;
 }
 
-/// What the SDK neither passes to the session manager nor can express.
+/// State of a request that the SDK does not pass to the session manager.
 pub(super) struct Scope {
     pub(super) connection: Arc<Connection>,
     body: Bytes,
@@ -50,7 +51,7 @@ pub(super) struct Scope {
 pub(in crate::http) enum SessionRefusal {
     /// Too many sessions are being opened. Retry after this many seconds.
     TooFast(u64),
-    /// Every session waits for an answer.
+    /// Every session is waiting for an answer.
     AllBusy,
     /// The request that opens a session is too large.
     TooLarge,
@@ -79,7 +80,7 @@ pub(in crate::http) struct BoundedSessions {
 pub(super) struct SharedSessions {
     connections: Arc<Connections>,
     table: Mutex<Table>,
-    /// Sessions that were closed here and not yet in the SDK.
+    /// Sessions that were closed here but not yet in the SDK.
     given_up: Mutex<Vec<SessionId>>,
     warning: WarningThrottle,
 }
@@ -93,13 +94,13 @@ impl SharedSessions {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    /// Accounts for a message of a session.
+    /// Counts a message stored for a session.
     pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<KeptBytes> {
         let counted = session.keep(bytes)?;
         (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(counted)
     }
 
-    /// Closes an unused session if the total is over the budget with this many more bytes. Returns `false` if that
+    /// Closes an unused session if the total exceeds the budget with this many more bytes. Returns `false` if that
     /// would not be enough.
     fn make_room(&self, bytes: usize, now: u64) -> bool {
         if !self.connections.is_too_much_kept() {
@@ -128,7 +129,7 @@ impl BoundedSessions {
         }
     }
 
-    /// The outcome of a request to the SDK, unless it was refused here.
+    /// Runs a request in the SDK and returns its outcome, unless the session manager refused it.
     pub(in crate::http) async fn scoped<T>(
         connection: Arc<Connection>,
         body: Bytes,
@@ -154,7 +155,7 @@ impl BoundedSessions {
         self.close_given_up().await;
     }
 
-    /// Closes sessions in the SDK that were closed here.
+    /// Closes the sessions in the SDK that were closed here.
     async fn close_given_up(&self) {
         let given_up = std::mem::take(&mut *self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner));
         if given_up.is_empty() {
@@ -164,7 +165,7 @@ impl BoundedSessions {
         for id in given_up {
             if let Some(handle) = sessions.remove(&id) {
                 tracing::debug!(session = %id, "closed an idle session");
-                // A session that cannot take this message now ends anyway, because its last sender is dropped.
+                // A session that cannot accept this message now ends anyway, because its last sender is dropped.
                 let _ = handle.close().now_or_never();
             }
         }
@@ -184,7 +185,7 @@ impl BoundedSessions {
         Ok(session)
     }
 
-    /// A stream that keeps its session in use.
+    /// Opens a stream that keeps its session in use.
     fn open_stream(&self, id: &SessionId) -> Result<OpenStream, SessionsError> {
         let session = self.get(id)?;
         session.set_initialized();
@@ -271,7 +272,7 @@ impl SessionManager for BoundedSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        // It is either answered or its session ends.
+        // Either the request is answered or its session ends.
         let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_on();
         let answer = self.inner.initialize_session(id, message).await?;
         awaited.arrive();
@@ -283,7 +284,7 @@ impl SessionManager for BoundedSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        // Inside a request, the client ends the session; otherwise the SDK does.
+        // Inside a request, the client is closing the session; otherwise the SDK is.
         match SCOPE.try_with(|_| ()) {
             Ok(()) => self.shared.table().end(id),
             Err(_) => drop(self.shared.table().remove(id)),
@@ -323,7 +324,7 @@ impl SessionManager for BoundedSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         let session = self.get(id)?;
         session.set_initialized();
-        // An answer that is being sent cannot be cancelled any more: the SDK would cache it for resumption.
+        // An answer that is being sent can no longer be cancelled: the SDK would cache it for resumption.
         if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
             return Ok(());
         }
@@ -350,7 +351,7 @@ impl SessionManager for BoundedSessions {
     }
 }
 
-/// The stream, with the guard that counts it.
+/// The stream together with the guard that counts it.
 fn while_open<S: Stream>(stream: S, open: OpenStream) -> impl Stream<Item = S::Item> + use<S> {
     stream.map(move |message| {
         let _ = &open;

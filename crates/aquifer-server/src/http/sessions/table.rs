@@ -1,8 +1,8 @@
 //! Decides who gets a session, and which session is closed to make room for a new one.
 //!
-//! Unused sessions are closed first. Opening many sessions therefore locks nobody out and costs nobody a session in
-//! use: a flood replaces its own sessions. A client that uses the sessions it opens could still push out others, so
-//! used sessions are replaced only slowly, and so are newly opened ones, because their clients are about to use them.
+//! Unused sessions are closed first. So a client that opens many sessions neither locks out others nor costs them a
+//! session in use: it replaces its own. A client that uses the sessions it opens could still push out others, so used
+//! sessions are replaced only slowly, and so are newly opened ones, because their clients are about to use them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const ABANDONED_AFTER: u64 = 60_000;
 /// An unused session is closed after this many milliseconds.
 pub(super) const IDLE_AFTER: u64 = 30 * 60_000;
 
-/// The minimum limit of event streams, however few sessions are allowed.
+/// The minimum limit of event streams, even if few sessions are allowed.
 const MIN_STREAMS: usize = 4;
 
 /// The minimum number of used sessions that can be replaced at once.
@@ -36,7 +36,7 @@ pub(super) struct Table {
 /// Why a session could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionLimit {
-    /// Too many are being opened: come back in so many seconds.
+    /// Too many are being opened. Retry after this many seconds.
     TooFast(u64),
     /// All are in use.
     AllBusy,
@@ -44,8 +44,8 @@ pub(super) enum SessionLimit {
 
 impl Table {
     pub(super) fn new(max: usize) -> Self {
-        // In the minute for which a session counts as recently used, no more than three quarters of all can be
-        // replaced, and the ones used last are replaced last.
+        // In the minute for which a session counts as recently used, at most three quarters of all sessions can be
+        // replaced, the least recently used first.
         let replacing = TokenBucket::new((max / 4).max(MIN_REPLACED), max.saturating_mul(1_000) / 120);
         Self { max, sessions: HashMap::new(), opening: OpeningRate::new(max), replacing }
     }
@@ -95,8 +95,8 @@ impl Table {
         Ok(given_up)
     }
 
-    /// Makes room for an event stream. There are at most as many streams as sessions, because the limit of connections
-    /// assumes that. Removes and returns the session that is closed for it.
+    /// Makes room for an event stream. There are at most as many streams as sessions, because the connection limit
+    /// assumes that. Removes and returns the session that is closed to make room.
     pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
         let open: usize = self.sessions.values().map(|session| session.streams()).sum();
         if open < self.max.max(MIN_STREAMS) {
@@ -111,8 +111,8 @@ impl Table {
         Ok(Some(id))
     }
 
-    /// Closes the unused session with the most kept bytes, because the total is over the budget. Returns `None` if that
-    /// would not make enough room.
+    /// Closes the unused session with the most stored bytes, because the total exceeds the budget. Returns `None` if
+    /// that would not make enough room.
     pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
         let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
         let (id, largest) = unused.max_by_key(|(_, session)| session.kept_bytes())?;
@@ -121,7 +121,7 @@ impl Table {
         Some(id)
     }
 
-    /// Removes and returns the sessions that were unused for too long.
+    /// Removes and returns the sessions that have been unused for too long.
     pub(super) fn expire(&mut self, now: u64) -> Vec<SessionId> {
         let is_expired = |session: &Session| {
             let unused_for = now.saturating_sub(session.last_used());
@@ -139,9 +139,9 @@ impl Table {
         expired
     }
 
-    /// The session to close first: by rank, then the least recently used. If all sessions were used a moment ago, time
-    /// says little, because a client can use all of its sessions to keep them. Then a session of the peer with the most
-    /// sessions is closed, the one with the fewest requests first.
+    /// The session to close first: by rank, then the least recently used. If all sessions were used recently, time says
+    /// little, because a client can keep using all of its sessions. Then a session of the peer with the most sessions
+    /// is closed, the one with the fewest requests first.
     fn first_to_go(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
         let candidates = || self.sessions.iter().filter(|(_, session)| fits(session));
         let ranked = candidates().map(|(id, session)| ((session.rank(now), session.last_used()), id));
@@ -234,7 +234,7 @@ mod tests {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         all.use_session("used", SECOND);
-        // Slow enough for the rate limit, and long enough for the used session to be idle.
+        // Slow enough for the rate limit, and long enough for the used session to become idle.
         for index in 0..5_000_u64 {
             let _ = all.open(&format!("flood-{index}"), 100 * SECOND + index * 20);
             assert!(all.table.len() <= 100);

@@ -1,9 +1,8 @@
 //! Limits the messages of a session to its client before the SDK stores them.
 //!
 //! The SDK stores the last messages of every stream, so that a client that lost its connection can fetch them again,
-//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests,
-//! whatever their size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the
-//! SDK.
+//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests of
+//! any size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the SDK.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::answer::refusal::{self, SERVER_BUSY};
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
 const MAX_QUESTION_BYTES: usize = 1024 * 1024;
 
-/// An answer up to this size is always handed on.
+/// An answer up to this size is always passed on.
 const SMALL_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The memory of a tree of values as a multiple of its text.
@@ -35,11 +34,11 @@ pub(in crate::http) struct SessionTransport {
 
 /// What to do with a message.
 enum SendDecision {
-    /// Send it, and hold this guard until the SDK has taken it over.
+    /// Send it, and hold this guard until the SDK has taken over.
     Sent(SendGuard),
     /// Drop it.
     Dropped,
-    /// It cannot be sent, and the sender gets an error.
+    /// Refuse it with an error to the sender.
     Refused,
 }
 
@@ -49,7 +48,7 @@ enum SendGuard {
     Other(#[expect(dead_code, reason = "counts until it is dropped")] WaitingMessage),
 }
 
-/// Ends a request when its answer was taken over or dropped.
+/// Ends a request once its answer was taken over or dropped.
 struct AnswerGuard {
     session: Arc<Session>,
     key: RequestKey,
@@ -106,8 +105,8 @@ impl SessionTransport {
         SendDecision::Sent(SendGuard::Other(waiting))
     }
 
-    /// Hands on an answer if somebody waits for it. If there is no room for it even after closing clients that do not
-    /// read, a failure replaces it.
+    /// Passes on an answer if a client is waiting for it. If there is no room for it even after closing clients that do
+    /// not read, it is replaced with a failure.
     fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let Some((key, answer)) = self.session.begin_answer(&id) else { return SendDecision::Dropped };
         let bytes = answer_size(message);
@@ -120,7 +119,7 @@ impl SessionTransport {
     }
 }
 
-/// Estimates the memory of an answer: its text, and the same as a tree of values.
+/// Estimates the memory of an answer: its text plus its tree of values.
 fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     let JsonRpcMessage::Response(response) = message else { return 0 };
     let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
@@ -222,7 +221,7 @@ mod tests {
         message(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
     }
 
-    /// A session whose handshake is done.
+    /// Opens a session with a completed handshake.
     async fn open(max_bytes: usize) -> OpenSession {
         let connections = Connections::new(max_bytes, DEADLINE);
         let shared = BoundedSessions::new(10, connections.clone()).shared;
@@ -246,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
         let mut opened = open(256 << 20).await;
-        // Without a listener, the SDK keeps the last sixteen.
+        // Without a listener, the SDK stores the last sixteen.
         for _ in 0..200 {
             opened.transport.send(log(60_000)).await.unwrap();
         }
@@ -269,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn unread_messages_are_bounded() {
         let mut opened = open(256 << 20).await;
-        // With a listener that does not read, sixteen messages fit and the rest waits.
+        // With a listener that does not read, sixteen messages fit and the rest wait.
         let stream = opened.handle.establish_common_channel().await.unwrap();
         let mut sending: Vec<BoxFuture<'static, _>> = Vec::new();
         for _ in 0..1_000 {
@@ -357,7 +356,7 @@ mod tests {
         assert!(opened.session.begin_answer(&id).is_some());
     }
 
-    /// An answer to the first request would be taken for one to the second.
+    /// An answer to the first request would be mistaken for one to the second.
     #[test]
     fn a_cancelled_id_is_in_use_until_nothing_of_its_request_can_come() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));

@@ -5,7 +5,7 @@ use futures::stream::FuturesUnordered;
 
 use super::*;
 
-/// Answers that can be in the making at the same moment, beside what the budget holds.
+/// Size of the answers that may be under construction at the same time, on top of the budget.
 const IN_THE_MAKING: usize = 4 * LARGE_MESSAGE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn a_refused_call_was_not_made() {
     }
     let answered = |server: &Server| server.endpoint.in_flight().calls() == server.calls_made();
     until("calls have begun", || server.calls_made() > 20 && answered(&server)).await;
-    // One more is refused in words, and leaves the count as it is.
+    // Another call is refused and does not change the count.
     let before = server.calls_made();
     let refused = server.ask(&call("get_slow")).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
