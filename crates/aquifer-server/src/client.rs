@@ -40,7 +40,7 @@ impl LogLevelFilter {
         self.0.store(urgency(level), Ordering::Relaxed);
     }
 
-    fn lets(&self, level: LoggingLevel) -> bool {
+    fn admits(&self, level: LoggingLevel) -> bool {
         urgency(level) >= self.0.load(Ordering::Relaxed)
     }
 }
@@ -121,7 +121,7 @@ impl ClientSide for SessionClient {
     fn log(&self, params: Map<String, Value>) {
         let line = serde_json::from_value::<LoggingMessageNotificationParam>(Value::Object(params));
         let Ok(line) = line else { return };
-        if !self.log_level_filter.lets(line.level) {
+        if !self.log_level_filter.admits(line.level) {
             return;
         }
         let peer = self.peer.clone();
@@ -135,7 +135,7 @@ impl ClientSide for SessionClient {
 }
 
 /// Runs a call, and meanwhile asks the client the questions that come up.
-pub(crate) async fn attended<T>(
+pub(crate) async fn run_answering_questions<T>(
     call: impl Future<Output = T>,
     mut questions: mpsc::Receiver<Question>,
     peer: &Peer<RoleServer>,

@@ -26,8 +26,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::payload::Payload;
 use crate::answer::splice::Carrier;
-use crate::client::{LogLevelFilter, SessionClient, attended};
-use crate::paths::{CallCounts, CallPath};
+use crate::call_path::{CallCounts, CallPath};
+use crate::client::{LogLevelFilter, SessionClient, run_answering_questions};
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -101,7 +101,7 @@ impl McpHandler {
             };
             match (asks, &again) {
                 (question::ElicitationMode::ByRetry, _) => {
-                    return question::challenge(question).map(Payload::InputRequired);
+                    return question::ask_by_retry(question).map(Payload::InputRequired);
                 }
                 (question::ElicitationMode::Directly, Some(same)) if !answers.contains_key(&question.key) => {
                     let (key, answer) = Box::pin(question::ask(&context.peer, question)).await;
@@ -147,7 +147,7 @@ impl McpHandler {
         let call = Box::pin(self.engine.handle(receiver, arguments, inner));
         let call = async {
             match questions {
-                Some(questions) => Box::pin(attended(call, questions, &context.peer)).await,
+                Some(questions) => Box::pin(run_answering_questions(call, questions, &context.peer)).await,
                 None => call.await,
             }
         };

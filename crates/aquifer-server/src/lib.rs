@@ -4,23 +4,23 @@
 //! own byte scanner first. Messages that the scanner refuses are answered here and never reach the SDK.
 
 mod answer;
+mod call_path;
 mod client;
-mod expected;
 mod fast_path;
 mod handler;
 mod http;
-mod paths;
+mod memory_estimate;
 mod progress;
 mod question;
 mod resources;
 mod stdio;
 
+pub use call_path::CallCounts;
+pub use call_path::CallPath;
 pub use http::HttpError;
 pub use http::HttpServer;
 pub use http::HttpSettings;
 pub use http::router;
-pub use paths::CallCounts;
-pub use paths::CallPath;
 pub use stdio::StdioError;
 pub use stdio::serve_stdio;
 pub use stdio::serve_streams;

@@ -59,7 +59,7 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
 }
 
 /// Asks by making the client repeat the call.
-pub(crate) fn challenge(question: InputRequest) -> Result<InputRequiredResult, ErrorData> {
+pub(crate) fn ask_by_retry(question: InputRequest) -> Result<InputRequiredResult, ErrorData> {
     let key = question.key.clone();
     let request = McpInputRequest::Elicitation(ElicitRequest::new(form(question)?));
     let requests: InputRequests = BTreeMap::from([(key, request)]);

@@ -42,7 +42,7 @@ fn good() -> Report {
     report
 }
 
-/// Everything that a terminal, a table, HTML and XML could take for their own.
+/// Everything that a terminal, a table, HTML or XML could interpret.
 const NASTY: &str = "a|b <b>\u{1b}[31m&amp;\"'` \u{0}\u{202e}\u{fffe}]]>\n</details> *x* [y](z) _w_ snake_case \\ end";
 
 fn bad() -> Report {

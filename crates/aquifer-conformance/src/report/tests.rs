@@ -1,4 +1,4 @@
-//! Which verdicts grant which level.
+//! The level that each combination of verdicts grants.
 
 use super::outcome::section_result;
 use super::*;
@@ -14,7 +14,7 @@ fn outcome(result: Verdict, examined: usize) -> Outcome {
     Outcome { id, name, result, detail, examined, findings: Vec::new() }
 }
 
-/// A run in which everything passes except these.
+/// A run in which everything passes except the given flaws.
 fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     let blocking = Category::ALL.into_iter().filter(|category| category.blocks());
     let mut outcomes: Vec<(Category, Outcome)> = blocking.map(|category| (category, outcome(Pass, 3))).collect();

@@ -60,7 +60,7 @@ impl CallAnswer {
 /// Encodes the message that answers a call with a response.
 pub(crate) fn encode(id: &impl Serialize, response: RenderedResponse, form: ResultForm) -> serde_json::Result<Vec<u8>> {
     let envelope = Envelope::from(response);
-    let mut message = Vec::with_capacity(envelope.expected_bytes());
+    let mut message = Vec::with_capacity(envelope.estimated_bytes());
     message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     serde_json::to_writer(&mut message, id)?;
     message.extend_from_slice(match form {
@@ -90,7 +90,7 @@ impl From<RenderedResponse> for Envelope {
 
 impl Envelope {
     /// The approximate size of a message with this envelope, without attachments.
-    pub(crate) fn expected_bytes(&self) -> usize {
+    pub(crate) fn estimated_bytes(&self) -> usize {
         256 + self.text.len() * 2 + self.text.len() / 4
     }
 

@@ -22,14 +22,14 @@ pub(crate) const DISCARDED: &str = "The request was carried out, but its answer 
                                     be read. Read answers before asking for more";
 
 /// Room for the JSON-RPC frame around a request of the maximum size.
-pub(crate) const FRAME: usize = 16 * 1024;
+pub(crate) const MAX_FRAME_BYTES: usize = 16 * 1024;
 
 /// The answer to a message with this problem. `None` for a notification, which expects no answer.
 pub(crate) fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits) -> Option<Vec<u8>> {
     if salvaged.method.is_some() && !salvaged.has_id {
         return None;
     }
-    let id = address(salvaged);
+    let id = answer_id(salvaged);
     let failure = match problem {
         Problem::Syntax { offset, expected } => {
             let message = format!("Parse error: not valid JSON near byte {offset}, expected {expected}");
@@ -45,7 +45,7 @@ pub(crate) fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Lim
 
 /// The answer to valid JSON that is not a JSON-RPC message of MCP.
 pub(crate) fn not_a_message(salvaged: &SalvagedMessage, is_batch: bool) -> Vec<u8> {
-    let id = address(salvaged);
+    let id = answer_id(salvaged);
     let message = if is_batch {
         "Invalid Request: JSON-RPC batches are not part of MCP. Send one message, or use 'operations' for a batch"
     } else {
@@ -56,7 +56,7 @@ pub(crate) fn not_a_message(salvaged: &SalvagedMessage, is_batch: bool) -> Vec<u
 
 /// The id to answer under. A message without a method is the client's answer to one of our requests: its id is ours,
 /// and the client may have a request with the same id in flight.
-fn address(salvaged: &SalvagedMessage) -> Option<Box<RawValue>> {
+fn answer_id(salvaged: &SalvagedMessage) -> Option<Box<RawValue>> {
     salvaged.method.as_ref()?;
     RawValue::from_string(salvaged.id.clone()?).ok()
 }

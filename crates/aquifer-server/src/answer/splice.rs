@@ -146,7 +146,7 @@ impl Slot {
 /// Replaces the placeholder in a message, if it is there.
 fn splice(envelope: &Envelope, message: &[u8]) -> Option<Vec<u8>> {
     let start = PLACEHOLDER.find(message)?;
-    let mut whole = Vec::with_capacity(message.len() + envelope.expected_bytes());
+    let mut whole = Vec::with_capacity(message.len() + envelope.estimated_bytes());
     whole.extend_from_slice(message.get(..start)?);
     envelope.encode(&mut whole).ok()?;
     whole.extend_from_slice(message.get(start + PLACEHOLDER.needle().len()..)?);

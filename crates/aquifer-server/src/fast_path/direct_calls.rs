@@ -106,7 +106,7 @@ impl DirectCalls {
     }
 
     /// Whether the tool of a call exists.
-    pub(crate) fn knows(&self, call: &Call) -> bool {
+    pub(crate) fn has_tool_of(&self, call: &Call) -> bool {
         self.handler.has_tool(&call.params.name)
     }
 
@@ -136,7 +136,7 @@ impl DirectCalls {
     }
 
     /// Makes a call that can be cancelled by its id. Returns `None` if it was cancelled.
-    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
+    pub(crate) fn run(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
         let (id, cancelled, running) = (call.id.clone(), self.token(), self.running.clone());
         running.lock().insert(id.clone(), cancelled.clone());
         let answer = self.answer(call, cancelled.clone());

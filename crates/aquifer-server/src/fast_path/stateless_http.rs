@@ -15,9 +15,9 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
+use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
-use crate::paths::CallCounts;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -59,12 +59,12 @@ impl StatelessHttp {
         let call = self.direct_calls.read(body, Some(&self.peer))?;
         // Progress notifications need a stream, which only the SDK's path has.
         let is_plain = call.is_newest && !call.wants_progress();
-        (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.knows(&call)).then_some(call)
+        (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.has_tool_of(&call)).then_some(call)
     }
 
     /// Makes a call and returns the message that answers it. If the client disconnects, the call is cancelled, which
     /// may take a while; `entry` is dropped when the call has ended.
-    pub(crate) async fn make(&self, call: Call, entry: impl Send + 'static) -> io::Result<Vec<u8>> {
+    pub(crate) async fn run(&self, call: Call, entry: impl Send + 'static) -> io::Result<Vec<u8>> {
         let cancelled = self.direct_calls.token();
         let cancel_on_drop = cancelled.clone().drop_guard();
         let answer = self.direct_calls.answer(call, cancelled);

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, MeteredStream};
 use super::connections::Connections;
-use super::drain::{MAX_CALLS, MAX_LISTENERS};
+use super::in_flight::{MAX_CALLS, MAX_LISTENERS};
 use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
@@ -45,7 +45,7 @@ const BACKLOG: u32 = 1_024;
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How often to look for an idle connection to close while a new one waits.
-const PLACE_INTERVAL: Duration = Duration::from_millis(50);
+const SLOT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The maximum number of connections, and how long each may be idle.
 #[derive(Debug, Clone, Copy)]
@@ -100,15 +100,15 @@ pub(super) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
     http.max_header_size(MAX_HEAD_BYTES).max_buf_size(MAX_READ_BUFFER);
-    let (places, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
+    let (slots, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
     let warning = WarningThrottle::default();
     loop {
         let next = async {
             let (stream, peer) = accept(&listener).await;
-            let place = take_place(&places, &connections, limits.max, &warning).await;
-            (stream, peer, place)
+            let slot = acquire_slot(&slots, &connections, limits.max, &warning).await;
+            (stream, peer, slot)
         };
-        let Some((stream, peer, place)) = stop.run_until_cancelled(next).await else { break };
+        let Some((stream, peer, slot)) = stop.run_until_cancelled(next).await else { break };
         let (connection, registration) = connections.register(peer.ip());
         let service = service_fn({
             let (endpoint, connection) = (endpoint.clone(), connection.clone());
@@ -127,9 +127,9 @@ pub(super) async fn serve(
                         tracing::debug!(%cause, "a connection was closed");
                     }
                 }
-                () = connection.condemned() => tracing::debug!("closed a connection to make room for others"),
+                () = connection.close_requested() => tracing::debug!("closed a connection to make room for others"),
             }
-            drop((registration, place));
+            drop((registration, slot));
         });
     }
     drop(listener);
@@ -138,21 +138,21 @@ pub(super) async fn serve(
 
 /// Waits until there is room for a connection. Idle connections are closed to make room, so that clients that merely
 /// connect cannot keep others out.
-async fn take_place(
-    places: &Arc<Semaphore>,
+async fn acquire_slot(
+    slots: &Arc<Semaphore>,
     connections: &Connections,
     max: usize,
     warning: &WarningThrottle,
 ) -> Option<OwnedSemaphorePermit> {
     loop {
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            return Some(place);
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Some(slot);
         }
         if !connections.close_idle() && warning.is_due(connections.now()) {
             tracing::warn!(max, "all connections are in use, so new clients wait until one closes");
         }
-        if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
-            return place.ok();
+        if let Ok(slot) = tokio::time::timeout(SLOT_INTERVAL, slots.clone().acquire_owned()).await {
+            return slot.ok();
         }
     }
 }
@@ -168,7 +168,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 }
                 return (stream, peer);
             }
-            Err(cause) if of_the_client(cause.kind()) => {
+            Err(cause) if is_client_error(cause.kind()) => {
                 tracing::debug!(%cause, "a client disconnected before it was accepted")
             }
             Err(cause) => {
@@ -179,7 +179,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-fn of_the_client(kind: ErrorKind) -> bool {
+fn is_client_error(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
@@ -301,7 +301,7 @@ mod tests {
         let mut second = server.connect().await;
         second.write_all(REQUEST).await.unwrap();
         let early = tokio::time::timeout(Duration::from_millis(200), second.read(&mut [0; 8])).await;
-        assert!(early.is_err(), "answered although there was no place");
+        assert!(early.is_err(), "answered although there was no slot");
         server.endpoint.0.add_permits(1);
         assert!(first.read(&mut [0; 8]).await.unwrap() > 0);
         let answered = tokio::time::timeout(DEADLINE, second.read(&mut [0; 8])).await.unwrap().unwrap();

@@ -17,7 +17,7 @@ use super::{RETRY_SOON, respond, respond_busy};
 use crate::answer::refusal;
 
 /// A body over the limit is read up to this size, only to find the id to answer.
-const READ_ON: usize = 32 * 1024 * 1024;
+const MAX_SALVAGED_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,7 +42,8 @@ pub(super) async fn read(
         return Ok(Bytes::new());
     }
     let receiving = IncomingBody { body, connection, held: 0, is_awaited: false };
-    let arrived = tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
+    let arrived =
+        tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::MAX_FRAME_BYTES)).await;
     let bytes = match arrived.unwrap_or(BodyOutcome::Late) {
         BodyOutcome::Whole(bytes) => bytes,
         BodyOutcome::Late => {
@@ -105,14 +106,14 @@ impl<B: RequestBody> IncomingBody<'_, B> {
 }
 
 impl<B> IncomingBody<'_, B> {
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         self.connection.release(std::mem::take(&mut self.held));
     }
 }
 
 impl<B> Drop for IncomingBody<'_, B> {
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
         if self.is_awaited {
             self.connection.stop_awaiting_body();
         }
@@ -136,8 +137,8 @@ async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize)
                 salvage
             });
             salvage.push(&piece);
-            body.let_go();
-            if size > READ_ON {
+            body.release();
+            if size > MAX_SALVAGED_BYTES {
                 break;
             }
             continue;

@@ -39,7 +39,7 @@ pub(super) struct Connection {
     /// Whether an incomplete request head has arrived, and when the sweep noticed.
     head_begun: AtomicBool,
     head_seen: AtomicU64,
-    condemned: CancellationToken,
+    close_requested: CancellationToken,
 }
 
 /// How long and for how much data we have been waiting for a peer. Times are in milliseconds.
@@ -69,7 +69,7 @@ impl Connection {
             last_used: AtomicU64::new(now),
             head_begun: AtomicBool::new(false),
             head_seen: AtomicU64::new(0),
-            condemned: CancellationToken::new(),
+            close_requested: CancellationToken::new(),
         }
     }
 
@@ -102,16 +102,16 @@ impl Connection {
     }
 
     /// Asks the task that serves the connection to close it.
-    pub(super) fn condemn(&self) {
-        self.condemned.cancel();
+    pub(super) fn request_close(&self) {
+        self.close_requested.cancel();
     }
 
-    pub(super) fn is_condemned(&self) -> bool {
-        self.condemned.is_cancelled()
+    pub(super) fn is_close_requested(&self) -> bool {
+        self.close_requested.is_cancelled()
     }
 
-    pub(super) fn condemned(&self) -> WaitForCancellationFuture<'_> {
-        self.condemned.cancelled()
+    pub(super) fn close_requested(&self) -> WaitForCancellationFuture<'_> {
+        self.close_requested.cancelled()
     }
 
     pub(super) fn begin_request(&self) {
@@ -269,7 +269,7 @@ impl Drop for MeteredStream {
     fn drop(&mut self) {
         // Otherwise the system would keep the unsent data and continue to offer it to the peer.
         if self.is_blocked
-            && self.connection.is_condemned()
+            && self.connection.is_close_requested()
             && let Err(cause) = self.stream.set_zero_linger()
         {
             tracing::debug!(%cause, "could not discard the unsent data of a closed connection");

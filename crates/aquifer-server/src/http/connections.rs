@@ -25,10 +25,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A peer that has moved nothing for this long may be closed to make room for a call. Short, because a client that
 /// fills the budget with unread answers blocks others for as long.
-const STALLED_AFTER: Duration = Duration::from_millis(500);
+const STALL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A peer that has been waited for less than this is closed last: it had no chance to react yet.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Progress is measured in this fraction of the held bytes.
 const PROGRESS_SCALE: u64 = 1024;
@@ -114,7 +114,7 @@ impl Connections {
     }
 
     /// Whether sessions use more than their share, which leaves most of the budget to answers.
-    pub(super) fn is_too_much_kept(&self) -> bool {
+    pub(super) fn is_session_share_exceeded(&self) -> bool {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
@@ -125,7 +125,7 @@ impl Connections {
         let bytes = bytes.min(self.max_bytes / 4);
         let reserved = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let room = self.max_bytes.saturating_sub(reserved);
-        let fits = reserved <= self.max_bytes && (self.held() <= room || self.make_room(room, millis(STALLED_AFTER)));
+        let fits = reserved <= self.max_bytes && (self.held() <= room || self.make_room(room, millis(STALL_TIMEOUT)));
         if !fits {
             self.unreserve(bytes);
         }
@@ -142,19 +142,19 @@ impl Connections {
     fn make_room(&self, target: usize, stalled_for: u64) -> bool {
         let now = self.now();
         let open = self.lock();
-        let leaving: usize = open.values().filter(|one| one.is_condemned()).map(|one| one.held()).sum();
+        let leaving: usize = open.values().filter(|one| one.is_close_requested()).map(|one| one.held()).sum();
         let mut held = self.held().saturating_sub(leaving);
         if held <= target {
             return true;
         }
         let mut candidates: Vec<_> = open
             .values()
-            .filter(|one| one.held() > 0 && !one.is_condemned())
+            .filter(|one| one.held() > 0 && !one.is_close_requested())
             .filter_map(|one| Some((one.waiting(now)?, one)))
             .filter(|(waiting, _)| waiting.stalled_for >= stalled_for)
             .collect();
         candidates.sort_by_cached_key(|(waiting, one)| {
-            let is_fresh = waiting.waited_for < millis(GRACE);
+            let is_fresh = waiting.waited_for < millis(GRACE_PERIOD);
             let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (one.held() as u64).max(1);
             (is_fresh, progress, Reverse(waiting.waited_for))
         });
@@ -164,7 +164,7 @@ impl Connections {
                 break;
             }
             held = held.saturating_sub(connection.held());
-            connection.condemn();
+            connection.request_close();
             closed += 1;
         }
         drop(open);
@@ -187,16 +187,16 @@ impl Connections {
     fn close_idle_at(&self, now: u64) -> bool {
         let open = self.lock();
         let order = |one: &Connection| {
-            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALLED_AFTER));
+            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
             match unfinished_for {
-                _ if one.is_condemned() => None,
+                _ if one.is_close_requested() => None,
                 _ if one.is_idle() => Some((false, one.has_served(), one.last_used())),
                 Some(waited) => Some((true, true, now.saturating_sub(waited))),
                 None => None,
             }
         };
         let ordered = open.values().filter_map(|one| Some((order(one)?, one)));
-        ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.condemn()).is_some()
+        ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.request_close()).is_some()
     }
 
     /// Closes connections that we have waited on for too long. Called about once a second.
@@ -211,7 +211,7 @@ impl Connections {
             let is_stuck = connection.unwritten_for(now).is_some_and(|waited| waited >= millis(self.write_timeout));
             let is_slow = connection.head_pending_for(now).is_some_and(|waited| waited >= millis(HEAD_TIMEOUT));
             if is_stuck || is_slow {
-                connection.condemn();
+                connection.request_close();
             }
         }
     }
@@ -250,8 +250,8 @@ mod tests {
         each.iter().map(open).collect()
     }
 
-    fn condemned(all: &[(Arc<Connection>, Registration)]) -> Vec<bool> {
-        all.iter().map(|(connection, _)| connection.is_condemned()).collect()
+    fn close_requested(all: &[(Arc<Connection>, Registration)]) -> Vec<bool> {
+        all.iter().map(|(connection, _)| connection.is_close_requested()).collect()
     }
 
     #[test]
@@ -264,9 +264,9 @@ mod tests {
         open[1].0.progressed_at(1, 10);
         open[2].0.progressed_at(1, 800);
         assert!(all.charge(20), "closing one is enough");
-        assert_eq!(condemned(&open), [false, true, false]);
+        assert_eq!(close_requested(&open), [false, true, false]);
         assert!(all.charge(25), "what the closed one holds counts as gone");
-        assert_eq!(condemned(&open), [false, true, true]);
+        assert_eq!(close_requested(&open), [false, true, true]);
         drop(open);
     }
 
@@ -277,7 +277,7 @@ mod tests {
         open[0].0.progressed_at(1, 1_000);
         open[1].0.progressed_at(1, 100);
         assert!(all.charge(1_000));
-        assert_eq!(condemned(&open), [true, false], "the other one is nearly done");
+        assert_eq!(close_requested(&open), [true, false], "the other one is nearly done");
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
         let (running, _registration) = all.register(PEER);
         running.hold(90);
         assert!(!all.charge(50), "nobody waits for a peer");
-        assert!(!running.is_condemned());
+        assert!(!running.is_close_requested());
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         for second in 2..100 {
             open[1].0.progressed_at(second * SECOND, 1);
             all.sweep_at(second * SECOND);
-            assert_eq!(condemned(&open), [second >= 31, false], "second {second}");
+            assert_eq!(close_requested(&open), [second >= 31, false], "second {second}");
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
         }
         let mut order = Vec::new();
         while all.close_idle() {
-            order.push(condemned(&open));
+            order.push(close_requested(&open));
         }
         let expected =
             [[false, false, false, true], [false, false, true, true], [false, true, true, true]].map(Vec::from);
@@ -341,7 +341,7 @@ mod tests {
         open[1].0.await_body_at(SECOND);
         open[0].0.progressed_at(9 * SECOND, 1);
         assert!(all.close_idle_at(10 * SECOND));
-        assert_eq!(condemned(&open), [false, true, false], "the one that stopped first");
+        assert_eq!(close_requested(&open), [false, true, false], "the one that stopped first");
         assert!(all.close_idle_at(10 * SECOND));
         assert!(!all.close_idle_at(10 * SECOND), "the last one has a call under way");
     }
@@ -358,6 +358,6 @@ mod tests {
             open[1].0.begin_request();
             open[1].0.end_request();
         }
-        assert_eq!(condemned(&open), [true, false]);
+        assert_eq!(close_requested(&open), [true, false]);
     }
 }

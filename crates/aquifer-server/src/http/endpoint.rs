@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 use super::accept::{Endpoint, RequestBody};
 use super::connection::Connection;
 use super::connections::Connections;
-use super::drain::InFlight;
 use super::guard::{self, Guard};
+use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::answer::refusal::FRAME;
+use crate::answer::refusal::MAX_FRAME_BYTES;
 use crate::answer::splice::{Carrier, Slot};
+use crate::call_path::CallCounts;
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
-use crate::paths::CallCounts;
 
 /// `Retry-After` in seconds if every session is waiting for an answer.
 const RETRY_SESSION: u64 = 10;
@@ -65,7 +65,7 @@ impl McpEndpoint {
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_cancellation_token(streams.clone())
-            .with_max_request_body_bytes(limits.max_request_size + FRAME)
+            .with_max_request_body_bytes(limits.max_request_size + MAX_FRAME_BYTES)
             // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
@@ -107,7 +107,7 @@ impl McpEndpoint {
             _ => self.route(connection, request).await,
         };
         if let Some(origin) = origin {
-            guard::share_with(origin, response.headers_mut());
+            guard::allow_origin(origin, response.headers_mut());
         }
         response
     }
@@ -150,7 +150,7 @@ impl McpEndpoint {
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            let answer = self.stateless.make(call, entry.clone()).await;
+            let answer = self.stateless.run(call, entry.clone()).await;
             return respond_json(answer).map(|content| content.counted(entry.clone()));
         }
         // A call in a session continues when its client disconnects, and is counted until it ends.

@@ -1,7 +1,7 @@
 //! MCP over Streamable HTTP.
 //!
 //! A request passes through [`accept`] (the connection), [`guard`] (allowed hosts and origins), [`body`] (its bytes)
-//! and [`drain`] (limits on calls) before it reaches the SDK. Responses are tracked to their last byte
+//! and [`in_flight`] (limits on calls) before it reaches the SDK. Responses are tracked to their last byte
 //! ([`tracked_body`]), and the bytes held for all connections share one budget ([`connections`]).
 
 mod accept;
@@ -9,9 +9,9 @@ mod authority;
 mod body;
 mod connection;
 mod connections;
-mod drain;
 mod endpoint;
 mod guard;
+mod in_flight;
 mod router;
 mod sessions;
 #[cfg(test)]
@@ -30,14 +30,14 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::paths::CallCounts;
+use crate::call_path::CallCounts;
 use accept::ConnectionLimits;
-use drain::InFlight;
 use endpoint::McpEndpoint;
+use in_flight::InFlight;
 use tracked_body::Content;
 
 /// How long running calls may take to finish after a stop was requested.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long connections may take to close after that.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -151,7 +151,7 @@ impl HttpServer {
 /// Lets calls finish after a stop was requested, then ends the streams that only wait for notifications.
 async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
     stop.cancelled().await;
-    if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, in_flight.idle()).await.is_err() {
         tracing::warn!("stopping while calls are still running");
     }
     streams.cancel();

@@ -13,7 +13,7 @@ use bytes::Buf;
 use http_body::{Frame, SizeHint};
 
 use super::connection::Connection;
-use super::drain::Entry;
+use super::in_flight::Entry;
 
 /// The body of an answer before it is tracked.
 pub(crate) struct Content {

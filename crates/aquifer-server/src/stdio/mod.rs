@@ -24,10 +24,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::refusal;
-use crate::expected::expected_bytes;
+use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
-use crate::paths::CallCounts;
+use crate::memory_estimate::estimate_bytes;
 use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
@@ -58,7 +58,7 @@ pub async fn serve_streams(
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, counts));
-    let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
+    let transport = StdioTransport::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
     let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
         // A client may disconnect before its first message.
@@ -77,9 +77,9 @@ fn short(cause: &ServerInitializeError) -> String {
 }
 
 /// How long running requests may take to finish after the client has disconnected or a stop was requested.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-struct Lines<R, W> {
+struct StdioTransport<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
     /// Set while a line over the limit is being discarded.
@@ -111,7 +111,7 @@ enum ReadProgress {
     Discarded(Salvage),
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTransport<R, W> {
     fn new(read: R, write: W, settings: &Settings, direct_calls: DirectCalls, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
@@ -132,14 +132,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
 
     /// Reads the bytes that have arrived. Cancel-safe: nothing is consumed before its only await.
     async fn scan_line(&mut self) -> ReadProgress {
-        let longest = self.limits.max_request_size + refusal::FRAME;
+        let longest = self.limits.max_request_size + refusal::MAX_FRAME_BYTES;
         let arrived = tokio::select! {
             biased;
             () = self.stop.cancelled() => &[],
             arrived = self.read.fill_buf() => arrived.unwrap_or_default(),
         };
         if arrived.is_empty() {
-            self.ended = Some(Instant::now() + DRAIN);
+            self.ended = Some(Instant::now() + DRAIN_TIMEOUT);
             // The last line may lack its newline.
             return match self.salvage.take() {
                 Some(salvage) => ReadProgress::Discarded(salvage),
@@ -190,9 +190,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let salvaged = || Salvage::search(bytes);
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
-        self.expected = expected_bytes(bytes, self.max_operations);
+        self.expected = estimate_bytes(bytes, self.max_operations);
         if let Some(call) = self.direct_calls.read(bytes, None) {
-            return self.make(call).map(|()| None).map_err(Some);
+            return self.run(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
             tracing::debug!(%cause, "not an MCP message");
@@ -201,12 +201,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 
     /// Makes a call in a task of its own. `Err` with the refusal if too many are running.
-    fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
+    fn run(&mut self, call: Call) -> Result<(), Vec<u8>> {
         if self.pending.is_full(self.expected) {
             return Err(refusal::too_many(&call.id, true, &self.limits));
         }
         self.pending.begin(&call.id, false, self.expected);
-        let answer = self.direct_calls.make(call);
+        let answer = self.direct_calls.run(call);
         let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
             if let Some(answer) = answer.await
@@ -252,7 +252,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -26,7 +26,7 @@ impl RequestStart {
     }
 
     /// Hands over the request. It ends when it is answered.
-    pub(super) fn hand_on(mut self) -> AwaitedAnswer {
+    pub(super) fn hand_over(mut self) -> AwaitedAnswer {
         AwaitedAnswer { session: self.session.clone(), key: self.key.take(), _slot: self.answer.clone() }
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct AwaitedAnswer {
 impl AwaitedAnswer {
     /// Ends the request when its answer has arrived, before the client sees it, so that its id is free again by then.
     /// From here on the answer is text, which is counted where it is sent.
-    pub(super) fn arrive(self) {
+    pub(super) fn complete(self) {
         if let Some(key) = &self.key {
             self.session.end_request(key);
         }

@@ -32,7 +32,7 @@ const VALUE_BYTES: usize = 200;
 
 /// Messages up to this size are always stored, so that sessions over the budget cannot block the others. Their total is
 /// bounded by the number of sessions.
-const SMALL_INTRODUCTION: usize = 16 * 1024;
+const SMALL_INITIALIZE: usize = 16 * 1024;
 const SMALL_MESSAGE: usize = 1024;
 
 tokio::task_local! {
@@ -81,7 +81,7 @@ pub(super) struct SharedSessions {
     connections: Arc<Connections>,
     table: Mutex<Table>,
     /// Sessions that were closed here but not yet in the SDK.
-    given_up: Mutex<Vec<SessionId>>,
+    to_close: Mutex<Vec<SessionId>>,
     warning: WarningThrottle,
 }
 
@@ -90,8 +90,8 @@ impl SharedSessions {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give_up(&self, id: SessionId) {
-        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    fn schedule_close(&self, id: SessionId) {
+        self.to_close.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
     /// Counts a message stored for a session.
@@ -103,11 +103,11 @@ impl SharedSessions {
     /// Closes an unused session if the total exceeds the budget with this many more bytes. Returns `false` if that
     /// would not be enough.
     fn make_room(&self, bytes: usize, now: u64) -> bool {
-        if !self.connections.is_too_much_kept() {
+        if !self.connections.is_session_share_exceeded() {
             return true;
         }
-        let shed = self.table().shed(bytes, now);
-        shed.map(|id| self.give_up(id)).is_some()
+        let closed = self.table().close_largest_unused(bytes, now);
+        closed.map(|id| self.schedule_close(id)).is_some()
     }
 }
 
@@ -123,7 +123,7 @@ impl BoundedSessions {
             shared: Arc::new(SharedSessions {
                 connections,
                 table,
-                given_up: Mutex::default(),
+                to_close: Mutex::default(),
                 warning: WarningThrottle::default(),
             }),
         }
@@ -151,18 +151,18 @@ impl BoundedSessions {
     /// Closes unused sessions. Called about once a second.
     pub(in crate::http) async fn sweep(&self) {
         let expired = self.shared.table().expire(self.shared.connections.now());
-        expired.into_iter().for_each(|id| self.shared.give_up(id));
-        self.close_given_up().await;
+        expired.into_iter().for_each(|id| self.shared.schedule_close(id));
+        self.close_scheduled().await;
     }
 
     /// Closes the sessions in the SDK that were closed here.
-    async fn close_given_up(&self) {
-        let given_up = std::mem::take(&mut *self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner));
-        if given_up.is_empty() {
+    async fn close_scheduled(&self) {
+        let to_close = std::mem::take(&mut *self.shared.to_close.lock().unwrap_or_else(PoisonError::into_inner));
+        if to_close.is_empty() {
             return;
         }
         let mut sessions = self.inner.sessions.write().await;
-        for id in given_up {
+        for id in to_close {
             if let Some(handle) = sessions.remove(&id) {
                 tracing::debug!(session = %id, "closed an idle session");
                 // A session that cannot accept this message now ends anyway, because its last sender is dropped.
@@ -171,7 +171,7 @@ impl BoundedSessions {
         }
     }
 
-    fn no_place(&self, cause: SessionLimit, now: u64) -> SessionsError {
+    fn refuse_session(&self, cause: SessionLimit, now: u64) -> SessionsError {
         if self.shared.warning.is_due(now) {
             tracing::warn!(?cause, "refused a new session; raise [http] max_sessions if there are too few");
         }
@@ -189,9 +189,9 @@ impl BoundedSessions {
     fn open_stream(&self, id: &SessionId) -> Result<OpenStream, SessionsError> {
         let session = self.get(id)?;
         session.set_initialized();
-        let place = self.shared.table().make_stream_place(self.shared.connections.now());
-        if let Some(given_up) = place.map_err(|cause| refused(cause.into()))? {
-            self.shared.give_up(given_up);
+        let place = self.shared.table().make_room_for_stream(self.shared.connections.now());
+        if let Some(to_close) = place.map_err(|cause| refused(cause.into()))? {
+            self.shared.schedule_close(to_close);
         }
         session.open_stream().map_err(|cause| refused(cause.into()))
     }
@@ -246,24 +246,24 @@ impl SessionManager for BoundedSessions {
         let asked = SCOPE
             .try_with(|scope| (rate::network(scope.connection.peer()), scope.body.len(), tree_size(&scope.body)))
             .ok();
-        let (peer, size, introduction) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
+        let (peer, size, initialize_bytes) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
         if size > MAX_INITIALIZE_BYTES {
             return Err(refused(SessionRefusal::TooLarge));
         }
         let now = self.shared.connections.now();
-        self.shared.table().admit(peer, now).map_err(|cause| self.no_place(cause, now))?;
+        self.shared.table().admit(peer, now).map_err(|cause| self.refuse_session(cause, now))?;
         let (id, transport) = self.inner.create_session().await?;
-        let session = Arc::new(Session::new(peer, introduction, now, self.shared.connections.clone()));
-        let has_room = introduction <= SMALL_INTRODUCTION || self.shared.make_room(introduction, now);
+        let session = Arc::new(Session::new(peer, initialize_bytes, now, self.shared.connections.clone()));
+        let has_room = initialize_bytes <= SMALL_INITIALIZE || self.shared.make_room(initialize_bytes, now);
         let placed = match has_room {
             true => self.shared.table().insert(id.clone(), session.clone(), now),
             false => Err(SessionLimit::AllBusy),
         };
-        let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
+        let refusal = placed.as_ref().err().map(|cause| self.refuse_session(*cause, now));
         // If there is no room, the new session itself is closed.
-        let given_up = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
-        given_up.into_iter().for_each(|id| self.shared.give_up(id));
-        self.close_given_up().await;
+        let to_close = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
+        to_close.into_iter().for_each(|id| self.shared.schedule_close(id));
+        self.close_scheduled().await;
         refusal.map_or(Ok((id, SessionTransport::new(transport, session, self.shared.clone()))), Err)
     }
 
@@ -273,9 +273,9 @@ impl SessionManager for BoundedSessions {
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         // Either the request is answered or its session ends.
-        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_on();
+        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_over();
         let answer = self.inner.initialize_session(id, message).await?;
-        awaited.arrive();
+        awaited.complete();
         Ok(answer)
     }
 
@@ -306,7 +306,7 @@ impl SessionManager for BoundedSessions {
         let handing_on = async move {
             let channel = handle.establish_request_wise_channel().await?;
             handle.push_message(message, channel.http_request_id).await?;
-            Ok::<_, SessionError>((channel.inner, begun.hand_on()))
+            Ok::<_, SessionError>((channel.inner, begun.hand_over()))
         };
         let (mut messages, answer) = DetachedFuture::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
         let mut answer = Some(answer);
@@ -315,7 +315,7 @@ impl SessionManager for BoundedSessions {
             if let Poll::Ready(Some(ServerSseMessage { message: Some(message), .. })) = &polled
                 && matches!(&**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
             {
-                answer.take().into_iter().for_each(AwaitedAnswer::arrive);
+                answer.take().into_iter().for_each(AwaitedAnswer::complete);
             }
             polled
         }))

@@ -73,9 +73,9 @@ pub(super) struct OpeningRate {
 
 impl OpeningRate {
     /// The rate for this number of sessions.
-    pub(super) fn new(places: usize) -> Self {
-        let burst = (places / 5 * 2).clamp(MIN_BURST, MAX_BURST);
-        let rate = (places / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
+    pub(super) fn new(sessions: usize) -> Self {
+        let burst = (sessions / 5 * 2).clamp(MIN_BURST, MAX_BURST);
+        let rate = (sessions / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
         let total = TokenBucket::new(burst, rate);
         Self { total, peer: TokenBucket::new(burst / 2, rate / 2), peers: HashMap::new() }
     }

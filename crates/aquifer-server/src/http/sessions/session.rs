@@ -45,7 +45,7 @@ pub(super) struct Session {
     streams: AtomicUsize,
     waiting: AtomicUsize,
     /// The size of the request that opened the session.
-    introduction: usize,
+    initialize_bytes: usize,
     kept_bytes: AtomicUsize,
     requests: Mutex<Requests>,
 }
@@ -72,7 +72,7 @@ pub(super) struct RequestKey {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.connections.release_for_sessions(self.introduction);
+        self.connections.release_for_sessions(self.initialize_bytes);
     }
 }
 
@@ -185,11 +185,11 @@ pub(super) enum RequestRejection {
 }
 
 impl Session {
-    pub(super) fn new(peer: Option<IpAddr>, introduction: usize, now: u64, connections: Arc<Connections>) -> Self {
-        connections.charge_for_sessions(introduction);
+    pub(super) fn new(peer: Option<IpAddr>, initialize_bytes: usize, now: u64, connections: Arc<Connections>) -> Self {
+        connections.charge_for_sessions(initialize_bytes);
         Self {
             peer,
-            introduction,
+            initialize_bytes,
             opened: now,
             last_used: AtomicU64::new(now),
             connections,
@@ -344,7 +344,7 @@ impl Session {
 
     /// The number of bytes stored for it.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.introduction + self.kept_bytes.load(Ordering::SeqCst)
+        self.initialize_bytes + self.kept_bytes.load(Ordering::SeqCst)
     }
 
     /// Counts a message that is waiting for the session, unless there are too many.

@@ -82,27 +82,27 @@ impl Table {
         session: Arc<Session>,
         now: u64,
     ) -> Result<Option<SessionId>, SessionLimit> {
-        let mut given_up = None;
+        let mut closed = None;
         if self.sessions.len() >= self.max {
-            let (rank, first) = self.first_to_go(now, |_| true).ok_or(SessionLimit::AllBusy)?;
+            let (rank, first) = self.next_to_close(now, |_| true).ok_or(SessionLimit::AllBusy)?;
             if rank >= Rank::Idle {
                 self.replacing.take(now).map_err(SessionLimit::TooFast)?;
             }
             self.remove(&first);
-            given_up = Some(first);
+            closed = Some(first);
         }
         self.sessions.insert(id, session);
-        Ok(given_up)
+        Ok(closed)
     }
 
     /// Makes room for an event stream. There are at most as many streams as sessions, because the connection limit
     /// assumes that. Removes and returns the session that is closed to make room.
-    pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
+    pub(super) fn make_room_for_stream(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
         let open: usize = self.sessions.values().map(|session| session.streams()).sum();
         if open < self.max.max(MIN_STREAMS) {
             return Ok(None);
         }
-        let (rank, id) = self.first_to_go(now, |session| session.streams() > 0).ok_or(SessionLimit::AllBusy)?;
+        let (rank, id) = self.next_to_close(now, |session| session.streams() > 0).ok_or(SessionLimit::AllBusy)?;
         if rank > Rank::Listening {
             return Err(SessionLimit::AllBusy);
         }
@@ -113,7 +113,7 @@ impl Table {
 
     /// Closes the unused session with the most stored bytes, because the total exceeds the budget. Returns `None` if
     /// that would not make enough room.
-    pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
+    pub(super) fn close_largest_unused(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
         let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
         let (id, largest) = unused.max_by_key(|(_, session)| session.kept_bytes())?;
         let id = (largest.kept_bytes() >= bytes).then(|| id.clone())?;
@@ -142,7 +142,7 @@ impl Table {
     /// The session to close first: by rank, then the least recently used. If all sessions were used recently, time says
     /// little, because a client can keep using all of its sessions. Then a session of the peer with the most sessions
     /// is closed, the one with the fewest requests first.
-    fn first_to_go(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
+    fn next_to_close(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
         let candidates = || self.sessions.iter().filter(|(_, session)| fits(session));
         let ranked = candidates().map(|(id, session)| ((session.rank(now), session.last_used()), id));
         let ((rank, _), id) = ranked.min_by_key(|(order, _)| *order)?;
@@ -221,7 +221,7 @@ mod tests {
         all.use_session("recent-before", now - 2 * SECOND);
         get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
         let mut order = Vec::new();
-        while let Some((_, id)) = all.table.first_to_go(now, |_| true) {
+        while let Some((_, id)) = all.table.next_to_close(now, |_| true) {
             all.table.remove(&id);
             order.push(id.to_string());
         }
@@ -325,11 +325,11 @@ mod tests {
             counted.push(all.table.get(&id.into()).unwrap().keep(bytes));
         }
         all.use_session("used", now);
-        let mut shed = |bytes| all.table.shed(bytes, now).map(|id| id.to_string());
-        assert_eq!(shed(101), None, "none of them would make that much room");
-        assert_eq!(shed(20).as_deref(), Some("large"));
-        assert_eq!(shed(50).as_deref(), Some("middle"));
-        assert_eq!(shed(20), None, "and what is in use stays");
+        let mut close = |bytes| all.table.close_largest_unused(bytes, now).map(|id| id.to_string());
+        assert_eq!(close(101), None, "none of them would make that much room");
+        assert_eq!(close(20).as_deref(), Some("large"));
+        assert_eq!(close(50).as_deref(), Some("middle"));
+        assert_eq!(close(20), None, "and what is in use stays");
     }
 
     #[test]
@@ -342,10 +342,10 @@ mod tests {
         let get = |id: &str| all.table.get(&id.into()).unwrap().clone();
         let _streams: Vec<_> = ["used", "used", "listening", "listening"].map(|id| get(id).open_stream().ok()).into();
         all.use_session("used", now);
-        assert_eq!(all.table.make_stream_place(now), Ok(Some("listening".into())));
-        assert_eq!(all.table.make_stream_place(now), Ok(None));
+        assert_eq!(all.table.make_room_for_stream(now), Ok(Some("listening".into())));
+        assert_eq!(all.table.make_room_for_stream(now), Ok(None));
         let _more: Vec<_> = [(); 2].map(|()| all.table.get(&"used".into()).unwrap().open_stream().ok()).into();
-        assert_eq!(all.table.make_stream_place(now), Err(SessionLimit::AllBusy));
+        assert_eq!(all.table.make_room_for_stream(now), Err(SessionLimit::AllBusy));
     }
 
     #[test]

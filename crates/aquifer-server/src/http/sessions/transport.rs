@@ -70,14 +70,14 @@ impl SessionTransport {
         Self { inner, session, shared }
     }
 
-    fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+    fn decide(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let (max_bytes, otherwise) = match message {
             JsonRpcMessage::Response(response) => {
                 let id = response.id.clone();
-                return self.judge_answer(id, message);
+                return self.decide_answer(id, message);
             }
             JsonRpcMessage::Error(error) => {
-                return error.id.clone().map_or(SendDecision::Dropped, |id| self.judge_answer(id, message));
+                return error.id.clone().map_or(SendDecision::Dropped, |id| self.decide_answer(id, message));
             }
             JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, SendDecision::Dropped),
             JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, SendDecision::Refused),
@@ -107,7 +107,7 @@ impl SessionTransport {
 
     /// Passes on an answer if a client is waiting for it. If there is no room for it even after closing clients that do
     /// not read, it is replaced with a failure.
-    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+    fn decide_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let Some((key, answer)) = self.session.begin_answer(&id) else { return SendDecision::Dropped };
         let bytes = answer_size(message);
         if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
@@ -139,7 +139,7 @@ impl Transport<RoleServer> for SessionTransport {
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let decision = self.judge(&mut message);
+        let decision = self.decide(&mut message);
         let sent = matches!(decision, SendDecision::Sent(_)).then(|| self.inner.send(message));
         async move {
             match (sent, decision) {
@@ -321,7 +321,7 @@ mod tests {
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
         let mut too_large = answer(5, &"x".repeat(1 << 20));
-        assert!(matches!(opened.transport.judge(&mut too_large), SendDecision::Sent(_)));
+        assert!(matches!(opened.transport.decide(&mut too_large), SendDecision::Sent(_)));
         let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
         assert!(error.error.message.contains("was carried out"), "{error:?}");
         assert_eq!(opened.connections.held(), 0);
@@ -347,7 +347,7 @@ mod tests {
         let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
         let mut late = answer(5, "first");
-        let SendDecision::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
+        let SendDecision::Sent(sending) = opened.transport.decide(&mut late) else { panic!("it is awaited") };
         // The answer is in its stream, and its sender has not been notified yet.
         opened.session.end_request(&first);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();

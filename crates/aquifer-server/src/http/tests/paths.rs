@@ -1,7 +1,7 @@
 //! The same calls on the fast path and on the SDK's path.
 
 use super::*;
-use crate::paths::CallPath;
+use crate::call_path::CallPath;
 
 /// A request with these headers and parameters. With an escaped slash, it is the same message, but the fast path does
 /// not recognize it.

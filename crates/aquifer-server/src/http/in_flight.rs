@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Method};
 use tokio::sync::Notify;
 
 use super::connections::Connections;
-use crate::expected::expected_bytes;
+use crate::memory_estimate::estimate_bytes;
 
 /// The maximum number of running calls. Each holds a request and an answer in memory, so further calls are told to
 /// retry.
@@ -59,7 +59,7 @@ impl InFlight {
             return Err(refusal);
         }
         if kind == Kind::Call {
-            let bytes = expected_bytes(body, self.0.max_operations);
+            let bytes = estimate_bytes(body, self.0.max_operations);
             let reserved = self.0.connections.reserve(bytes).ok_or("too many answers are waiting to be read")?;
             counted.reserved.store(reserved, Ordering::SeqCst);
         }

@@ -12,7 +12,7 @@ const FRAME_OBJECTS: usize = 8;
 
 /// Estimates the memory for a message with at most `max_operations` operations in a batch. Every operation of a batch
 /// is an object, so it has an opening brace, however the client formats it.
-pub(crate) fn expected_bytes(message: &[u8], max_operations: usize) -> usize {
+pub(crate) fn estimate_bytes(message: &[u8], max_operations: usize) -> usize {
     let objects = memchr::memchr_iter(b'{', message).count();
     let operations = objects.saturating_sub(FRAME_OBJECTS).clamp(1, max_operations.max(1));
     operations.saturating_mul(OPERATION_BYTES).saturating_add(message.len().saturating_mul(TREE_FACTOR))
@@ -37,7 +37,7 @@ mod tests {
             (batch(r#"{"operation":"get_x"}"#, 5_000), 100),
         ] {
             let expected = operations * OPERATION_BYTES + message.len() * TREE_FACTOR;
-            assert_eq!(expected_bytes(message.as_bytes(), 100), expected, "{} bytes", message.len());
+            assert_eq!(estimate_bytes(message.as_bytes(), 100), expected, "{} bytes", message.len());
         }
     }
 }
