@@ -1,5 +1,5 @@
-//! Instruction counts. A program is run with K and with 2K iterations; the difference divided by K is what one iteration
-//! costs, and what building the catalog and starting up cost cancels out.
+//! Instruction counts. A program runs with K and with 2K iterations; the difference divided by K is the cost of one
+//! iteration, which cancels out startup and building the catalog.
 
 use anyhow::Context;
 use aquifer_bench::statistics::median;
@@ -10,11 +10,11 @@ use crate::connection::{Target, Transport};
 use crate::trips::{ECHO, servers, title};
 use crate::{Bench, client, printed};
 
-/// Sizes of catalogs. What costs the same for all of them is flat.
+/// Catalog sizes. A cost is flat if it is the same for all of them.
 const SIZES: [u32; 3] = [10, 1_000, 10_000];
-/// Hash maps are seeded at random, which moves counts by a percent.
+/// Maximum ratio of a flat cost. Hash maps are seeded randomly, which changes counts by about one percent.
 const FLAT: f64 = 1.1;
-/// What the gate may add to a call that it allows.
+/// Maximum number of instructions that the gate may add to an allowed call.
 const MAX_GATE: f64 = 10_000.0;
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -35,7 +35,7 @@ pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     }
     let requests = scenario(bench, "requests", 10, 20_000)?;
     let arguments = scenario(bench, "arguments", 10, 20_000)?;
-    // What a scenario does besides what is counted is subtracted.
+    // The cost of copying the input is subtracted.
     for (what, name, iterations, besides, is_flat) in [
         ("route + validate", "check", 40_000, requests, true),
         ("misspelt name, with suggestions", "unknown", 10, requests, false),
@@ -66,7 +66,7 @@ pub(crate) fn instructions(name: impl Into<String>, count: f64) -> Figure {
     Figure::new(name, count, "instructions")
 }
 
-/// Instructions of one iteration of a scenario.
+/// Instructions per iteration of a scenario.
 fn scenario(bench: &Bench, name: &str, size: u32, iterations: u32) -> anyhow::Result<f64> {
     let size = if bench.is_quick { size.min(20) } else { size };
     difference(bench, iterations, |iterations, wrapper| {
@@ -75,7 +75,7 @@ fn scenario(bench: &Bench, name: &str, size: u32, iterations: u32) -> anyhow::Re
     })
 }
 
-/// Instructions of one call in a server, from the bytes that arrive to those that leave.
+/// Instructions per call in a server, from the incoming to the outgoing bytes.
 fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
     difference(bench, 1_000, |calls, wrapper| {
         let command = [wrapper, target.command.clone()].concat();
@@ -83,7 +83,7 @@ fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
     })
 }
 
-/// Instructions of one question to a database, ours or by hand, without those of a database's own server.
+/// Instructions per database query, through the engine or by hand, excluding those of a separate database server.
 pub(crate) fn question(bench: &Bench, target: &str, side: &str, name: &str, calls: u32) -> anyhow::Result<f64> {
     difference(bench, calls, |calls, wrapper| {
         let command = words(&[&bench.program("bench-sql"), "calls", target, side, name, &calls.to_string()]);
@@ -91,7 +91,7 @@ pub(crate) fn question(bench: &Bench, target: &str, side: &str, name: &str, call
     })
 }
 
-/// Nanoseconds of one iteration of two scenarios that take turns, the medians of several runs.
+/// Nanoseconds per iteration of two scenarios that take turns, as the medians of several runs.
 fn times(bench: &Bench, names: [&str; 2]) -> anyhow::Result<[f64; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..bench.runs(15) {
@@ -122,7 +122,7 @@ fn difference(
     Ok(difference / f64::from(iterations))
 }
 
-/// The number in `==123== I   refs:      456,789`.
+/// Parses the number in `==123== I   refs:      456,789`.
 fn counted(log: &str) -> Option<f64> {
     let line = log.lines().find(|line| line.contains("refs:") && line.contains(" I "))?;
     line.rsplit(' ').next()?.replace(',', "").parse().ok()

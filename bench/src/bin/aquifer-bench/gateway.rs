@@ -1,4 +1,5 @@
-//! The gateway with an upstream behind it, beside the bare upstream and beside other gateways with the same one.
+//! Compares the gateway in front of an upstream with the bare upstream and with other gateways in front of the same
+//! upstream.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -21,19 +22,19 @@ const COMPRESSOR: &str = "mcp-compressor";
 const FASTMCP: &str = "fastmcp";
 const MCP_PROXY: &str = "mcp-proxy";
 
-/// What the upstream is sent: directly, through us, and through mcp-compressor.
+/// The arguments for the upstream: directly, through our gateway, and through mcp-compressor.
 const DIRECT: &str = r#"{"text":"Water the plants"}"#;
 const OURS: &str = r#"{"operation":"echo","params":{"text":"Water the plants"}}"#;
 const COMPRESSED: &str = r#"{"tool_name":"echo","tool_input":{"text":"Water the plants"}}"#;
 
-/// What a model asks first of ten servers.
+/// A typical first request of a model with ten servers.
 const SEARCH: &str = r#"{"operation":"introspect","params":{"query":"operations","search":"open a pull request"}}"#;
 
-/// mcp-compressor's own levels. The one that takes the fewest tokens is the one it is compared by.
+/// mcp-compressor's compression levels. The comparison uses the one that takes the fewest tokens.
 const LEVELS: [&str; 4] = ["low", "medium", "high", "max"];
 
-/// Servers from npm whose tools are captured, how they are started, and the most tokens that connecting, finding and calling
-/// may take. GitHub's capture is part of the tests.
+/// Servers from npm whose tools are captured: their command, and the maximum number of tokens to connect, find and
+/// call. GitHub's capture is part of the tests.
 const CAPTURED: [(&str, &str, &str, f64); 4] = [
     ("github", "GitHub, 26 tools", "", 360.0),
     ("notion", "Notion, 24 tools", "NOTION_TOKEN=none @notionhq/notion-mcp-server/bin/cli.mjs", 320.0),
@@ -69,7 +70,7 @@ struct Gateways<'a> {
 }
 
 impl Gateways<'_> {
-    /// With a state directory of its own, where catalogs are cached.
+    /// The command of our gateway, with its own state directory, where catalogs are cached.
     fn aquifer(&self, arguments: &[&str]) -> Vec<String> {
         let state = format!("XDG_STATE_HOME={}", self.bench.home.join("bench-gateway/state").display());
         [words(&["env", &state, &self.bench.program("aquifer")]), words(arguments)].concat()
@@ -94,7 +95,7 @@ impl Gateways<'_> {
 
     fn stdio(&self) -> anyhow::Result<Vec<Figure>> {
         let target = |name, tool, call, command| Target::new(name, Transport::Stdio, tool, call, command);
-        // One of them can only stand in front of a server over HTTP.
+        // One of the gateways can only front a server over HTTP.
         let (_upstream, url) = Server::on_http(&self.bench.echo(Transport::Http))?;
         let ours = target("ours", "mcp_aql", OURS, self.serve("single", &[&self.file]));
         let bare = target(ECHO, "echo", DIRECT, self.bench.echo(Transport::Stdio));
@@ -120,7 +121,7 @@ impl Gateways<'_> {
         let target = |name, tool, call, command| Target::new(name, Transport::Http, tool, call, command);
         let ours = target("ours", "mcp_aql", OURS, self.serve("single", &[&self.file, "--http", "127.0.0.1:0"]));
         let bare = target(ECHO, "echo", DIRECT, self.bench.echo(Transport::Http));
-        // One prints port 0 if it is told to choose, so a free one is chosen for it.
+        // One of the gateways prints port 0 when it chooses the port itself, so choose a free one for it.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
         let echo = self.bench.echo(Transport::Stdio).join(" ");
         let compressor = self.compressor(&["--config", &self.file, "--transport", "streamable-http", "--port", "0"]);
@@ -161,7 +162,7 @@ impl Gateways<'_> {
         Ok(figures)
     }
 
-    /// Ten upstreams whose catalogs are cached. The others have no cache and start all ten.
+    /// Ten upstreams with cached catalogs. The other gateways have no cache and start all ten.
     fn ten(&self) -> anyhow::Result<Vec<Figure>> {
         let file = self.bench.ten()?;
         eprintln!("==> fill the cache of catalogs");
@@ -192,7 +193,7 @@ impl Gateways<'_> {
         Ok(figures)
     }
 
-    /// What is shown at connect, and what it takes to connect, find an operation by words, and call it.
+    /// Tokens at connect, and tokens to connect, find an operation by a search, and call it.
     fn tokens(&self) -> anyhow::Result<Vec<Figure>> {
         let (mut whole, mut connect) = (Vec::new(), Vec::new());
         for (name, title, file, max_tokens) in self.captured()? {
@@ -235,7 +236,7 @@ impl Gateways<'_> {
         Ok([whole, connect].concat())
     }
 
-    /// The captures: those of the tests, and those made here of the pinned servers.
+    /// The captures of the tests, and captures of the pinned servers made here.
     fn captured(&self) -> anyhow::Result<Vec<(&'static str, &'static str, PathBuf, f64)>> {
         let folder = self.bench.folder("bench-gateway/captures")?;
         let lock = std::fs::read_to_string(root().join("bench/peers/captured/package-lock.json"))?;
@@ -268,7 +269,7 @@ fn cheapest(name: &str, walk: Walk, variants: Vec<(String, Vec<String>)>) -> any
     costs.into_iter().min_by(|(_, one), (_, other)| one.total.total_cmp(&other.total)).context("no variant")
 }
 
-/// Another gateway that cannot be measured gets rows that say so.
+/// Replaces the figures of a gateway that could not be measured with rows that say so.
 fn or_unmeasured(other: &str, names: &[&str], measured: anyhow::Result<Vec<Figure>>) -> Vec<Figure> {
     measured.unwrap_or_else(|problem| {
         eprintln!("{other} cannot be measured: {problem:#}");

@@ -1,9 +1,9 @@
-//! Measures Aquifer beside what it is compared with, and prints a table for each part.
+//! Measures Aquifer and the programs it is compared with, and prints a table for each part.
 //!
 //! Usage: aquifer-bench [--update-docs|--quick] PART…
 //!
-//! `cargo xtask bench` starts it: the programs that it measures stand beside it, AQUIFER_BENCH_HOME is a folder with the
-//! installed peers, AQUIFER_BENCH_NODE a Node.js for them, and AQUIFER_TEST_POSTGRES a server that may be filled.
+//! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
+//! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, and AQUIFER_TEST_POSTGRES is a server that may be filled.
 
 mod captures;
 mod client;
@@ -61,14 +61,14 @@ fn report(name: &str, table: &Table, update_docs: bool) -> anyhow::Result<()> {
     if update_docs { table.write(name) } else { Ok(()) }
 }
 
-/// Where everything is.
+/// The locations of programs and files.
 struct Bench {
-    /// The folder of the programs, all of one build.
+    /// The folder of the programs, all from the same build.
     programs: PathBuf,
-    /// The folder for what is installed and made.
+    /// The folder for installed and generated files.
     home: PathBuf,
     node: String,
-    /// Whether to do everything only a few times, to try the programs.
+    /// Whether to repeat everything only a few times, to test the programs.
     is_quick: bool,
 }
 
@@ -88,7 +88,7 @@ impl Bench {
         self.programs.join(name).display().to_string()
     }
 
-    /// The Python of a peer.
+    /// The Python interpreter of a peer.
     fn python(&self, peer: &str) -> String {
         self.home.join(format!("bench-peers/python{peer}/venv/bin/python")).display().to_string()
     }
@@ -109,7 +109,7 @@ impl Bench {
     }
 }
 
-/// Runs a program and returns what it printed.
+/// Runs a program and returns its output.
 fn printed(command: &[String]) -> anyhow::Result<String> {
     let (program, arguments) = command.split_first().context("no command")?;
     let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot start {program}"))?;

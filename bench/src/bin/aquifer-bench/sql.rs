@@ -1,5 +1,5 @@
-//! Databases: through the engine beside the same SQL by hand, the server's memory with large pages, and beside what people
-//! put in front of a database today. The same million orders are in SQLite and in PostgreSQL.
+//! Databases: the engine compared with the same SQL by hand, the server's memory with large pages, and a comparison
+//! with other programs that serve a database. SQLite and PostgreSQL hold the same million orders.
 
 use std::fs;
 
@@ -11,20 +11,20 @@ use crate::count::{instructions, question};
 use crate::load::{self, Request};
 use crate::{Bench, printed};
 
-/// A database of ours on the server, which may be a developer's.
+/// The name of our database on the server, which may be a developer's.
 const NAME: &str = "aquifer_bench";
 
-/// The largest page there is, of rows that hold 10 KB each.
+/// The largest possible page, with rows of 10 KB each.
 const MAX_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
 
-/// The latest paid orders, with all eight columns, and whether there are more.
+/// The latest paid orders, with all eight columns and `hasNextPage`.
 const LIST: &str = r#"{"operation":"list_orders","params":{"filter":{"status":"paid"},"sort":{"field":"created_at","order":"desc"},"first":25}}"#;
 const GRAPHQL: &str = r#"{"query":"{ allOrders(condition: {status: \"paid\"}, orderBy: CREATED_AT_DESC, first: 25) { nodes { rowId customerId status total currency note createdAt updatedAt } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"}"#;
-/// Without the number of all rows and the suggested facets, which would cost it most of its speed.
+/// Without the total count and the suggested facets, which would cost most of its speed.
 const DATASETTE: &str = "/shop/orders.json?status=paid&_sort_desc=created_at&_size=25&_shape=objects\
                          &_nocount=1&_nofacet=1&_nosuggest=1";
 
-/// Both databases, filled. The SQLite file is kept for the next run, the PostgreSQL database is dropped.
+/// Both databases, filled. The SQLite file is kept for the next run; the PostgreSQL database is dropped.
 pub(crate) struct Databases<'a> {
     bench: &'a Bench,
     postgres: String,
@@ -38,7 +38,7 @@ impl<'a> Databases<'a> {
         let home = bench.home.join("bench-data");
         let sqlite = format!("sqlite:{}", home.join("shop.db").display());
         let databases = Self { bench, postgres, sqlite };
-        // What broke off has no record, so it is made again.
+        // An interrupted fill leaves no record, so it is repeated.
         let (record, statements) = (home.join("filled"), include_str!("../bench-sql/fill-sqlite.sql"));
         if !fs::read_to_string(&record).is_ok_and(|filled| filled == statements) {
             let _ = fs::remove_dir_all(&home);
@@ -62,7 +62,7 @@ impl<'a> Databases<'a> {
         words(&[&self.bench.program("aquifer"), "serve", target, "--http", "127.0.0.1:0"])
     }
 
-    /// Beside SQL by hand, and memory.
+    /// Compares with SQL by hand, and measures memory.
     pub(crate) fn compare(&self) -> anyhow::Result<Vec<Figure>> {
         let mut figures: Vec<Figure> = Vec::new();
         for (_, target) in self.all() {
@@ -90,7 +90,7 @@ impl<'a> Databases<'a> {
         Ok(figures)
     }
 
-    /// Lists of 25 rows over HTTP, beside PostGraphile and Datasette.
+    /// Compares lists of 25 rows over HTTP with PostGraphile and Datasette.
     pub(crate) fn peers(&self) -> anyhow::Result<Vec<Figure>> {
         let peers = self.bench.home.join("bench-peers");
         let postgraphile = peers.join("npm/node_modules/postgraphile/dist/cli-run.js").display().to_string();

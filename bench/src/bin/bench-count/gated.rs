@@ -1,4 +1,4 @@
-//! An engine behind a real gate, with limits whose windows are as full as they get.
+//! An engine behind a real gate, with limits whose windows have all buckets in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,13 +15,13 @@ use aquifer_protocol::surface::{Receiver, Surface};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// What a window is divided into.
+/// Number of buckets of a window.
 const BUCKETS: usize = 60;
 const SECOND: i64 = 1;
 /// A sixtieth of a day.
 const PART_OF_A_DAY: i64 = 24 * 60;
 
-/// The operating system's clock, some seconds ahead.
+/// The system clock plus an offset in seconds.
 #[derive(Default)]
 struct Ahead(AtomicI64);
 
@@ -32,7 +32,7 @@ impl Clock for Ahead {
     }
 }
 
-/// With a rate limit and a quota, both for each caller, or with neither.
+/// Creates the engine, either with a rate limit and a quota, both per caller, or with neither.
 pub(crate) async fn engine(
     surface: Surface,
     source: Arc<dyn Source>,

@@ -1,4 +1,4 @@
-//! What can be counted. A scenario is prepared once and then run many times.
+//! The scenarios that can be counted. Each is prepared once and then run many times.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::catalog::{Generated, operations, requests};
 use crate::gated;
 use crate::shelf::Shelf;
 
-/// Prepares the scenario of this name with a catalog of this size and runs it so many times. The nanoseconds of one run.
+/// Prepares a scenario with a catalog of this size and runs it this many times. Returns the nanoseconds per run.
 pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f64> {
     match name {
-        // Copies requests and drops them: what every other scenario costs besides.
+        // Copies and drops requests, which every other scenario also does.
         "requests" => timed(times, &parsed(size)?, async |request| copy(request)).await,
         "check" => {
             let (catalog, surface, requests) = catalog(size)?;
@@ -35,7 +35,7 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             };
             timed(times, &requests, check).await
         }
-        // The operation is misspelt, so that every name is looked at for a suggestion.
+        // The operation is misspelled, so every name is considered as a suggestion.
         "unknown" => {
             let (catalog, surface, mut requests) = catalog(size)?;
             requests.iter_mut().for_each(|request| request.operation = request.operation.replace("record", "recrod"));
@@ -56,13 +56,13 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()?).await?;
             through(&engine, &[book()?], false, times).await
         }
-        // Reads the parameters, calls the method and writes the answer.
+        // Parses the parameters, calls the method and serializes the answer.
         "by-hand" => {
             let (shelf, params) = (Shelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
             let call = async |params: &Map<String, Value>| shelf.by_hand(params.clone()).await.map(black_box).map(drop);
             timed(times, &[params], call).await
         }
-        // Calls the method.
+        // Only calls the method.
         "direct" => {
             let shelf = Shelf::new();
             let call = async |id: &u64| {
@@ -76,9 +76,9 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
     }
 }
 
-/// Does something with the items in turn. Fails if it fails once: a refusal must not pass for an answer.
+/// Runs a function on the items in turn. Fails if it fails once, so that a refusal is not taken for an answer.
 async fn timed<T>(times: u32, items: &[T], run: impl AsyncFn(&T) -> anyhow::Result<()>) -> anyhow::Result<f64> {
-    // What is made on first use is made before anything is measured.
+    // One run before measuring initializes everything that is created on first use.
     run(items.first().context("no items")?).await?;
     let started = Instant::now();
     for item in items.iter().cycle().take(times as usize) {
@@ -92,7 +92,7 @@ fn copy<T: Clone>(item: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends arguments through an engine, and renders the answers where that is wanted.
+/// Sends arguments through an engine, and optionally renders the answers.
 async fn through(engine: &Engine, arguments: &[Map<String, Value>], render: bool, times: u32) -> anyhow::Result<f64> {
     let call = async |arguments: &Map<String, Value>| {
         let context = Context::new(Caller::anonymous(), "req");

@@ -1,5 +1,5 @@
-//! The faults. Each is a round that is played again and again: something breaks, the caller is told once and in order,
-//! and a little later the upstream answers again.
+//! The faults. Each is a round that is repeated: something breaks, the caller gets exactly one proper error, and soon
+//! afterwards the upstream answers again.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -14,25 +14,25 @@ use crate::patient::{Patient, Served};
 
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// How many upstreams of one gateway have it at the same time. Most of a round is waiting.
+    /// Number of upstreams of one gateway that have the fault at the same time. Most of a round is spent waiting.
     pub(crate) side_by_side: usize,
     pub(crate) kind: Kind,
-    /// How long the gateway waits for an answer of theirs, in seconds.
+    /// The gateway's timeout for their answers, in seconds.
     pub(crate) timeout: u32,
     pub(crate) round: fn(&mut Patient, usize) -> anyhow::Result<Value>,
-    /// The code of the error that callers get, or none where they get the answer in spite of it.
+    /// The error code that callers get; `None` if they get the answer in spite of the fault.
     pub(crate) expected: Option<&'static str>,
 }
 
-/// How a faulty upstream is made.
+/// How a faulty upstream is started.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
-    /// It says what is no message before it says anything else.
+    /// It prints text that is not a message before any message.
     Talkative,
-    /// It ends at its start as long as there is a file.
+    /// It exits at startup while a certain file exists.
     Exits,
-    /// It is a server on the web, at another place after every round.
+    /// It is an HTTP server that changes its port in every round.
     Elsewhere,
 }
 
@@ -41,10 +41,10 @@ const PLAIN: Fault =
 
 pub(crate) const FAULTS: [Fault; 7] = [
     Fault { name: "killed", side_by_side: 4, round: killed, expected: Some("UPSTREAM_UNAVAILABLE"), ..PLAIN },
-    // Short, because it is waited for in every round; the others may have a busy machine.
+    // Short, because every round waits for it; the others allow for a busy machine.
     Fault { name: "hanging", side_by_side: 8, timeout: 2, round: hanging, expected: Some("UPSTREAM_TIMEOUT"), ..PLAIN },
     Fault { name: "garbage", side_by_side: 2, kind: Kind::Talkative, round: garbage, ..PLAIN },
-    // One by one: here it is the machine that is busy, nobody waits.
+    // One at a time, because this one keeps the machine busy instead of waiting.
     Fault { name: "huge", side_by_side: 1, round: huge, expected: Some("VALIDATION_PAYLOAD_TOO_LARGE"), ..PLAIN },
     Fault {
         name: "exiting",
@@ -65,11 +65,11 @@ pub(crate) const FAULTS: [Fault; 7] = [
     },
 ];
 
-/// How long an upstream may take to do what it is waited for.
+/// How long an upstream may take to reach an expected state.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Asks until the answer is yes. False if that takes too long.
+/// Polls until the condition is true. Returns false on timeout.
 pub(crate) fn before_long(mut ask: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<bool> {
     let deadline = Instant::now() + TIMEOUT;
     while !ask()? {
@@ -81,8 +81,8 @@ pub(crate) fn before_long(mut ask: impl FnMut() -> anyhow::Result<bool>) -> anyh
     Ok(true)
 }
 
-/// A call is under way when the process is killed. It is another process in every round, so that its own count of calls
-/// says when this one has arrived.
+/// The process is killed during a call. Every round has a new process, so its own call count shows when the call has
+/// arrived.
 fn killed(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     let id = process_of(patient)?;
     let (address, slow) = (patient.address.clone(), patient.operation("slow"));
@@ -109,7 +109,7 @@ fn huge(patient: &mut Patient, round: usize) -> anyhow::Result<Value> {
     patient.ask("huge", &json!({ "size": 50_000_000, "id_last": round.is_multiple_of(2) }))
 }
 
-/// The process is gone, and whoever starts it sees it end at once.
+/// The process is killed, and every restart exits immediately.
 fn exiting(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     let id = process_of(patient)?;
     fs::write(&patient.broken, "")?;
@@ -119,7 +119,7 @@ fn exiting(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     answer
 }
 
-/// Another definition, and word of it. The answer counts when introspection knows.
+/// The definition changes, and the upstream announces it. The answer counts once introspection shows the change.
 fn changing(patient: &mut Patient, round: usize) -> anyhow::Result<Value> {
     let words = format!(" Changed for round {round}.");
     fs::write(&patient.variant, &words)?;
@@ -135,7 +135,7 @@ fn changing(patient: &mut Patient, round: usize) -> anyhow::Result<Value> {
     Ok(if known { answer } else { json!({ "error": { "code": "NEVER_TAKEN_OVER" } }) })
 }
 
-/// The server ends, and is there again on another port, which the configuration says after the round.
+/// The server ends and restarts on another port, which the configuration contains after the round.
 fn moving(patient: &mut Patient, _: usize) -> anyhow::Result<Value> {
     drop(patient.served.take());
     let answer = patient.ask("echo", &json!({}))?;
@@ -147,12 +147,12 @@ fn process_of(patient: &mut Patient) -> anyhow::Result<u32> {
     Ok(u32::try_from(number(&patient.ask("identity", &json!({}))?)?)?)
 }
 
-/// The number that an answer is about.
+/// The number that an answer contains.
 fn number(answer: &Value) -> anyhow::Result<u64> {
     answer.pointer("/data/0").and_then(Value::as_u64).with_context(|| format!("no number: {answer}"))
 }
 
-/// Waits until a process that was killed has ended: on a busy machine that takes a moment.
+/// Waits until a killed process has ended, which takes a moment on a busy machine.
 fn gone(id: u32) -> anyhow::Result<()> {
     if !before_long(|| Ok(!marked::is_alive(id)))? {
         bail!("process {id} was killed and is still there");

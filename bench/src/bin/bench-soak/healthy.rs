@@ -1,4 +1,5 @@
-//! The upstream beside the faulty one, called all the while. Whatever it suffers is the fault's doing, or the machine's.
+//! Calls the healthy upstream next to the faulty ones all the time. Any disturbance is caused by the fault or by the
+//! machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use crate::ask::{Asker, is_success};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A call that took longer was disturbed, even if it was answered.
+/// A slower call counts as disturbed, even if it was answered.
 const SLOW: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -21,7 +22,7 @@ pub(crate) struct Health {
     pub(crate) slow: usize,
 }
 
-/// Calls until it is over.
+/// Makes calls until `over` is set.
 pub(crate) fn watch(address: &Address, over: &AtomicBool) -> Health {
     let mut health = Health::default();
     let mut asker = Asker::new(address);

@@ -1,10 +1,10 @@
-//! Has upstreams of a real `aquifer serve` misbehave, round after round, while a healthy one beside them is called.
+//! Makes upstreams of a real `aquifer serve` misbehave, round after round, while a healthy one is called.
 //!
 //! Usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]
 //!
-//! Every fault has a gateway of its own, with several upstreams that have it, and all run at once: most of the time is
-//! spent waiting. A fault ends after so many rounds, or when the minutes are over. Progress goes to stderr; the
-//! tables are printed as JSON. Fails if something is not as it should be.
+//! Every fault has its own gateway with several faulty upstreams, and all run at once, because most of the time is
+//! spent waiting. A fault ends after the given number of rounds or minutes. Progress goes to stderr; the tables are
+//! printed as JSON. Fails if any result is not as expected.
 
 mod ask;
 mod faults;
@@ -23,7 +23,7 @@ use anyhow::{Context, bail, ensure};
 use faults::{FAULTS, Fault};
 use tally::Tally;
 
-/// What all faults share.
+/// The settings that all faults share.
 pub(crate) struct Plan {
     aquifer: PathBuf,
     script: PathBuf,
@@ -57,7 +57,7 @@ fn main() -> anyhow::Result<()> {
         });
         ended.collect::<Vec<anyhow::Result<Tally>>>()
     });
-    // What one fault broke does not hide what became of the others.
+    // A problem with one fault must not hide the results of the others.
     let tallies: Vec<&Tally> = outcomes.iter().flatten().collect();
     print(&tally::tables(&tallies));
     let problems: Vec<String> = tallies.iter().flat_map(|tally| tally.problems()).collect();

@@ -1,4 +1,4 @@
-//! A faulty upstream, and whoever calls it.
+//! A faulty upstream, and the client that calls it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use serde_json::Value;
 use crate::ask::Asker;
 
 pub(crate) struct Patient {
-    /// What the gateway calls it.
+    /// Its name in the gateway.
     pub(crate) name: String,
     pub(crate) address: Address,
     pub(crate) asker: Asker,
     pub(crate) script: PathBuf,
-    /// What stands in this file is part of a definition.
+    /// The content of this file becomes part of a tool definition.
     pub(crate) variant: PathBuf,
-    /// As long as this file is there, it may end at its start.
+    /// While this file exists, the upstream may exit at startup.
     pub(crate) broken: PathBuf,
-    /// The server itself, where the gateway does not start it.
+    /// The server process, if the gateway does not start it.
     pub(crate) served: Option<Served>,
 }
 
 impl Patient {
-    /// The gateway's name for one of its tools.
+    /// The name of the operation for one of its tools.
     pub(crate) fn operation(&self, tool: &str) -> String {
         format!("{}_{tool}", self.name)
     }
@@ -36,7 +36,7 @@ impl Patient {
     }
 }
 
-/// The scripted server over HTTP, started by us.
+/// The scripted server over HTTP, started by this program.
 pub(crate) struct Served {
     process: Child,
     port: u16,
@@ -57,7 +57,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself already.
+        // It may already have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,5 +1,5 @@
-//! All rounds of a fault, on a gateway of its own. The faulty upstreams of a gateway misbehave at the same time, each
-//! in a round of its own; the next begins when all have recovered.
+//! Runs all rounds of a fault, on a gateway of its own. The faulty upstreams of a gateway misbehave at the same time,
+//! each in its own round; the next rounds start when all have recovered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use crate::stage::Stage;
 use crate::tally::{Held, Tally};
 use crate::{Plan, healthy};
 
-/// Rounds before anything is counted: pools and caches fill.
+/// Number of rounds before measuring, to fill pools and caches.
 const WARM_UP: usize = 10;
-/// A fault that goes wrong this often in a row is not worth going on with.
+/// A fault that fails this often in a row is aborted.
 const MAX_IN_A_ROW: usize = 5;
-/// How long a gateway has nothing to do before it is looked at.
+/// How long a gateway is idle before its resources are measured.
 const REST: Duration = Duration::from_secs(3);
 
-/// Plays all rounds of a fault.
+/// Runs all rounds of a fault.
 pub(crate) fn endure(fault: &Fault, plan: &Plan) -> anyhow::Result<Tally> {
     let (stage, mut patients) = Stage::up(plan, fault)?;
     let scene = Scene { fault, plan, stage: &stage };
@@ -52,7 +52,7 @@ struct Scene<'a> {
     stage: &'a Stage<'a>,
 }
 
-/// What came of a round.
+/// The result of a round.
 struct Played {
     answer: anyhow::Result<Value>,
     told: Instant,
@@ -74,7 +74,7 @@ impl Scene<'_> {
     fn rounds(&self, patients: &mut [Patient], tally: &mut Tally, count: usize) -> anyhow::Result<()> {
         let (mut left, mut wrong_in_a_row) = (count, 0);
         while left > 0 && Instant::now() < self.plan.deadline && wrong_in_a_row < MAX_IN_A_ROW {
-            // The last few may be fewer than there are upstreams.
+            // There may be fewer rounds left than upstreams.
             let some: Vec<&mut Patient> = patients.iter_mut().take(left).collect();
             left -= some.len();
             let wrong = self.turn(some, tally)?;
@@ -83,7 +83,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// One round of each of these, all at once. Tells how many went otherwise than they should.
+    /// Runs one round for each of these at once. Returns how many did not go as expected.
     fn turn(&self, mut some: Vec<&mut Patient>, tally: &mut Tally) -> anyhow::Result<usize> {
         let first = tally.rounds + 1;
         let played = at_once(&mut some, |patient, place| {
@@ -118,7 +118,7 @@ impl Scene<'_> {
     }
 }
 
-/// Does something to each of them at the same time.
+/// Runs a function for each of them at the same time.
 fn at_once<T: Send>(
     some: &mut [&mut Patient],
     does: impl Fn(&mut Patient, usize) -> anyhow::Result<T> + Sync,

@@ -1,4 +1,4 @@
-//! A gateway with faulty upstreams and a healthy one, in a folder of its own.
+//! A gateway with faulty upstreams and a healthy one, in its own folder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,12 +22,12 @@ pub(crate) struct Stage<'a> {
     fault: &'a Fault,
     folder: Folder,
     pub(crate) address: Address,
-    /// The faulty upstreams and their URLs, where the gateway does not start them.
+    /// The faulty upstreams, with their URLs if the gateway does not start them.
     places: Mutex<Vec<(String, Option<String>)>>,
     server: Server,
 }
 
-/// A folder that goes with the stage. Its path is in the arguments of all that is started for it.
+/// A temporary folder. Its path is in the arguments of every process started for it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -42,13 +42,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left of it is in the folder for temporary files.
+        // If this fails, the rest stays in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 impl<'a> Stage<'a> {
-    /// A gateway with as many faulty upstreams as the fault wants.
+    /// Starts a gateway with as many faulty upstreams as the fault needs.
     pub(crate) fn up(plan: &'a Plan, fault: &'a Fault) -> anyhow::Result<(Self, Vec<Patient>)> {
         let path = std::env::temp_dir().join(format!("aquifer-soak-{}-{}", std::process::id(), fault.name));
         fs::create_dir_all(&path)?;
@@ -82,7 +82,7 @@ impl<'a> Stage<'a> {
         Ok((Self { plan, fault, folder, address, places: Mutex::new(places), server }, patients))
     }
 
-    /// Has the gateway find the faulty upstreams where they are now.
+    /// Updates the gateway's configuration with the current URLs of the faulty upstreams.
     pub(crate) fn tell_places(&self, patients: &[&mut Patient]) -> anyhow::Result<()> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, url) in &mut *places {
@@ -94,7 +94,7 @@ impl<'a> Stage<'a> {
         configure(self.plan, self.fault, &self.folder, &places)
     }
 
-    /// What the gateway holds at this moment.
+    /// Measures the gateway's current resources.
     pub(crate) fn held(&self) -> anyhow::Result<Held> {
         let own = self.server.id();
         let entries = |folder: &str| anyhow::Ok(fs::read_dir(format!("/proc/{own}/{folder}"))?.count());
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Ends the gateway. Tells how many of its processes are still there some seconds later.
+    /// Stops the gateway. Returns how many of its processes still exist a few seconds later.
     pub(crate) fn end(self) -> anyhow::Result<usize> {
         self.server.end()?;
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -120,16 +120,16 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Writes the configuration beside and puts it in place: who watches the file never sees half of it.
+/// Writes the configuration to a temporary file and renames it, so that a watcher never sees half of it.
 fn configure(plan: &Plan, fault: &Fault, folder: &Folder, places: &[(String, Option<String>)]) -> anyhow::Result<()> {
-    // JSON's strings are TOML's, too.
+    // JSON strings are valid TOML.
     let started = |name: &str, flags: &[String]| {
         let script = [plan.script.display().to_string(), "--variant-file".to_owned()];
         let variant = folder.file(&format!("variant-{name}")).display().to_string();
         let args: Vec<&String> = script.iter().chain([&variant]).chain(flags).collect();
         format!("command = \"python3\"\nargs = {}\n", json!(args))
     };
-    // Nobody is there to confirm what the upstreams are made to do.
+    // There is nobody to confirm the upstreams' operations.
     let mut text = format!("{UNGUARDED}\n[state]\ndir = {}\n", json!(folder.file("state")));
     for (name, url) in places {
         let flags = match fault.kind {

@@ -1,4 +1,4 @@
-//! What became of a fault, and what is wrong with that.
+//! The results of a fault, and the problems in them.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::healthy::Health;
 
-/// Allocators keep some of what they got; what leaks grows with the rounds.
+/// Allocators keep some of their memory; a leak grows with the rounds.
 const MAX_GROWTH_KB: f64 = 32.0 * 1024.0;
-/// What the connections and threads of a pool may differ by between two moments.
+/// Tolerated difference in connections and threads of a pool between two measurements.
 const MAX_MORE: usize = 4;
 
-/// What the operating system knows of a gateway.
+/// The resources of a gateway, as seen by the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
     pub(crate) processes: usize,
@@ -21,15 +21,16 @@ pub(crate) struct Held {
     pub(crate) resident_kb: f64,
 }
 
-/// What happened in all rounds of a fault.
+/// The results of all rounds of a fault.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) name: &'static str,
-    /// How many upstreams misbehave at the same time.
+    /// Number of upstreams that misbehave at the same time.
     pub(crate) side_by_side: usize,
-    /// Rounds of all of them together.
+    /// The total number of rounds.
     pub(crate) rounds: usize,
-    /// Rounds in which the caller got exactly what it should: one structured error, or the answer in spite of it.
+    /// Rounds in which the caller got exactly the expected result: one structured error, or the answer in spite of the
+    /// fault.
     pub(crate) as_expected: usize,
     /// Rounds after which the upstream answered again.
     pub(crate) recovered: usize,
@@ -52,7 +53,7 @@ impl Tally {
         self.recovery.push(recovery.as_secs_f64() * 1e3);
     }
 
-    /// Everything that is not as it should be.
+    /// Describes everything that is not as expected.
     pub(crate) fn problems(&self) -> Vec<String> {
         let (start, end) = (&self.start, &self.end);
         let wrong = [

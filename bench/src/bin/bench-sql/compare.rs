@@ -1,4 +1,4 @@
-//! Both sides in turns, and first of all whether they answer the same.
+//! Compares both sides in turns, after checking that they give the same answers.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,20 +13,20 @@ use crate::by_hand::{ByHand, PAGE, Place, Question, Target};
 use crate::ours::{self, Ours};
 use crate::paths;
 
-/// Pages before the deep one.
+/// Number of pages before the deep page.
 const PAGES_BEFORE: usize = 999;
-/// An order to ask for.
+/// The id of the order to get.
 const ID: i64 = 654_321;
 pub(crate) const BY_HAND: &str = "SQL by hand";
-/// A list by an indexed column of times, whatever their format, beside the same SQL.
+/// Maximum ratio for a list by an indexed time column, in any format.
 const MAX_TIMES_RATIO: f64 = 2.0;
 
-/// Blocks, and calls in a block, for each side.
+/// Number of blocks, and of calls per block, for each side.
 const CHEAP: (usize, usize) = (50, 60);
-/// Every row is looked at, which takes its time.
+/// For queries that scan every row and take longer.
 pub(crate) const COSTLY: (usize, usize) = (25, 1);
 
-/// Everything that is compared.
+/// Runs all comparisons.
 pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<Figure>> {
     let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
     let target = Target::read(target)?;
@@ -74,13 +74,13 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
     Ok(figures)
 }
 
-/// Only what leads through references.
+/// Runs only the queries that follow references.
 pub(crate) async fn paths(target: &str) -> anyhow::Result<Vec<Figure>> {
     let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
     paths::compare(&ours, &by_hand, Target::read(target)?.title(), false).await
 }
 
-/// Asks the same of one side again and again, and nothing else, to be counted from outside.
+/// Repeats one query on one side and does nothing else, to be counted from outside.
 pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) -> anyhow::Result<()> {
     let question = match name {
         "list" => Question::List(None),
@@ -103,7 +103,7 @@ pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) ->
     call.block(count).await.map(drop)
 }
 
-/// Both answers to a question, which have to hold the same full page.
+/// Both answers to a query, which must contain the same full page.
 async fn both(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
     let (page, same) = both_values(ours, by_hand, question).await?;
     let ids = |answer| rows(answer).iter().filter_map(|row| row.get("id")?.as_i64()).collect::<Vec<_>>();
@@ -126,7 +126,7 @@ pub(crate) fn rows(answer: &Value) -> &[Value] {
     }
 }
 
-/// The place after the last row, whose sorted value is here.
+/// The position after the last row. `value` points to its sort value.
 pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Place> {
     let last = rows(same).last().context("no rows")?;
     Ok(Place {
@@ -136,20 +136,20 @@ pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Pla
     })
 }
 
-/// Something to be asked again and again.
+/// A query that is repeated.
 pub(crate) enum Call<'a> {
     Engine(&'a Ours, Map<String, Value>),
     ByHand(&'a ByHand, Question),
 }
 
 impl Call<'_> {
-    /// Microseconds of so many calls.
+    /// Returns the microseconds of each of this many calls.
     async fn block(&self, calls: usize) -> anyhow::Result<Vec<f64>> {
         let mut times = Vec::with_capacity(calls);
         for _ in 0..calls {
             let (answer, time) = match self {
                 Call::Engine(ours, arguments) => {
-                    // The engine keeps its arguments, as it keeps those that came with a request.
+                    // The engine takes ownership of its arguments, as it does with those of a request.
                     let arguments = arguments.clone();
                     timed(ours.ask(arguments)).await?
                 }
@@ -162,7 +162,7 @@ impl Call<'_> {
     }
 }
 
-/// An answer, and how many microseconds it took.
+/// The answer, and the microseconds it took.
 async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<(String, f64)> {
     let asked = Instant::now();
     let answer = asking.await?;
@@ -189,7 +189,7 @@ impl Sides {
     }
 }
 
-/// Both sides in blocks, in changing order. The first block only makes what is made on first use.
+/// Runs both sides in blocks, in alternating order. The first block only initializes what is created on first use.
 pub(crate) async fn take_turns(
     (blocks, calls): (usize, usize),
     one: &Call<'_>,

@@ -192,7 +192,7 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{sample_operations, noun};
+    use super::{noun, sample_operations};
 
     #[test]
     fn operations_on_the_same_things_are_sampled_together() {

@@ -18,7 +18,7 @@ const LIST_AFTER: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
     WHERE status = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT 26";
 const COUNT: &str = "SELECT status, count(*) FROM orders GROUP BY status";
-/// What is answered tells the row's version, so whoever does it by hand has to ask for it, too.
+/// Our answer contains the row's version, so the hand-written query has to fetch it as well.
 const GET: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at, \
     to_hex(hash_record_extended(row(id, customer_id, status::text COLLATE \"C\", total, currency::text COLLATE \"C\", \
@@ -70,7 +70,7 @@ impl<'a> Order<'a> {
 impl ByHand {
     pub(crate) async fn open(url: &str) -> anyhow::Result<Self> {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        // Ends with the client.
+        // The task ends with the client.
         tokio::spawn(connection);
         Ok(Self {
             list: client.prepare(LIST).await?,
@@ -112,7 +112,7 @@ impl ByHand {
         Ok(serde_json::to_string(&rows.iter().map(group).collect::<anyhow::Result<Vec<_>>>()?)?)
     }
 
-    /// The statement is prepared once, as whoever needs nothing else would.
+    /// Prepares the statement on first use.
     pub(super) async fn query_prepared(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> anyhow::Result<Vec<Row>> {
         let statements = || self.others.lock().map_err(|_| anyhow!("somebody panicked with the statements"));
         let known = statements()?.get(sql).cloned();

@@ -1,4 +1,4 @@
-//! The questions about parcels in PostgreSQL.
+//! The parcel queries in PostgreSQL.
 
 use std::time::SystemTime;
 
@@ -46,7 +46,7 @@ impl ByHand {
             }
             PathQuestion::Embedded => self.embedded().await,
             PathQuestion::Some => {
-                // A parameter has the type of the column, a 32-bit integer.
+                // The parameter has the type of the column, a 32-bit integer.
                 let rows = self.query_prepared(sql::SOME, &[&i32::try_from(HEAVY)?]).await?;
                 let customer =
                     |row: &Row| anyhow::Ok(Customer { id: row.try_get(0)?, name: row.try_get(1)?, parcels: None });

@@ -1,4 +1,4 @@
-//! SQLite by hand: one connection, statements prepared once, on a thread that may block.
+//! SQLite by hand: one connection, statements prepared once, on a blocking thread.
 
 use std::sync::{Arc, Mutex};
 
@@ -60,7 +60,7 @@ impl ByHand {
             match question {
                 Question::List(after) => list(&connection, after),
                 Question::CountByStatus => count_by_status(&connection),
-                // There is no function for the version unless one is brought along, so it is always bare here.
+                // SQLite has no built-in function for the version, so this query never includes it.
                 Question::Get(id) | Question::GetBare(id) => get(&connection, id),
                 Question::Latest(column, is_bounded) => latest(&connection, column, is_bounded),
                 Question::Path(question) => sqlite_paths::ask(&connection, question),
@@ -87,7 +87,7 @@ fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&groups)?)
 }
 
-/// The time is bound, as applications do it.
+/// The time is a bound parameter, as in real applications.
 fn latest(connection: &Connection, column: TimeColumn, is_bounded: bool) -> anyhow::Result<String> {
     let visit = |row: &Row<'_>| {
         let at = match row.get_ref(1)? {

@@ -1,4 +1,4 @@
-//! The questions about parcels in SQLite.
+//! The parcel queries in SQLite.
 
 use rusqlite::{Connection, Params, Row, params};
 
@@ -6,11 +6,11 @@ use super::paths::{
     CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuestion, sql, write_groups, write_page,
 };
 
-/// A time is text of one format, which SQLite reads.
+/// Times are text in one format that SQLite can parse.
 const MONTH_GROUPS: &str = "\
     SELECT strftime('%Y-%m', sent_at) AS month, count(*), sum(weight) FROM parcels GROUP BY month ORDER BY month";
 const CUSTOMERS: &str = "SELECT id, name FROM customers ORDER BY id LIMIT 51";
-/// SQLite runs inside the program, so a statement for each customer is as good as one for all.
+/// SQLite runs in the same process, so one statement per customer is as good as one for all.
 const PARCELS_OF_CUSTOMER: &str = "SELECT id, weight FROM parcels WHERE customer_id = ?1 ORDER BY id LIMIT 5";
 
 pub(super) fn ask(connection: &Connection, question: PathQuestion) -> anyhow::Result<String> {
