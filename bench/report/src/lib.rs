@@ -68,7 +68,7 @@ impl Figure {
     }
 
     /// Adds a reference. The ratio is computed from the values unless [`ratio`](Self::ratio) replaces it.
-    pub fn beside(mut self, name: impl Into<String>, value: f64) -> Self {
+    pub fn compared_with(mut self, name: impl Into<String>, value: f64) -> Self {
         self.ratio = self.value.map(|own| own / value);
         self.reference = Some(Reference { name: name.into(), value: Some(value), note: String::new() });
         self
@@ -253,14 +253,14 @@ pub fn update_pages() -> Result<()> {
     for page in PAGES {
         let path = root().join(page);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {page}"))?;
-        let text = filled(&text).with_context(|| format!("cannot fill {page}"))?;
+        let text = fill_page(&text).with_context(|| format!("cannot fill {page}"))?;
         fs::write(&path, text).with_context(|| format!("cannot write {page}"))?;
     }
     Ok(())
 }
 
 /// Fills in the tables of a page from the data files.
-fn filled(page: &str) -> Result<String> {
+fn fill_page(page: &str) -> Result<String> {
     let mut parts = page.split(BEGIN);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -340,7 +340,7 @@ mod tests {
         for page in PAGES {
             let text = fs::read_to_string(root().join(page))?;
             assert!(text.contains(BEGIN), "{page} shows no figures");
-            assert!(filled(&text)? == text, "{page} differs from bench/figures: cargo xtask figures");
+            assert!(fill_page(&text)? == text, "{page} differs from bench/figures: cargo xtask figures");
         }
         Ok(())
     }
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn only_the_tables_are_replaced() -> Result<()> {
         let page = "a\n<!-- figures: stdio p50 -->\nold\n<!-- figures end -->\nb\n";
-        let text = filled(page)?;
+        let text = fill_page(page)?;
         assert!(text.starts_with("a\n<!--") && text.ends_with("end -->\nb\n"), "{text}");
         assert!(text.contains("round trip, p50") && !text.contains("old") && !text.contains("p99"), "{text}");
         for wrong in [
@@ -366,7 +366,7 @@ mod tests {
             "<!-- figures: none -->\n<!-- figures end -->",
             "<!-- figures: stdio none -->\n<!-- figures end -->",
         ] {
-            assert!(filled(wrong).is_err(), "{wrong}");
+            assert!(fill_page(wrong).is_err(), "{wrong}");
         }
         Ok(())
     }
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn an_aim_says_whether_it_was_reached() {
-        let figure = |ours| Figure::new("a call", ours, "µs").beside("echo", 10.0);
+        let figure = |ours| Figure::new("a call", ours, "µs").compared_with("echo", 10.0);
         let cells = |figure: Figure| figure.cells().join("|");
         assert_eq!(cells(figure(12.0).max_ratio(1.3)), "a call|12 µs|echo: 10 µs|1.20×|≤ 1.3×: reached");
         assert_eq!(cells(figure(12.0).ratio(1.4).max_ratio(1.3)), "a call|12 µs|echo: 10 µs|1.40×|≤ 1.3×: missed");

@@ -21,8 +21,8 @@ fn texts(connection: &Connection, query: &str) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// FNV-1a over every value of every table except the internal tables of the full-text indexes. The value is pinned below,
-/// and the standard library may change its hash at any time.
+/// FNV-1a over every value of every table except the internal tables of the full-text indexes. The standard library may
+/// change its hash at any time, but the value is pinned below.
 fn fingerprint(connection: &Connection) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |bytes: &[u8]| {

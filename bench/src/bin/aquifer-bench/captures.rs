@@ -26,7 +26,7 @@ pub(crate) fn capture(name: &str) -> PathBuf {
 }
 
 /// A short server name, because a long one would be truncated as an operation prefix.
-pub(crate) fn short(name: &str) -> &str {
+pub(crate) fn short_name(name: &str) -> &str {
     name.split('-').next().unwrap_or(name)
 }
 
@@ -56,12 +56,12 @@ impl Bench {
     }
 
     /// Writes an `mcpServers` file with stubs for all captures.
-    pub(crate) fn ten(&self) -> anyhow::Result<String> {
-        self.servers_file("ten", &CAPTURES.map(|(name, _)| (short(name), self.stub(&capture(name)))))
+    pub(crate) fn all_captures_file(&self) -> anyhow::Result<String> {
+        self.servers_file("ten", &CAPTURES.map(|(name, _)| (short_name(name), self.stub(&capture(name)))))
     }
 
     /// Writes a configuration that requires no confirmation, like the other gateways.
-    pub(crate) fn unguarded(&self) -> anyhow::Result<String> {
+    pub(crate) fn unguarded_config(&self) -> anyhow::Result<String> {
         let path = self.folder("bench-gateway")?.join("unguarded.toml");
         std::fs::write(&path, aquifer_bench::UNGUARDED)?;
         Ok(path.display().to_string())

@@ -64,7 +64,7 @@ impl Pair {
         blocks: Option<fn(&Samples) -> &Vec<f64>>,
     ) -> Figure {
         let [ours, other] = &self.samples;
-        let figure = Figure::new(name, value(ours), "µs").beside(self.reference, value(other));
+        let figure = Figure::new(name, value(ours), "µs").compared_with(self.reference, value(other));
         match blocks {
             Some(blocks) => figure.ratio(ratio(blocks(ours), blocks(other))),
             None => figure,
@@ -151,7 +151,7 @@ pub(crate) fn calls(target: &Target, count: usize) -> anyhow::Result<()> {
     let mut running = Running::start(target)?;
     running.block(count)?;
     drop(running.connection);
-    running.server.end()
+    running.server.stop()
 }
 
 /// Compares the medians of a value that is measured once per start.
@@ -167,7 +167,7 @@ pub(crate) fn starts(
         own.push(measure(ours)?);
         others.push(measure(other)?);
     }
-    Ok(Figure::new(name, median(&own), unit).beside(other.name, median(&others)))
+    Ok(Figure::new(name, median(&own), unit).compared_with(other.name, median(&others)))
 }
 
 /// Milliseconds from start to the first answer: the handshake on stdio, a tool list over HTTP.

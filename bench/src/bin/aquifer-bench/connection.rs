@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use aquifer_bench::http::{Address, Http};
-use aquifer_bench::mcp::{Dialect, FIRST_ID, HELLO, Prepared, Ready, check, check_success};
+use aquifer_bench::mcp::{Dialect, FIRST_ID, INITIALIZE_PARAMS, Prepared, Ready, check, check_success};
 use aquifer_bench::process::Server;
 
 /// How long a server may take until it listens at the URL it printed.
@@ -54,10 +54,10 @@ impl Target {
     /// Starts the server and connects to it.
     pub(crate) fn connect(&self) -> anyhow::Result<(Server, Connection)> {
         if self.transport == Transport::Stdio {
-            let (server, write, read) = Server::on_pipes(&self.command)?;
+            let (server, write, read) = Server::start_stdio(&self.command)?;
             return Ok((server, Connection::on_stdio(write, read)?));
         }
-        let (server, url) = Server::on_http(&self.command)?;
+        let (server, url) = Server::start_http(&self.command)?;
         let mut address = Address::read(&url)?;
         if let Some(path) = self.session_path {
             path.clone_into(&mut address.path);
@@ -94,7 +94,7 @@ impl Connection {
     fn on_stdio(write: ChildStdin, read: ChildStdout) -> anyhow::Result<Self> {
         let wire = Wire::Stdio { write, read: BufReader::with_capacity(64 * 1024, read), answer: Vec::new() };
         let mut connection = Self { wire, out: Vec::new(), next: FIRST_ID };
-        let hello = Prepared { method: "initialize", name: None, params: HELLO.to_owned() };
+        let hello = Prepared { method: "initialize", name: None, params: INITIALIZE_PARAMS.to_owned() };
         connection.send(&connection.prepare(&hello))?;
         if let Wire::Stdio { write, .. } = &mut connection.wire {
             write.write_all(INITIALIZED)?;

@@ -7,31 +7,33 @@ use aquifer_bench::words;
 use aquifer_report::{Figure, quantity};
 
 use crate::connection::{Target, Transport};
-use crate::trips::{ECHO, servers, title};
-use crate::{Bench, client, printed};
+use crate::round_trips::{ECHO, servers, title};
+use crate::{Bench, client, output_of};
 
 /// Catalog sizes. A cost is flat if it is the same for all of them.
 const SIZES: [u32; 3] = [10, 1_000, 10_000];
 /// Maximum ratio of a flat cost. Hash maps are seeded randomly, which changes counts by about one percent.
-const FLAT: f64 = 1.1;
+const MAX_FLAT_RATIO: f64 = 1.1;
 /// Maximum number of instructions that the gate may add to an allowed call.
-const MAX_GATE: f64 = 10_000.0;
+const MAX_GATE_INSTRUCTIONS: f64 = 10_000.0;
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let engine = scenario(bench, "engine", 1, 20_000)?;
     for (name, other) in [("direct", "its method alone"), ("by-hand", "method, with params and answer as JSON")] {
         let count = scenario(bench, name, 1, 20_000)?;
-        figures.push(instructions("handler called through the engine", engine).beside(other, count));
+        figures.push(instructions("handler called through the engine", engine).compared_with(other, count));
     }
     let [time, by_hand] = times(bench, ["engine", "by-hand"])?;
     let time = Figure::new("the same as time", time, "ns");
-    figures.push(time.beside("method, with params and answer as JSON", by_hand));
+    figures.push(time.compared_with("method, with params and answer as JSON", by_hand));
     for (name, what) in [("gated", "no limits"), ("gated-limited", "memory store, two limits")] {
         let gated = scenario(bench, name, 1, 20_000)?;
         let figure = instructions(format!("a gated call that is allowed, {what}"), gated);
-        let limit = format!("≤ {} more", quantity(MAX_GATE, ""));
-        figures.push(figure.beside("the same call ungated", engine).aim(limit, gated - engine <= MAX_GATE));
+        let limit = format!("≤ {} more", quantity(MAX_GATE_INSTRUCTIONS, ""));
+        figures.push(
+            figure.compared_with("the same call ungated", engine).aim(limit, gated - engine <= MAX_GATE_INSTRUCTIONS),
+        );
     }
     let requests = scenario(bench, "requests", 10, 20_000)?;
     let arguments = scenario(bench, "arguments", 10, 20_000)?;
@@ -49,15 +51,17 @@ pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
             let figure = instructions(format!("{what}, {} operations", quantity(f64::from(size), "")), count);
             figures.push(match smallest {
                 None => figure,
-                Some(first) if is_flat => figure.beside("10 operations", first).max_ratio(FLAT),
-                Some(first) => figure.beside("10 operations", first),
+                Some(first) if is_flat => figure.compared_with("10 operations", first).max_ratio(MAX_FLAT_RATIO),
+                Some(first) => figure.compared_with("10 operations", first),
             });
             smallest.get_or_insert(count);
         }
     }
     for transport in [Transport::Stdio, Transport::Http] {
         let [ours, echo] = servers(bench, transport).map(|target| call(bench, &target));
-        figures.push(instructions(format!("{}: a call in the server", title(transport)), ours?).beside(ECHO, echo?));
+        figures.push(
+            instructions(format!("{}: a call in the server", title(transport)), ours?).compared_with(ECHO, echo?),
+        );
     }
     Ok(figures)
 }
@@ -71,7 +75,7 @@ fn scenario(bench: &Bench, name: &str, size: u32, iterations: u32) -> anyhow::Re
     let size = if bench.is_quick { size.min(20) } else { size };
     difference(bench, iterations, |iterations, wrapper| {
         let command = words(&[&bench.program("bench-count"), name, &size.to_string(), &iterations.to_string()]);
-        printed(&[wrapper, command].concat()).map(drop)
+        output_of(&[wrapper, command].concat()).map(drop)
     })
 }
 
@@ -84,10 +88,10 @@ fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
 }
 
 /// Instructions per database query, through the engine or by hand, excluding those of a separate database server.
-pub(crate) fn question(bench: &Bench, target: &str, side: &str, name: &str, calls: u32) -> anyhow::Result<f64> {
+pub(crate) fn database_query(bench: &Bench, target: &str, side: &str, name: &str, calls: u32) -> anyhow::Result<f64> {
     difference(bench, calls, |calls, wrapper| {
         let command = words(&[&bench.program("bench-sql"), "calls", target, side, name, &calls.to_string()]);
-        printed(&[wrapper, command].concat()).map(drop)
+        output_of(&[wrapper, command].concat()).map(drop)
     })
 }
 
@@ -96,7 +100,7 @@ fn times(bench: &Bench, names: [&str; 2]) -> anyhow::Result<[f64; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..bench.runs(15) {
         for (name, times) in names.iter().zip(&mut times) {
-            let text = printed(&words(&[&bench.program("bench-count"), name, "1", "100000"]))?;
+            let text = output_of(&words(&[&bench.program("bench-count"), name, "1", "100000"]))?;
             times.push(text.trim().parse::<f64>()?);
         }
     }

@@ -11,12 +11,12 @@ use aquifer_bench::words;
 use aquifer_report::{Figure, root};
 use serde_json::json;
 
-use crate::captures::{CAPTURES, capture, short};
+use crate::captures::{CAPTURES, capture, short_name};
 use crate::client::{self, Plan, first_call_ms, resident_kb, starts};
 use crate::connection::{Target, Transport};
-use crate::tasks::{self, Cost, Walk};
-use crate::trips::ECHO;
-use crate::{Bench, printed};
+use crate::round_trips::ECHO;
+use crate::tasks::{self, Cost, Strategy};
+use crate::{Bench, output_of};
 
 const COMPRESSOR: &str = "mcp-compressor";
 const FASTMCP: &str = "fastmcp";
@@ -54,8 +54,8 @@ const CAPTURED: [(&str, &str, &str, f64); 4] = [
 ];
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
-    let gateways = Gateways { bench, unguarded: bench.unguarded()?, file: echo_file(bench)? };
-    Ok([gateways.stdio()?, gateways.http()?, gateways.ten()?, gateways.tokens()?].concat())
+    let gateways = Gateways { bench, unguarded: bench.unguarded_config()?, file: echo_file(bench)? };
+    Ok([gateways.stdio()?, gateways.http()?, gateways.all_captures_file()?, gateways.tokens()?].concat())
 }
 
 fn echo_file(bench: &Bench) -> anyhow::Result<String> {
@@ -96,7 +96,7 @@ impl Gateways<'_> {
     fn stdio(&self) -> anyhow::Result<Vec<Figure>> {
         let target = |name, tool, call, command| Target::new(name, Transport::Stdio, tool, call, command);
         // One of the gateways can only front a server over HTTP.
-        let (_upstream, url) = Server::on_http(&self.bench.echo(Transport::Http))?;
+        let (_upstream, url) = Server::start_http(&self.bench.echo(Transport::Http))?;
         let ours = target("ours", "mcp_aql", OURS, self.serve("single", &[&self.file]));
         let bare = target(ECHO, "echo", DIRECT, self.bench.echo(Transport::Stdio));
         let others = [
@@ -164,11 +164,11 @@ impl Gateways<'_> {
 
     /// Ten upstreams with cached catalogs. The other gateways have no cache and start all ten.
     fn ten(&self) -> anyhow::Result<Vec<Figure>> {
-        let file = self.bench.ten()?;
+        let file = self.bench.all_captures_file()?;
         eprintln!("==> fill the cache of catalogs");
-        let listed = printed(&self.aquifer(&["introspect", "--source", &file]))?;
+        let listed = output_of(&self.aquifer(&["introspect", "--source", &file]))?;
         for (name, _) in CAPTURES {
-            let prefix = format!("{}_", short(name));
+            let prefix = format!("{}_", short_name(name));
             ensure!(listed.lines().any(|line| line.starts_with(&prefix)), "ours does not know '{name}'");
         }
         let target = |name, tool, call, command| Target::new(name, Transport::Stdio, tool, call, command);
@@ -200,12 +200,12 @@ impl Gateways<'_> {
             eprintln!("==> tokens: {title}");
             let stub = self.bench.stub(&file);
             let ours = |mode: &str| [self.serve(mode, &["--"]), stub.clone()].concat();
-            let own = tasks::play(name, tasks::aquifer, &ours("single"))?;
+            let own = tasks::run_all(name, tasks::aquifer, &ours("single"))?;
             let five = tasks::connect(&mut Session::open(&ours("semantic"))?)?.1;
             let every = tasks::connect(&mut Session::open(&stub)?)?.1;
             let at_connect = format!("{title}: tokens at connect");
             let shown = |name: &str, tokens: usize, other: &str, others: usize| {
-                Figure::new(name, tokens as f64, "tokens").beside(other, others as f64)
+                Figure::new(name, tokens as f64, "tokens").compared_with(other, others as f64)
             };
             let all = "every tool, as mcp-proxy passes them on";
             connect.push(shown(&at_connect, own.connect, all, every).max(170.0));
@@ -217,14 +217,15 @@ impl Gateways<'_> {
                 (format!("{COMPRESSOR} ({level})"), [self.compressor(&["-c", level, "--"]), stub.clone()].concat())
             });
             let task = format!("{title}: tokens to connect, find and call");
-            let published = tasks::play(name, tasks::published, &ours("single"))?;
-            let figure = Figure::new(&task, own.total, "tokens").beside("published introspection", published.total);
+            let published = tasks::run_all(name, tasks::published, &ours("single"))?;
+            let figure =
+                Figure::new(&task, own.total, "tokens").compared_with("published introspection", published.total);
             whole.push(figure.notes(own.found(), published.found()).max(max_tokens));
-            for (peer, walk, variants) in
-                [(COMPRESSOR, tasks::compressor as Walk, levels.to_vec()), (FASTMCP, tasks::fastmcp, fastmcp)]
+            for (peer, strategy, variants) in
+                [(COMPRESSOR, tasks::compressor as Strategy, levels.to_vec()), (FASTMCP, tasks::fastmcp, fastmcp)]
             {
-                let figures = cheapest(name, walk, variants).map(|(peer, cost)| {
-                    let figure = Figure::new(&task, own.total, "tokens").beside(&peer, cost.total);
+                let figures = cheapest(name, strategy, variants).map(|(peer, cost)| {
+                    let figure = Figure::new(&task, own.total, "tokens").compared_with(&peer, cost.total);
                     let figure = figure.notes(own.found(), cost.found()).max_ratio(1.0);
                     vec![figure, shown(&at_connect, own.connect, &peer, cost.connect).max_ratio(1.0)]
                 });
@@ -263,8 +264,8 @@ impl Gateways<'_> {
 }
 
 /// The variant that takes the fewest tokens for a whole task.
-fn cheapest(name: &str, walk: Walk, variants: Vec<(String, Vec<String>)>) -> anyhow::Result<(String, Cost)> {
-    let costs = variants.into_iter().map(|(peer, command)| Ok((peer, tasks::play(name, walk, &command)?)));
+fn cheapest(name: &str, strategy: Strategy, variants: Vec<(String, Vec<String>)>) -> anyhow::Result<(String, Cost)> {
+    let costs = variants.into_iter().map(|(peer, command)| Ok((peer, tasks::run_all(name, strategy, &command)?)));
     let costs = costs.collect::<anyhow::Result<Vec<_>>>()?;
     costs.into_iter().min_by(|(_, one), (_, other)| one.total.total_cmp(&other.total)).context("no variant")
 }

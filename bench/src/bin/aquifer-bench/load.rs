@@ -13,7 +13,7 @@ use serde_json::Value;
 const CLIENTS: usize = 16;
 /// How often a server's memory is measured with all clients at once. Repeated, because the number of answers in flight
 /// at the same moment varies.
-const STORMS: usize = 4;
+const MEMORY_RUNS: usize = 4;
 
 /// A request in the protocol of the server.
 pub(crate) enum Request<'a> {
@@ -42,7 +42,7 @@ struct Size {
 impl Running {
     /// Starts a server. Its answers must contain this many rows, so that a fast failure is not taken for a fast answer.
     fn start(request: &Request<'_>, command: &[String], rows: Option<usize>) -> anyhow::Result<Self> {
-        let (server, url) = Server::on_http(command)?;
+        let (server, url) = Server::start_http(command)?;
         let address = Address::read(&url)?;
         let (host, path) = (&address.authority, &address.path);
         let bytes = match request {
@@ -68,12 +68,12 @@ impl Running {
         Ok(Self { server, request: bytes, address, size })
     }
 
-    /// Lets this many clients send requests as long as `go_on` allows. Returns the microseconds of each request.
-    fn storm(&self, clients: usize, go_on: impl Fn(usize) -> bool + Sync) -> anyhow::Result<Vec<f64>> {
+    /// Lets this many clients send requests as long as `may_continue` allows. Returns the microseconds of each request.
+    fn run_clients(&self, clients: usize, may_continue: impl Fn(usize) -> bool + Sync) -> anyhow::Result<Vec<f64>> {
         let client = || {
             let mut connection = Http::open(&self.address)?;
             let mut times = Vec::new();
-            while go_on(times.len()) {
+            while may_continue(times.len()) {
                 let asked = Instant::now();
                 let answer = connection.exchange(&self.request)?;
                 // An answer much smaller than the first one is a failure.
@@ -93,8 +93,8 @@ impl Running {
 
     /// The peak resident memory while this many clients send this many requests in total.
     fn peak_kb(&self, clients: usize, requests: usize) -> anyhow::Result<f64> {
-        self.server.forget_peak()?;
-        self.storm(clients, |done| done < requests.div_ceil(clients))?;
+        self.server.reset_peak()?;
+        self.run_clients(clients, |done| done < requests.div_ceil(clients))?;
         self.server.peak_kb()
     }
 }
@@ -113,7 +113,7 @@ struct Samples {
 fn turn(running: &Running, seconds: f64, samples: &mut Samples) -> anyhow::Result<()> {
     let (cpu_before, begun) = (running.server.cpu_us()?, Instant::now());
     let end = begun + Duration::from_secs_f64(seconds);
-    let times = running.storm(CLIENTS, |_| Instant::now() < end)?;
+    let times = running.run_clients(CLIENTS, |_| Instant::now() < end)?;
     samples.per_second.push(times.len() as f64 / begun.elapsed().as_secs_f64());
     samples.cpu_us.push((running.server.cpu_us()? - cpu_before) / times.len() as f64);
     samples.times.extend(times);
@@ -144,7 +144,7 @@ pub(crate) fn throughput(
     let [own, others] = &samples;
     let [own_size, other_size] = running.each_ref().map(|server| &server.size);
     let named = |what: &str, unit: &str, own: f64, other: f64| {
-        Figure::new(format!("{title}, 16 clients: {what}"), own, unit).beside(peer, other)
+        Figure::new(format!("{title}, 16 clients: {what}"), own, unit).compared_with(peer, other)
     };
     let sampled = |what: &str, unit: &str, value: fn(&Samples) -> f64| named(what, unit, value(own), value(others));
     let sized = |what: &str, unit: &str, value: fn(&Size) -> usize| {
@@ -169,12 +169,12 @@ pub(crate) fn memory(title: &str, arguments: &str, command: &[String], requests:
     let running = Running::start(&Request::Mcp { arguments }, command, None)?;
     let before = running.server.resident_kb()?;
     let one = running.peak_kb(1, requests)?;
-    let storms = || (0..STORMS).try_fold(0.0, |most: f64, _| Ok(most.max(running.peak_kb(CLIENTS, requests)?)));
+    let storms = || (0..MEMORY_RUNS).try_fold(0.0, |most: f64, _| Ok(most.max(running.peak_kb(CLIENTS, requests)?)));
     let (many, again): (anyhow::Result<f64>, anyhow::Result<f64>) = (storms(), storms());
     let (many, again) = (many?, again?);
     let named = |what: &str, peak: f64, compared: &str, other: f64| {
         let name = format!("{title}: memory, 400 of the largest page, {what}");
-        Figure::new(name, peak, "kB").beside(compared, other)
+        Figure::new(name, peak, "kB").compared_with(compared, other)
     };
     Ok(vec![
         named("one by one", one, "before", before),

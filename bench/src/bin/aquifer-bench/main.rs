@@ -11,10 +11,10 @@ mod connection;
 mod count;
 mod gateway;
 mod load;
+mod round_trips;
 mod sql;
 mod tasks;
 mod tokens;
-mod trips;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -36,10 +36,10 @@ fn main() -> anyhow::Result<()> {
     for part in &parts {
         eprintln!("==> measure {part}");
         let figures = match (part.as_str(), &databases) {
-            ("stdio", _) => trips::compare(&bench, Transport::Stdio)?,
-            ("http", _) => trips::compare(&bench, Transport::Http)?,
+            ("stdio", _) => round_trips::compare(&bench, Transport::Stdio)?,
+            ("http", _) => round_trips::compare(&bench, Transport::Http)?,
             ("count", _) => count::compare(&bench)?,
-            ("memory", _) => trips::memory_and_start(&bench)?,
+            ("memory", _) => round_trips::memory_and_start(&bench)?,
             ("sql", Some(databases)) => databases.compare()?,
             ("peers", Some(databases)) => databases.peers()?,
             ("gateway", _) => gateway::compare(&bench)?,
@@ -110,7 +110,7 @@ impl Bench {
 }
 
 /// Runs a program and returns its output.
-fn printed(command: &[String]) -> anyhow::Result<String> {
+fn output_of(command: &[String]) -> anyhow::Result<String> {
     let (program, arguments) = command.split_first().context("no command")?;
     let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot start {program}"))?;
     if !output.status.success() {

@@ -9,7 +9,7 @@ use aquifer_report::Figure;
 
 use crate::count::{instructions, question};
 use crate::load::{self, Request};
-use crate::{Bench, printed};
+use crate::{Bench, output_of};
 
 /// The name of our database on the server, which may be a developer's.
 const NAME: &str = "aquifer_bench";
@@ -34,7 +34,7 @@ pub(crate) struct Databases<'a> {
 impl<'a> Databases<'a> {
     pub(crate) fn fill(bench: &'a Bench) -> anyhow::Result<Self> {
         let url = std::env::var("AQUIFER_TEST_POSTGRES").context("AQUIFER_TEST_POSTGRES is not set")?;
-        let postgres = beside(&url, NAME).context("the URL of PostgreSQL names no database")?;
+        let postgres = sibling_database(&url, NAME).context("the URL of PostgreSQL names no database")?;
         let home = bench.home.join("bench-data");
         let sqlite = format!("sqlite:{}", home.join("shop.db").display());
         let databases = Self { bench, postgres, sqlite };
@@ -51,7 +51,7 @@ impl<'a> Databases<'a> {
     }
 
     fn run(&self, what: &str, target: &str) -> anyhow::Result<String> {
-        printed(&words(&[&self.bench.program("bench-sql"), what, target]))
+        output_of(&words(&[&self.bench.program("bench-sql"), what, target]))
     }
 
     fn all(&self) -> [(&'static str, &str); 2] {
@@ -68,7 +68,7 @@ impl<'a> Databases<'a> {
         for (_, target) in self.all() {
             let quick = if self.bench.is_quick { words(&["--quick"]) } else { Vec::new() };
             let command = [words(&[&self.bench.program("bench-sql"), "compare", target]), quick].concat();
-            figures.extend(serde_json::from_str::<Vec<Figure>>(&printed(&command)?)?);
+            figures.extend(serde_json::from_str::<Vec<Figure>>(&output_of(&command)?)?);
         }
         for (title, target) in self.all() {
             for (name, what, calls) in [
@@ -80,7 +80,7 @@ impl<'a> Databases<'a> {
             ] {
                 let ours = question(self.bench, target, "ours", name, calls)?;
                 let by_hand = question(self.bench, target, "by-hand", name, calls)?;
-                figures.push(instructions(format!("{title}: {what}"), ours).beside("SQL by hand", by_hand));
+                figures.push(instructions(format!("{title}: {what}"), ours).compared_with("SQL by hand", by_hand));
             }
         }
         for (title, target) in self.all() {
@@ -122,7 +122,7 @@ impl Drop for Databases<'_> {
 }
 
 /// The URL of another database on the same server.
-fn beside(url: &str, name: &str) -> Option<String> {
+fn sibling_database(url: &str, name: &str) -> Option<String> {
     let (address, options) = url.split_at(url.find('?').unwrap_or(url.len()));
     let (server, _) = address.rsplit_once('/').filter(|(server, _)| server.contains("://"))?;
     Some(format!("{server}/{name}{options}"))
@@ -139,7 +139,7 @@ mod tests {
             ("postgres://h/shop?a=b/c", Some("postgres://h/x?a=b/c")),
             ("nonsense", None),
         ] {
-            assert_eq!(beside(url, "x").as_deref(), other, "{url}");
+            assert_eq!(sibling_database(url, "x").as_deref(), other, "{url}");
         }
     }
 }

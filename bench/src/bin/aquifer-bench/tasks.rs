@@ -27,7 +27,7 @@ pub(crate) struct Conversation<'a> {
 }
 
 /// Performs a task the way a gateway requires. Returns whether the tool was found by the task's words, and thus called.
-pub(crate) type Walk = fn(&mut Conversation<'_>, &Task) -> anyhow::Result<bool>;
+pub(crate) type Strategy = fn(&mut Conversation<'_>, &Task) -> anyhow::Result<bool>;
 
 /// The cost of all tasks of a capture.
 pub(crate) struct Cost {
@@ -61,7 +61,7 @@ impl Conversation<'_> {
 }
 
 /// Performs every task of a capture.
-pub(crate) fn play(capture: &str, walk: Walk, command: &[String]) -> anyhow::Result<Cost> {
+pub(crate) fn run_all(capture: &str, strategy: Strategy, command: &[String]) -> anyhow::Result<Cost> {
     let text = std::fs::read_to_string(root().join("bench/peers/tasks.json"))?;
     let tasks: Vec<Task> = serde_json::from_str(&text).context("bench/peers/tasks.json")?;
     let tasks: Vec<Task> = tasks.into_iter().filter(|task| task.capture == capture).collect();
@@ -70,7 +70,7 @@ pub(crate) fn play(capture: &str, walk: Walk, command: &[String]) -> anyhow::Res
     let mut totals = Vec::new();
     for task in &tasks {
         let mut conversation = Conversation { session: &mut session, tools: &tools, tokens: connect };
-        if walk(&mut conversation, task).with_context(|| task.words.clone())? {
+        if strategy(&mut conversation, task).with_context(|| task.words.clone())? {
             totals.push(conversation.tokens as f64);
         }
     }

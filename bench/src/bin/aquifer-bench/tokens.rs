@@ -7,7 +7,7 @@ use aquifer_report::{Table, root};
 use serde_json::{Value, json};
 
 use crate::captures::{CAPTURES, capture};
-use crate::{Bench, printed};
+use crate::{Bench, output_of};
 
 const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
 
@@ -29,7 +29,7 @@ fn report(bench: &Bench, arguments: &[&str], server: &[String]) -> anyhow::Resul
     unset.iter().for_each(|variable| command.extend(words(&["-u", variable])));
     command.extend(words(&[&state, &bench.program("aquifer"), "tokens", "--json"]));
     command.extend([words(arguments), server.to_vec()].concat());
-    serde_json::from_str(&printed(&command)?).context("not a report")
+    serde_json::from_str(&output_of(&command)?).context("not a report")
 }
 
 fn header(titles: &[&str]) -> Vec<Value> {
@@ -44,7 +44,7 @@ fn servers(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
         let report = report(bench, &["--no-calls", "--"], &bench.stub(&capture(name)))?;
         rows.push(row(title, &report)?);
     }
-    let report = report(bench, &["--no-calls", &bench.ten()?], &[])?;
+    let report = report(bench, &["--no-calls", &bench.all_captures_file()?], &[])?;
     rows.push(row("all ten together", &report)?);
     Ok(rows)
 }
@@ -72,7 +72,7 @@ fn row(title: &str, report: &Value) -> anyhow::Result<Vec<Value>> {
 /// Complete tasks on the GitHub server.
 fn github(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
     // Writes would need confirmation. Only the cost up to the call is counted, as for all gateways.
-    let (tasks, unguarded) = (tasks_file("github"), bench.unguarded()?);
+    let (tasks, unguarded) = (tasks_file("github"), bench.unguarded_config()?);
     let arguments = ["--allow-writes", "--tasks", &tasks, "--config", &unguarded, "--"];
     let report = report(bench, &arguments, &bench.stub(&capture("github")))?;
     let mut rows = vec![header(&["task", "direct", "semantic", "single"])];

@@ -10,17 +10,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-pub(crate) struct Generated {
+pub(crate) struct GeneratedSource {
     operations: usize,
 }
 
-impl Generated {
+impl GeneratedSource {
     pub(crate) fn new(operations: usize) -> Arc<Self> {
         Arc::new(Self { operations })
     }
 }
 
-impl Source for Generated {
+impl Source for GeneratedSource {
     fn name(&self) -> &str {
         "generated"
     }

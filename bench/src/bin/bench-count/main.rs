@@ -5,10 +5,10 @@
 //! Run it under an instruction counter with K and with 2K iterations: the difference divided by K is the cost of one
 //! iteration, because building the catalog cancels out.
 
+mod bookshelf;
 mod catalog;
 mod gated;
 mod scenario;
-mod shelf;
 
 use anyhow::{Context, bail};
 

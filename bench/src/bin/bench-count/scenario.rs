@@ -16,9 +16,9 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Generated, operations, requests};
+use crate::bookshelf::Bookshelf;
+use crate::catalog::{GeneratedSource, operations, requests};
 use crate::gated;
-use crate::shelf::Shelf;
 
 /// Prepares a scenario with a catalog of this size and runs it this many times. Returns the nanoseconds per run.
 pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f64> {
@@ -47,24 +47,24 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             timed(times, &requests, check).await
         }
         "arguments" => timed(times, &requests(size), async |arguments| copy(arguments)).await,
-        "call" => through(&engine(Generated::new(size))?, &requests(size), false, times).await,
-        "list" => through(&engine(Generated::new(size))?, &[list()?], false, times).await,
-        "list-rendered" => through(&engine(Generated::new(size))?, &[list()?], true, times).await,
-        "engine" => through(&engine(Shelf::new().into_adapter().build()?)?, &[book()?], false, times).await,
+        "call" => call_engine(&engine(GeneratedSource::new(size))?, &requests(size), false, times).await,
+        "list" => call_engine(&engine(GeneratedSource::new(size))?, &[list()?], false, times).await,
+        "list-rendered" => call_engine(&engine(GeneratedSource::new(size))?, &[list()?], true, times).await,
+        "engine" => call_engine(&engine(Bookshelf::new().into_adapter().build()?)?, &[book()?], false, times).await,
         "gated" | "gated-limited" => {
-            let shelf = Shelf::new().into_adapter().build()?;
+            let shelf = Bookshelf::new().into_adapter().build()?;
             let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()?).await?;
-            through(&engine, &[book()?], false, times).await
+            call_engine(&engine, &[book()?], false, times).await
         }
         // Parses the parameters, calls the method and serializes the answer.
         "by-hand" => {
-            let (shelf, params) = (Shelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
+            let (shelf, params) = (Bookshelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
             let call = async |params: &Map<String, Value>| shelf.by_hand(params.clone()).await.map(black_box).map(drop);
             timed(times, &[params], call).await
         }
         // Only calls the method.
         "direct" => {
-            let shelf = Shelf::new();
+            let shelf = Bookshelf::new();
             let call = async |id: &u64| {
                 let book = shelf.get_book(black_box(*id), Some("en".to_owned())).await;
                 ensure!(black_box(book).is_ok(), "the method failed");
@@ -93,7 +93,12 @@ fn copy<T: Clone>(item: &T) -> anyhow::Result<()> {
 }
 
 /// Sends arguments through an engine, and optionally renders the answers.
-async fn through(engine: &Engine, arguments: &[Map<String, Value>], render: bool, times: u32) -> anyhow::Result<f64> {
+async fn call_engine(
+    engine: &Engine,
+    arguments: &[Map<String, Value>],
+    render: bool,
+    times: u32,
+) -> anyhow::Result<f64> {
     let call = async |arguments: &Map<String, Value>| {
         let context = Context::new(Caller::anonymous(), "req");
         let reply = engine.handle(&Receiver::Unified, arguments.clone(), context).await;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aquifer_bench::http::Address;
 use serde_json::json;
 
-use crate::ask::{Asker, is_success};
+use crate::client::{GatewayClient, is_success};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -23,12 +23,12 @@ pub(crate) struct Health {
 }
 
 /// Makes calls until `over` is set.
-pub(crate) fn watch(address: &Address, over: &AtomicBool) -> Health {
+pub(crate) fn monitor(address: &Address, over: &AtomicBool) -> Health {
     let mut health = Health::default();
-    let mut asker = Asker::new(address);
+    let mut client = GatewayClient::new(address);
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
-        let answer = asker.ask("well_echo", &json!({ "text": "well" }));
+        let answer = client.call("well_echo", &json!({ "text": "well" }));
         health.times.push(asked.elapsed().as_secs_f64() * 1e3);
         health.slow += usize::from(asked.elapsed() > SLOW);
         health.failed += usize::from(!answer.is_ok_and(|envelope| is_success(&envelope)));

@@ -8,9 +8,9 @@ use aquifer_bench::statistics::{median, percentile, ratio};
 use aquifer_report::Figure;
 use serde_json::{Map, Value};
 
-use crate::by_hand::paths::PathQuestion;
-use crate::by_hand::{ByHand, PAGE, Place, Question, Target};
-use crate::ours::{self, Ours};
+use crate::by_hand::paths::PathQuery;
+use crate::by_hand::{HandWrittenQueries, PAGE, PageStart, Query, Target};
+use crate::engine_queries::{self, EngineQueries};
 use crate::paths;
 
 /// Number of pages before the deep page.
@@ -28,32 +28,32 @@ pub(crate) const COSTLY: (usize, usize) = (25, 1);
 
 /// Runs all comparisons.
 pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<Figure>> {
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     let target = Target::read(target)?;
     let mut deep = None;
     for _ in 0..PAGES_BEFORE {
-        let question = Question::List(deep);
-        let (page, same) = both(&ours, &by_hand, &question).await?;
+        let query = Query::List(deep);
+        let (page, same) = both(&ours, &by_hand, &query).await?;
         deep = Some(end(&page, &same, "/created_at")?);
     }
-    let (row, same) = both_values(&ours, &by_hand, &Question::Get(ID)).await?;
+    let (row, same) = both_values(&ours, &by_hand, &Query::Get(ID)).await?;
     for name in ["id", "customer_id", "note"].into_iter().chain(same.get("_etag").map(|_| "_etag")) {
         let found = row.pointer(&format!("/data/{name}"));
-        ensure!(found.is_some() && found == same.get(name), "not alike: {row} and {same}");
+        ensure!(found.is_some() && found == same.get(name), "the answers differ: {row} and {same}");
     }
 
-    let engine = |question: &Question| Call::Engine(&ours, ours::arguments(question));
-    let hand = |question: Question| (engine(&question), Call::ByHand(&by_hand, question));
-    let first = Question::List(None);
-    let deep = Question::List(deep);
+    let engine = |query: &Query| Call::Engine(&ours, engine_queries::arguments(query));
+    let hand = |query: Query| (engine(&query), Call::HandWrittenQueries(&by_hand, query));
+    let first = Query::List(None);
+    let deep = Query::List(deep);
     let mut figures = Vec::new();
     for (what, reference, limit, extent, (one, other)) in [
         ("list 25 of 1,000,000", BY_HAND, Some(1.25), CHEAP, hand(first.clone())),
         ("page 1,000", BY_HAND, None, CHEAP, hand(deep.clone())),
         ("page 1,000", "page 1", Some(1.2), CHEAP, (engine(&deep), engine(&first))),
-        ("count by group", BY_HAND, Some(1.1), COSTLY, hand(Question::CountByStatus)),
-        ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Question::Get(ID))),
-        ("get by key", "without an etag", None, CHEAP, hand(Question::GetBare(ID))),
+        ("count by group", BY_HAND, Some(1.1), COSTLY, hand(Query::CountByStatus)),
+        ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Query::Get(ID))),
+        ("get by key", "without an etag", None, CHEAP, hand(Query::GetBare(ID))),
     ] {
         let sides = take_turns(if is_quick { COSTLY } else { extent }, &one, &other).await?;
         let p50 = sides.p50(format!("{}: {what}, p50", target.title()), reference);
@@ -62,9 +62,9 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
     }
     for column in target.time_columns() {
         for (what, is_bounded) in [("latest 25 of 1,000,000", false), ("25 before a time", true)] {
-            let question = Question::Latest(*column, is_bounded);
-            both(&ours, &by_hand, &question).await?;
-            let (one, other) = hand(question);
+            let query = Query::Latest(*column, is_bounded);
+            both(&ours, &by_hand, &query).await?;
+            let (one, other) = hand(query);
             let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, &one, &other).await?;
             let name = format!("{}: {what}, {}, p50", target.title(), column.title);
             figures.push(sides.p50(name, BY_HAND).max_ratio(MAX_TIMES_RATIO));
@@ -76,44 +76,48 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
 
 /// Runs only the queries that follow references.
 pub(crate) async fn paths(target: &str) -> anyhow::Result<Vec<Figure>> {
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     paths::compare(&ours, &by_hand, Target::read(target)?.title(), false).await
 }
 
 /// Repeats one query on one side and does nothing else, to be counted from outside.
 pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) -> anyhow::Result<()> {
-    let question = match name {
-        "list" => Question::List(None),
-        "group" => Question::CountByStatus,
-        "get" => Question::Get(ID),
-        "path-list" => Question::Path(PathQuestion::LatestOfCity(None)),
-        "path-sort" => Question::Path(PathQuestion::ByCity(None)),
-        "path-group" => Question::Path(PathQuestion::CountryGroups),
-        "months" => Question::Path(PathQuestion::MonthGroups),
-        "embedded" => Question::Path(PathQuestion::Embedded),
-        "some" => Question::Path(PathQuestion::Some),
-        other => bail!("'{other}' is not a question"),
+    let query = match name {
+        "list" => Query::List(None),
+        "group" => Query::CountByStatus,
+        "get" => Query::Get(ID),
+        "path-list" => Query::Path(PathQuery::LatestOfCity(None)),
+        "path-sort" => Query::Path(PathQuery::ByCity(None)),
+        "path-group" => Query::Path(PathQuery::CountryGroups),
+        "months" => Query::Path(PathQuery::MonthGroups),
+        "embedded" => Query::Path(PathQuery::Embedded),
+        "some" => Query::Path(PathQuery::Some),
+        other => bail!("'{other}' is not a query"),
     };
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     let call = match side {
-        "ours" => Call::Engine(&ours, ours::arguments(&question)),
-        "by-hand" => Call::ByHand(&by_hand, question),
+        "ours" => Call::Engine(&ours, engine_queries::arguments(&query)),
+        "by-hand" => Call::HandWrittenQueries(&by_hand, query),
         other => bail!("'{other}' is neither ours nor by-hand"),
     };
     call.block(count).await.map(drop)
 }
 
 /// Both answers to a query, which must contain the same full page.
-async fn both(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
-    let (page, same) = both_values(ours, by_hand, question).await?;
+async fn both(ours: &EngineQueries, by_hand: &HandWrittenQueries, query: &Query) -> anyhow::Result<(Value, Value)> {
+    let (page, same) = both_values(ours, by_hand, query).await?;
     let ids = |answer| rows(answer).iter().filter_map(|row| row.get("id")?.as_i64()).collect::<Vec<_>>();
-    ensure!(ids(&page).len() == PAGE && ids(&page) == ids(&same), "not alike: {page} and {same}");
+    ensure!(ids(&page).len() == PAGE && ids(&page) == ids(&same), "the answers differ: {page} and {same}");
     Ok((page, same))
 }
 
-pub(crate) async fn both_values(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
-    let page = serde_json::from_str(&ours.ask(ours::arguments(question)).await?)?;
-    Ok((page, serde_json::from_str(&by_hand.ask(question).await?)?))
+pub(crate) async fn both_values(
+    ours: &EngineQueries,
+    by_hand: &HandWrittenQueries,
+    query: &Query,
+) -> anyhow::Result<(Value, Value)> {
+    let page = serde_json::from_str(&ours.run(engine_queries::arguments(query)).await?)?;
+    Ok((page, serde_json::from_str(&by_hand.run(query).await?)?))
 }
 
 /// The first list of objects in an answer.
@@ -127,9 +131,9 @@ pub(crate) fn rows(answer: &Value) -> &[Value] {
 }
 
 /// The position after the last row. `value` points to its sort value.
-pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Place> {
+pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<PageStart> {
     let last = rows(same).last().context("no rows")?;
-    Ok(Place {
+    Ok(PageStart {
         value: last.pointer(value).and_then(Value::as_str).context("no sorted value")?.to_owned(),
         id: last.get("id").and_then(Value::as_i64).context("no id")?,
         cursor: page.pointer("/data/pageInfo/endCursor").and_then(Value::as_str).context("no cursor")?.to_owned(),
@@ -138,8 +142,8 @@ pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Pla
 
 /// A query that is repeated.
 pub(crate) enum Call<'a> {
-    Engine(&'a Ours, Map<String, Value>),
-    ByHand(&'a ByHand, Question),
+    Engine(&'a EngineQueries, Map<String, Value>),
+    HandWrittenQueries(&'a HandWrittenQueries, Query),
 }
 
 impl Call<'_> {
@@ -151,9 +155,9 @@ impl Call<'_> {
                 Call::Engine(ours, arguments) => {
                     // The engine takes ownership of its arguments, as it does with those of a request.
                     let arguments = arguments.clone();
-                    timed(ours.ask(arguments)).await?
+                    time_query(ours.run(arguments)).await?
                 }
-                Call::ByHand(by_hand, question) => timed(by_hand.ask(question)).await?,
+                Call::HandWrittenQueries(by_hand, query) => time_query(by_hand.run(query)).await?,
             };
             black_box(answer);
             times.push(time);
@@ -163,7 +167,7 @@ impl Call<'_> {
 }
 
 /// The answer, and the microseconds it took.
-async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<(String, f64)> {
+async fn time_query(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<(String, f64)> {
     let asked = Instant::now();
     let answer = asking.await?;
     Ok((answer, asked.elapsed().as_secs_f64() * 1e6))
@@ -185,7 +189,7 @@ impl Sides {
 
     fn share(&self, name: String, reference: &str, share: f64) -> Figure {
         let [one, other] = self.0.each_ref().map(|blocks| percentile(&blocks.concat(), share));
-        Figure::new(name, one, "µs").beside(reference, other)
+        Figure::new(name, one, "µs").compared_with(reference, other)
     }
 }
 

@@ -46,7 +46,7 @@ fn maintenance(url: &str) -> anyhow::Result<Config> {
 
 async fn connect(config: Config) -> anyhow::Result<Client> {
     let (client, connection) = config.connect(NoTls).await.context("cannot connect to PostgreSQL")?;
-    // Ends with the client.
+    // The task ends with the client.
     tokio::spawn(connection);
     Ok(client)
 }

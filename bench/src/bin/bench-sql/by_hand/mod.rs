@@ -9,7 +9,7 @@ mod sqlite_paths;
 
 use anyhow::bail;
 
-use paths::PathQuestion;
+use paths::PathQuery;
 
 /// Number of orders per page.
 pub(crate) const PAGE: usize = 25;
@@ -115,7 +115,7 @@ struct Group {
 
 /// The start of a page: after the row with this sort value and id, like our cursor.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct PageStart {
     pub(crate) value: String,
     pub(crate) id: i64,
     pub(crate) cursor: String,
@@ -123,9 +123,9 @@ pub(crate) struct Place {
 
 /// A query.
 #[derive(Debug, Clone)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     /// Paid orders, latest first.
-    List(Option<Place>),
+    List(Option<PageStart>),
     /// The number of orders per status.
     CountByStatus,
     /// One order.
@@ -135,26 +135,28 @@ pub(crate) enum Question {
     /// The latest visits by a time column, optionally only those before a time.
     Latest(TimeColumn, bool),
     /// A query that follows references.
-    Path(PathQuestion),
+    Path(PathQuery),
 }
 
-pub(crate) enum ByHand {
-    Sqlite(sqlite::ByHand),
-    Postgres(Box<postgres::ByHand>),
+pub(crate) enum HandWrittenQueries {
+    Sqlite(sqlite::HandWrittenQueries),
+    Postgres(Box<postgres::HandWrittenQueries>),
 }
 
-impl ByHand {
+impl HandWrittenQueries {
     pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
         Ok(match Target::read(target)? {
-            Target::Sqlite(path) => ByHand::Sqlite(sqlite::ByHand::open(path)?),
-            Target::Postgres(url) => ByHand::Postgres(Box::new(postgres::ByHand::open(url).await?)),
+            Target::Sqlite(path) => HandWrittenQueries::Sqlite(sqlite::HandWrittenQueries::open(path)?),
+            Target::Postgres(url) => {
+                HandWrittenQueries::Postgres(Box::new(postgres::HandWrittenQueries::open(url).await?))
+            }
         })
     }
 
-    pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
+    pub(crate) async fn run(&self, query: &Query) -> anyhow::Result<String> {
         match self {
-            ByHand::Sqlite(database) => database.ask(question.clone()).await,
-            ByHand::Postgres(database) => database.ask(question).await,
+            HandWrittenQueries::Sqlite(database) => database.run(query.clone()).await,
+            HandWrittenQueries::Postgres(database) => database.run(query).await,
         }
     }
 }

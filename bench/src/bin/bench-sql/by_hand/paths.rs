@@ -3,18 +3,18 @@
 
 use serde::Serialize;
 
-use super::Place;
+use super::PageStart;
 
 /// Number of rows per page.
 pub(crate) const PATH_PAGE: usize = 50;
 
 /// A query that follows references.
 #[derive(Debug, Clone)]
-pub(crate) enum PathQuestion {
+pub(crate) enum PathQuery {
     /// The parcels of one city, latest first, with the names of their customers and cities.
-    LatestOfCity(Option<Place>),
+    LatestOfCity(Option<PageStart>),
     /// The parcels of one country, sorted by the names of their cities.
-    ByCity(Option<Place>),
+    ByCity(Option<PageStart>),
     /// The number and weight of parcels per country.
     CountryGroups,
     /// The number and weight of parcels sent per month.

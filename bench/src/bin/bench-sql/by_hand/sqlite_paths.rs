@@ -2,9 +2,7 @@
 
 use rusqlite::{Connection, Params, Row, params};
 
-use super::paths::{
-    CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuestion, sql, write_groups, write_page,
-};
+use super::paths::{CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuery, sql, write_groups, write_page};
 
 /// Times are text in one format that SQLite can parse.
 const MONTH_GROUPS: &str = "\
@@ -13,20 +11,20 @@ const CUSTOMERS: &str = "SELECT id, name FROM customers ORDER BY id LIMIT 51";
 /// SQLite runs in the same process, so one statement per customer is as good as one for all.
 const PARCELS_OF_CUSTOMER: &str = "SELECT id, weight FROM parcels WHERE customer_id = ?1 ORDER BY id LIMIT 5";
 
-pub(super) fn ask(connection: &Connection, question: PathQuestion) -> anyhow::Result<String> {
-    match question {
-        PathQuestion::LatestOfCity(None) => parcels(connection, sql::LATEST_OF_CITY, [CITY]),
-        PathQuestion::LatestOfCity(Some(place)) => {
+pub(super) fn run(connection: &Connection, query: PathQuery) -> anyhow::Result<String> {
+    match query {
+        PathQuery::LatestOfCity(None) => parcels(connection, sql::LATEST_OF_CITY, [CITY]),
+        PathQuery::LatestOfCity(Some(place)) => {
             parcels(connection, sql::LATEST_OF_CITY_AFTER, params![CITY, place.value, place.id])
         }
-        PathQuestion::ByCity(None) => parcels(connection, sql::BY_CITY, [COUNTRY]),
-        PathQuestion::ByCity(Some(place)) => {
+        PathQuery::ByCity(None) => parcels(connection, sql::BY_CITY, [COUNTRY]),
+        PathQuery::ByCity(Some(place)) => {
             parcels(connection, sql::BY_CITY_AFTER, params![COUNTRY, place.value, place.id])
         }
-        PathQuestion::CountryGroups => groups(connection, sql::COUNTRY_GROUPS),
-        PathQuestion::MonthGroups => groups(connection, MONTH_GROUPS),
-        PathQuestion::Embedded => embedded(connection),
-        PathQuestion::Some => customers(connection),
+        PathQuery::CountryGroups => groups(connection, sql::COUNTRY_GROUPS),
+        PathQuery::MonthGroups => groups(connection, MONTH_GROUPS),
+        PathQuery::Embedded => embedded(connection),
+        PathQuery::Some => customers(connection),
     }
 }
 

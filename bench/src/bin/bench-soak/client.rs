@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 /// Maximum time for any request here.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-pub(crate) struct Asker {
+pub(crate) struct GatewayClient {
     address: Address,
     /// Opened when needed, and dropped after a failure, so that a late answer is not taken for the next one.
     http: Option<Http>,
 }
 
-impl Asker {
+impl GatewayClient {
     pub(crate) fn new(address: &Address) -> Self {
         Self { address: address.clone(), http: None }
     }
 
     /// Returns the envelope of the answer, whether success or failure. Fails if the answer is not an envelope.
-    pub(crate) fn ask(&mut self, operation: &str, params: &Value) -> anyhow::Result<Value> {
+    pub(crate) fn call(&mut self, operation: &str, params: &Value) -> anyhow::Result<Value> {
         let mut http = match self.http.take() {
             Some(http) => http,
             None => Http::open(&self.address)?,
         };
-        http.wait_at_most(TIMEOUT)?;
+        http.set_timeout(TIMEOUT)?;
         let arguments = json!({ "operation": operation, "params": params }).to_string();
         let mut request = Vec::new();
         let ready = Ready::over_http(&Prepared::call("mcp_aql", &arguments), &self.address);

@@ -11,19 +11,19 @@ use aquifer_bench::process::Server;
 use aquifer_bench::{UNGUARDED, words};
 use serde_json::json;
 
-use crate::ask::{Asker, is_success};
-use crate::faults::{Fault, Kind, before_long};
-use crate::patient::{Patient, Served};
-use crate::tally::Held;
-use crate::{Plan, marked};
+use crate::client::{GatewayClient, is_success};
+use crate::faults::{Fault, Kind, wait_until};
+use crate::faulty_upstream::{FaultyUpstream, HttpServer};
+use crate::results::Resources;
+use crate::{Plan, process_scan};
 
-pub(crate) struct Stage<'a> {
+pub(crate) struct Gateway<'a> {
     plan: &'a Plan,
     fault: &'a Fault,
     folder: Folder,
     pub(crate) address: Address,
     /// The faulty upstreams, with their URLs if the gateway does not start them.
-    places: Mutex<Vec<(String, Option<String>)>>,
+    urls: Mutex<Vec<(String, Option<String>)>>,
     server: Server,
 }
 
@@ -47,59 +47,59 @@ impl Drop for Folder {
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Gateway<'a> {
     /// Starts a gateway with as many faulty upstreams as the fault needs.
-    pub(crate) fn up(plan: &'a Plan, fault: &'a Fault) -> anyhow::Result<(Self, Vec<Patient>)> {
+    pub(crate) fn start(plan: &'a Plan, fault: &'a Fault) -> anyhow::Result<(Self, Vec<FaultyUpstream>)> {
         let path = std::env::temp_dir().join(format!("aquifer-soak-{}-{}", std::process::id(), fault.name));
         fs::create_dir_all(&path)?;
         let folder = Folder(path);
-        let (mut places, mut served) = (Vec::new(), Vec::new());
-        for place in 1..=fault.side_by_side {
-            let server = (fault.kind == Kind::Elsewhere).then(|| Served::start(&plan.script)).transpose()?;
-            places.push((format!("ill{place}"), server.as_ref().map(Served::url)));
-            served.push(server);
+        let (mut urls, mut http_servers) = (Vec::new(), Vec::new());
+        for index in 1..=fault.concurrency {
+            let server = (fault.kind == Kind::MovingHttp).then(|| HttpServer::start(&plan.script)).transpose()?;
+            urls.push((format!("ill{index}"), server.as_ref().map(HttpServer::url)));
+            http_servers.push(server);
         }
-        configure(plan, fault, &folder, &places)?;
+        configure(plan, fault, &folder, &urls)?;
         let (program, path) = (plan.aquifer.display().to_string(), folder.file("aquifer.toml").display().to_string());
         let serve = [&program, "serve", "--config", &path, "--http", "127.0.0.1:0", "--mode", "single"];
-        let (server, url) = Server::on_http(&words(&serve))?;
+        let (server, url) = Server::start_http(&words(&serve))?;
         let address = Address::read(&url)?;
-        let patient = |((name, _), served): (&(String, _), Option<Served>)| Patient {
+        let upstream = |((name, _), http_server): (&(String, _), Option<HttpServer>)| FaultyUpstream {
             name: name.clone(),
             address: address.clone(),
-            asker: Asker::new(&address),
+            client: GatewayClient::new(&address),
             script: plan.script.clone(),
             variant: folder.file(&format!("variant-{name}")),
             broken: folder.file(&format!("broken-{name}")),
-            served,
+            http_server,
         };
-        let patients = places.iter().zip(served).map(patient).collect();
-        let mut asker = Asker::new(&address);
-        for name in places.iter().map(|(name, _)| name.as_str()).chain(["well"]) {
-            let answered = before_long(|| Ok(is_success(&asker.ask(&format!("{name}_echo"), &json!({}))?)))?;
-            ensure!(answered, "{name} is never answered");
+        let upstreams = urls.iter().zip(http_servers).map(upstream).collect();
+        let mut client = GatewayClient::new(&address);
+        for name in urls.iter().map(|(name, _)| name.as_str()).chain(["well"]) {
+            let answered = wait_until(|| Ok(is_success(&client.call(&format!("{name}_echo"), &json!({}))?)))?;
+            ensure!(answered, "{name} never answers");
         }
-        Ok((Self { plan, fault, folder, address, places: Mutex::new(places), server }, patients))
+        Ok((Self { plan, fault, folder, address, urls: Mutex::new(urls), server }, upstreams))
     }
 
     /// Updates the gateway's configuration with the current URLs of the faulty upstreams.
-    pub(crate) fn tell_places(&self, patients: &[&mut Patient]) -> anyhow::Result<()> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, url) in &mut *places {
-            let now = patients.iter().find(|patient| patient.name == *name);
-            if let Some(served) = now.and_then(|patient| patient.served.as_ref()) {
-                *url = Some(served.url());
+    pub(crate) fn update_urls(&self, upstreams: &[&mut FaultyUpstream]) -> anyhow::Result<()> {
+        let mut urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, url) in &mut *urls {
+            let now = upstreams.iter().find(|upstream| upstream.name == *name);
+            if let Some(http_server) = now.and_then(|upstream| upstream.http_server.as_ref()) {
+                *url = Some(http_server.url());
             }
         }
-        configure(self.plan, self.fault, &self.folder, &places)
+        configure(self.plan, self.fault, &self.folder, &urls)
     }
 
     /// Measures the gateway's current resources.
-    pub(crate) fn held(&self) -> anyhow::Result<Held> {
+    pub(crate) fn resources(&self) -> anyhow::Result<Resources> {
         let own = self.server.id();
         let entries = |folder: &str| anyhow::Ok(fs::read_dir(format!("/proc/{own}/{folder}"))?.count());
-        Ok(Held {
-            processes: marked::count(&self.folder.mark(), Some(own)),
+        Ok(Resources {
+            processes: process_scan::count(&self.folder.mark(), Some(own)),
             descriptors: entries("fd")?,
             threads: entries("task")?,
             resident_kb: self.server.resident_kb()?,
@@ -107,11 +107,11 @@ impl<'a> Stage<'a> {
     }
 
     /// Stops the gateway. Returns how many of its processes still exist a few seconds later.
-    pub(crate) fn end(self) -> anyhow::Result<usize> {
-        self.server.end()?;
+    pub(crate) fn stop(self) -> anyhow::Result<usize> {
+        self.server.stop()?;
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let left = marked::count(&self.folder.mark(), None);
+            let left = process_scan::count(&self.folder.mark(), None);
             if left == 0 || Instant::now() > deadline {
                 return Ok(left);
             }
@@ -121,7 +121,7 @@ impl<'a> Stage<'a> {
 }
 
 /// Writes the configuration to a temporary file and renames it, so that a watcher never sees half of it.
-fn configure(plan: &Plan, fault: &Fault, folder: &Folder, places: &[(String, Option<String>)]) -> anyhow::Result<()> {
+fn configure(plan: &Plan, fault: &Fault, folder: &Folder, urls: &[(String, Option<String>)]) -> anyhow::Result<()> {
     // JSON strings are valid TOML.
     let started = |name: &str, flags: &[String]| {
         let script = [plan.script.display().to_string(), "--variant-file".to_owned()];
@@ -131,11 +131,13 @@ fn configure(plan: &Plan, fault: &Fault, folder: &Folder, places: &[(String, Opt
     };
     // There is nobody to confirm the upstreams' operations.
     let mut text = format!("{UNGUARDED}\n[state]\ndir = {}\n", json!(folder.file("state")));
-    for (name, url) in places {
+    for (name, url) in urls {
         let flags = match fault.kind {
-            Kind::Plain | Kind::Elsewhere => Vec::new(),
-            Kind::Talkative => words(&["--banner"]),
-            Kind::Exits => words(&["--exit-while", &folder.file(&format!("broken-{name}")).display().to_string()]),
+            Kind::Plain | Kind::MovingHttp => Vec::new(),
+            Kind::PrintsBanner => words(&["--banner"]),
+            Kind::ExitsAtStart => {
+                words(&["--exit-while", &folder.file(&format!("broken-{name}")).display().to_string()])
+            }
         };
         let reached = match url {
             Some(url) => format!("url = {}\n", json!(url)),

@@ -6,10 +6,10 @@ use std::fs;
 pub(crate) fn count(mark: &str, but: Option<u32>) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.filter(|id| Some(*id) != but && *id != std::process::id() && carries(*id, mark)).count()
+    ids.filter(|id| Some(*id) != but && *id != std::process::id() && has_argument(*id, mark)).count()
 }
 
-fn carries(id: u32, mark: &str) -> bool {
+fn has_argument(id: u32, mark: &str) -> bool {
     let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).contains(mark)
 }

@@ -13,9 +13,9 @@ pub(crate) struct Book {
     lent: bool,
 }
 
-pub(crate) struct Shelf(Vec<Book>);
+pub(crate) struct Bookshelf(Vec<Book>);
 
-impl Shelf {
+impl Bookshelf {
     pub(crate) fn new() -> Self {
         let book = |id| Book {
             id,
@@ -45,7 +45,7 @@ struct GetBookByHand {
 }
 
 #[adapter]
-impl Shelf {
+impl Bookshelf {
     /// Get one book.
     #[operation]
     pub(crate) async fn get_book(
