@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_read() {
+    fn the_expected_failures_are_parsed() {
         let text = "# why\n\nserver:\n  - a-b # because\n  - c\nclient:\n  - auth/d\n";
         let expected = Expected { server: names(&["a-b", "c"]), client: names(&["auth/d"]) };
         assert_eq!(Expected::parse(text).ok(), Some(expected));

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_without_figures_is_missed() -> Result<()> {
+    fn a_store_without_figures_is_an_error() -> Result<()> {
         let figures = |store: &str| format!("gate.{store}.calls\t7\ngate.{store}.faults\t2\n");
         let whole = format!("running 4 tests\n{}test faults ... ok\n", STORES.map(figures).concat());
         let rows = gate_rows(&whole, 7)?;

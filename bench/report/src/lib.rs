@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aim_says_whether_it_was_reached() {
+    fn aims_show_whether_they_were_reached() {
         let figure = |ours| Figure::new("a call", ours, "µs").compared_with("echo", 10.0);
         let cells = |figure: Figure| figure.cells().join("|");
         assert_eq!(cells(figure(12.0).max_ratio(1.3)), "a call|12 µs|echo: 10 µs|1.20×|≤ 1.3×: reached");

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_of_a_batch_counts_however_it_is_written() {
+    fn every_operation_of_a_batch_counts_however_it_is_formatted() {
         let batch = |operation: &str, count: usize| {
             let operations = vec![operation; count].join(",");
             format!(r#"{{"params":{{"arguments":{{"operations":[{operations}]}},"_meta":{{"a":{{}},"b":{{}}}}}}}}"#)

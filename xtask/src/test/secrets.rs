@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_token_is_none() {
+    fn incomplete_tokens_are_ignored() {
         let cut: String = BITS.chars().take(LENGTH - 1).collect();
         for text in [
             String::new(),

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grows_or_goes_wrong_is_reported() {
+    fn growth_and_failures_are_reported() {
         let held = Resources { processes: 2, descriptors: 20, threads: 3, resident_kb: 20_000.0 };
         let mut results = FaultResults { name: "killed", start: held, end: held, ..FaultResults::default() };
         results.count(true, true, Duration::ZERO);

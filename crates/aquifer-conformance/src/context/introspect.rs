@@ -195,7 +195,7 @@ mod tests {
     use super::{noun, sample_operations};
 
     #[test]
-    fn operations_on_the_same_things_are_sampled_together() {
+    fn operations_on_the_same_noun_are_sampled_together() {
         let tables = ["order", "entry", "box", "house", "address", "person"];
         for name in tables {
             let plural = match name {

@@ -71,7 +71,7 @@ fn r_con_1_an_empty_or_vacuous_run_gets_no_level() {
 }
 
 #[test]
-fn a_verdict_over_nothing_is_skipped_and_says_so() {
+fn a_verdict_based_on_nothing_becomes_a_skip() {
     let outcome_with =
         |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.skip_if_vacuous();
     assert_eq!(outcome_with(Pass, "").detail, "There was nothing to check.");

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_5_a_line_is_read_as_it_was_sealed() {
+    fn r_saf_5_a_sealed_line_is_parsed_unchanged() {
         let mut tip = ChainTip::new();
         let mut text = Vec::new();
         tip.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);

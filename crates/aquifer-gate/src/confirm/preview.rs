@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_a_question_names_the_thing_and_what_goes_with_it() {
+    fn r_saf_3_a_question_names_the_row_and_the_affected_rows() {
         let preview = Preview {
             change: ChangeKind::Delete,
             noun: "treatment".to_owned(),

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_connection_is_closed() {
+    async fn idle_connections_are_closed() {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         for begun in [&b""[..], b"PRI * ", b"GET / HTTP/1.1\r\nhost: he"] {
             let mut silent = server.connect().await;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_waits_for_an_answer_is_not_silent() {
+    async fn a_connection_waiting_for_an_answer_is_not_idle() {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         let mut patient = server.busy().await;
         server.wait_for_busy(1).await;
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_too_many_waits_while_all_are_busy() {
+    async fn new_connections_wait_while_all_are_busy() {
         let server = TestServer::start(ConnectionLimits { max: 1, ..LIMITS });
         let mut first = server.busy().await;
         server.wait_for_busy(1).await;
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_has_a_size() {
+    async fn the_size_of_a_request_head_is_limited() {
         let server = TestServer::start(LIMITS);
         let mut stream = server.connect().await;
         let mut head = b"GET / HTTP/1.1\r\nhost: here\r\nx: ".to_vec();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stopping_closes_what_is_idle() {
+    async fn stopping_closes_idle_connections() {
         let server = TestServer::start(LIMITS);
         let mut idle = server.connect().await;
         assert!(ask(&mut idle).await.ends_with("here"));

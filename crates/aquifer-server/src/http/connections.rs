@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_that_moved_least_is_closed_first() {
+    fn the_peer_with_the_least_progress_is_closed_first() {
         let all = connections(100);
         // The server's clock has just started, so everything here has waited for less than the grace period. Only the
         // amount and the time of the last progress decide.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_moved_is_measured_by_what_is_held() {
+    fn progress_is_relative_to_the_held_bytes() {
         let all = connections(10_000);
         let open = blocked(&all, &[(0, 9_000), (0, 100)]);
         open[0].0.progressed_at(1, 1_000);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_whose_call_runs_is_never_closed_for_room() {
+    fn connections_with_running_calls_are_never_closed_to_make_room() {
         let all = connections(100);
         let (running, _registration) = all.register(PEER);
         running.hold(90);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_refused_before_it_runs_when_its_answer_has_no_room() {
+    fn calls_are_refused_before_they_run_if_their_answer_exceeds_the_budget() {
         let all = connections(100);
         let reserved: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
         assert!(all.reserve(1).is_none(), "all is reserved");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_connection_makes_room_and_one_in_use_never() {
+    fn the_longest_idle_connection_is_closed_and_busy_ones_never() {
         let all = connections(1_000);
         let open: Vec<_> = (0..4).map(|_| all.register(PEER)).collect();
         open[0].0.begin_request();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_request_makes_room_if_nobody_is_idle() {
+    fn unfinished_requests_make_room_if_no_connection_is_idle() {
         let all = connections(1_000);
         let open: Vec<_> = (0..3).map(|_| all.register(PEER)).collect();
         open.iter().for_each(|(connection, _)| connection.begin_request());
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_never_ends_is_closed() {
+    fn connections_with_an_unfinished_head_are_closed() {
         let all = connections(1_000);
         let open: Vec<_> = (0..2).map(|_| all.register(PEER)).collect();
         open[0].0.note_read();

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_listeners_are_bounded_apart() {
+    fn calls_and_listeners_have_separate_limits() {
         let in_flight = in_flight(256 * KIB * KIB);
         for (method, max) in [("subscriptions/listen", MAX_LISTENERS), ("tools/call", MAX_CALLS)] {
             let mut entries: Vec<Entry> = (0..max).map(|_| enter(&in_flight, method, "{}").unwrap()).collect();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn large_batches_are_bounded_by_what_they_may_answer() {
+    fn large_batches_are_limited_by_their_estimated_answers() {
         let in_flight = in_flight(256 * KIB * KIB);
         let large = format!("[{}]", vec!["{}"; 200].join(","));
         let entries: Vec<Entry> = (0..1_000).map_while(|_| enter(&in_flight, "tools/call", &large).ok()).collect();

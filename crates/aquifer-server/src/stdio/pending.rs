@@ -176,7 +176,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[test]
-    fn calls_are_admitted_by_the_expected_size_of_their_answers() {
+    fn calls_are_admitted_by_the_estimated_size_of_their_answers() {
         let pending = Pending::new(10 * MIB);
         let id = |number| NumberOrString::Number(number);
         assert!(!pending.is_full(100 * MIB), "a single call is always admitted");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_2_text_is_a_number_only_if_every_source_reads_it_so() {
+    fn r_saf_2_text_is_a_number_only_if_every_source_agrees() {
         for (text, number) in [
             ("0", 0.0),
             ("-7", -7.0),

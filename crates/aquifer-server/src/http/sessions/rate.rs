@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_its_burst_and_then_its_rate() {
+    fn a_bucket_allows_its_burst_and_then_its_rate() {
         let mut bucket = TokenBucket::new(3, 500);
         assert_eq!([1, 1, 1, 1].map(|now| bucket.take(now)), [Ok(()), Ok(()), Ok(()), Err(2)]);
         assert_eq!(bucket.take(1_900), Err(1), "nearly there");
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn asking_often_does_not_keep_a_bucket_empty() {
+    fn frequent_requests_do_not_keep_a_bucket_empty() {
         let mut bucket = TokenBucket::new(1, 10);
         let granted = (0..200_000).filter(|now| bucket.take(*now).is_ok()).count();
         assert_eq!(granted, 2, "one at once, and one after a hundred seconds");
     }
 
     #[test]
-    fn peers_are_bounded_on_their_own_and_together() {
+    fn sessions_are_limited_per_peer_and_in_total() {
         let mut rate = OpeningRate::new(1_000);
         let burst =
             |rate: &mut OpeningRate, peer: &str| (0..1_000).filter(|_| rate.take(address(peer), 1).is_ok()).count();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn many_peers_take_bounded_memory() {
+    fn the_memory_for_peers_is_bounded() {
         let mut rate = OpeningRate::new(1_000);
         for index in 0..3 * MAX_PEERS as u32 {
             // One second apart, so that the total limit is never reached.

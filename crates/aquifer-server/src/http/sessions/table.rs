@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_given_up_in_the_order_of_their_use() {
+    fn sessions_are_closed_in_the_order_of_their_use() {
         let mut all = Sessions::new(9);
         for id in ["abandoned", "unused", "idle", "idle-longer", "listening", "recent", "recent-before", "busy"] {
             all.open(id, SECOND).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_unused_sessions_replaces_itself() {
+    fn a_flood_of_unused_sessions_replaces_only_its_own() {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         all.use_session("used", SECOND);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_used_sessions_does_not_reach_what_is_in_use() {
+    fn sessions_in_use_survive_a_flood_of_used_sessions() {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         for _ in 0..3 {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_from_one_address_does_not_reach_another() {
+    fn sessions_of_other_addresses_survive_a_flood() {
         let mut all = Sessions::new(100);
         all.open_from([192, 0, 2, 1], "used", SECOND).unwrap();
         all.use_session("used", SECOND);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_has_time_to_use_its_session_during_any_flood() {
+    fn new_sessions_can_be_used_during_any_flood() {
         // The flood fills the table with sessions that it has used, and opens others as fast as it can.
         let mut all = Sessions::new(100);
         for index in 0..100_u64 {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unused_session_for_which_most_is_kept_makes_room() {
+    fn the_unused_session_with_the_most_stored_bytes_is_closed() {
         let mut all = Sessions::new(10);
         let now = 1_000 * SECOND;
         let mut counted = Vec::new();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_no_more_than_sessions_and_those_in_use_keep_theirs() {
+    fn streams_are_limited_and_sessions_in_use_keep_theirs() {
         let mut all = Sessions::new(4);
         let now = 1_000 * SECOND;
         for id in ["used", "listening"] {

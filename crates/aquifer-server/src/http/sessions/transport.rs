@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
+    async fn stored_messages_of_a_session_are_bounded_in_bytes() {
         let mut opened = open(256 << 20).await;
         // Without a listener, the SDK stores the last sixteen.
         for _ in 0..200 {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn questions_that_cannot_be_kept_are_refused_and_not_lost() {
+    async fn oversized_questions_are_refused_with_an_error() {
         let mut opened = open(256 << 20).await;
         let question = message(json!({ "jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": {
             "message": "x".repeat(2 << 20), "requestedSchema": { "type": "object", "properties": {} } } }));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_a_waiting_client_is_not_kept() {
+    async fn answers_without_a_waiting_client_are_not_stored() {
         let mut opened = open(256 << 20).await;
         let id = NumberOrString::Number(5);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_counts_until_its_stream_has_taken_it() {
+    async fn answers_count_until_their_stream_has_taken_them() {
         let mut opened = open(1 << 20).await;
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         let id = NumberOrString::Number(5);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_on_its_way_cannot_be_cancelled() {
+    fn an_answer_being_sent_cannot_be_cancelled() {
         let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
         let id = NumberOrString::Number(5);
         let begin = || session.begin_request(&id, AnswerSlot::new(None));
@@ -358,7 +358,7 @@ mod tests {
 
     /// An answer to the first request would be mistaken for one to the second.
     #[test]
-    fn a_cancelled_id_is_in_use_until_nothing_of_its_request_can_come() {
+    fn a_cancelled_id_stays_in_use_until_no_message_can_arrive() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
         let begin = || session.begin_request(&id, AnswerSlot::new(None));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn frequent_cancellation_locks_nobody_out() {
+    fn frequent_cancellation_does_not_block_a_client() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let mut accepted = 0;
         for number in 0..10_000 {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_never_answered_keeps_no_session_for_ever() {
+    fn unanswered_requests_do_not_keep_a_session_forever() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
         let key = session.begin_request(&id, AnswerSlot::new(None)).unwrap();

@@ -10,7 +10,7 @@ async fn status(server: &Server, request: &[u8]) -> u16 {
 }
 
 #[tokio::test]
-async fn hosts_are_read_strictly() {
+async fn hosts_are_parsed_strictly() {
     let server =
         Server::start(|settings| settings.allowed_hosts = vec!["db.internal:8080".into(), "[2001:db8::1]".into()])
             .await;
@@ -107,7 +107,7 @@ async fn hosts_are_read_strictly() {
 }
 
 #[tokio::test]
-async fn origins_are_read_strictly() {
+async fn origins_are_parsed_strictly() {
     let server = Server::start(|settings| settings.allowed_origins = vec!["https://app.example/".into()]).await;
     for (expected, lines) in [
         (200, "origin: https://app.example"),

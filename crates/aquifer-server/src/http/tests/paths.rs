@@ -12,7 +12,7 @@ fn tool_call(headers: &[(&str, &str)], params: &Value, is_escaped: bool) -> Vec<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_are_answered_alike_on_both_paths() {
+async fn both_paths_give_the_same_answers() {
     let server = Server::start(|_| ()).await;
     let counts = server.endpoint.counts();
     let taken = || [CallPath::HttpFast, CallPath::HttpSdk, CallPath::HttpSession].map(|path| counts.get(path));
