@@ -44,7 +44,7 @@ impl Session {
                 None => return Ok(tools),
             }
         }
-        bail!("the list of tools has no end");
+        bail!("the tool list is endless");
     }
 
     /// Calls a tool and returns the text that a model reads. A failure is an error.

@@ -147,6 +147,6 @@ fn fresh_database(server: &str, name: &str, python: &Path) -> Result<String> {
                   c.execute(f'DROP DATABASE IF EXISTS {sys.argv[2]}')\nc.execute(f'CREATE DATABASE {sys.argv[2]}')\n";
     let mut command = Command::new(python);
     step::run(command.args(["-c", script, server, &name]), "PostgreSQL could not create the database.")?;
-    let (base, _) = server.rsplit_once('/').context("the URL of PostgreSQL names no database")?;
+    let (base, _) = server.rsplit_once('/').context("the PostgreSQL URL contains no database name")?;
     Ok(format!("{base}/{name}"))
 }

@@ -65,7 +65,7 @@ impl DisposableServer {
         // Waiting would close the input unless it is taken.
         let _held = self.script.stdin.take();
         let status = self.script.wait()?;
-        bail!("something has stopped {}: its script ended with {status}", self.name);
+        bail!("{} was stopped: its script ended with {status}", self.name);
     }
 }
 

@@ -216,7 +216,7 @@ impl Expected {
                 ("server:", _) => list = Some(&mut expected.server),
                 ("client:", _) => list = Some(&mut expected.client),
                 (_, Some(name)) if list.as_mut().is_some_and(|list| list.insert(name.trim().to_owned())) => {}
-                _ => bail!("expected-failures.yml cannot be read: '{line}' is listed twice or is no entry"),
+                _ => bail!("expected-failures.yml cannot be read: '{line}' is a duplicate or not an entry"),
             }
         }
         Ok(expected)

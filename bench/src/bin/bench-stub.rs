@@ -20,7 +20,7 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file] = arguments.as_slice() else { bail!("usage: bench-stub CAPTURE.json") };
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-    let capture: Capture = serde_json::from_str(&text).with_context(|| format!("{file} is no capture"))?;
+    let capture: Capture = serde_json::from_str(&text).with_context(|| format!("{file} is not a capture"))?;
     // A message is one line, so the tools must not contain line breaks.
     let tools = serde_json::from_str::<Value>(capture.tools.get())?.to_string();
     let mut out = std::io::stdout().lock();

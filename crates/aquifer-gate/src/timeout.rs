@@ -15,6 +15,6 @@ pub(crate) async fn with_timeout<T>(mut request: BoxFuture<'_, Result<T, StoreEr
     }
     match tokio::time::timeout(STORE_TIMEOUT, request).await {
         Ok(answer) => answer,
-        Err(_) => Err(StoreError("no answer in time".to_owned())),
+        Err(_) => Err(StoreError("the state store did not answer in time".to_owned())),
     }
 }

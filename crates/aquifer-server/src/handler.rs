@@ -265,7 +265,7 @@ async fn notify_progress(update: ProgressUpdate, done: &mut f64, token: &Progres
     params.total = update.total;
     params.message = update.message;
     if let Err(cause) = peer.notify_progress(params).await {
-        tracing::debug!(%cause, "progress could not be sent");
+        tracing::debug!(%cause, "could not send progress");
     }
 }
 

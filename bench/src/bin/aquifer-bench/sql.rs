@@ -34,7 +34,7 @@ pub(crate) struct Databases<'a> {
 impl<'a> Databases<'a> {
     pub(crate) fn fill(bench: &'a Bench) -> anyhow::Result<Self> {
         let url = std::env::var("AQUIFER_TEST_POSTGRES").context("AQUIFER_TEST_POSTGRES is not set")?;
-        let postgres = sibling_database(&url, NAME).context("the URL of PostgreSQL names no database")?;
+        let postgres = sibling_database(&url, NAME).context("the PostgreSQL URL contains no database name")?;
         let home = bench.home.join("bench-data");
         let sqlite = format!("sqlite:{}", home.join("shop.db").display());
         let databases = Self { bench, postgres, sqlite };

@@ -87,7 +87,7 @@ pub(super) async fn advance(store: &dyn StateStore, head: &Head, keep: Duration)
     update(store, &head.chain, keep, |old| {
         let Some(old) = old else { return Ok(Some(head.clone())) };
         if old.sequence > head.sequence {
-            return Err(StoreError(format!("the head of audit chain {} is not ours", head.chain)));
+            return Err(StoreError(format!("another process wrote the head of audit chain {}", head.chain)));
         }
         let beginning = later_of(old.beginning, head.beginning.clone());
         Ok(Some(Head { beginning, ..head.clone() }))
@@ -128,5 +128,5 @@ async fn update(
             return Ok(());
         }
     }
-    Err(StoreError(format!("the head of audit chain {chain} is being changed by others")))
+    Err(StoreError(format!("other processes keep changing the head of audit chain {chain}")))
 }

@@ -58,7 +58,7 @@ pub(super) async fn write(
             continue;
         }
         if store.get(&key).await?.is_none_or(|record| record.value != *line) {
-            return Err(StoreError(format!("{key} is another line already")));
+            return Err(StoreError(format!("{key} already holds a different line")));
         }
     }
     Ok(())

@@ -359,7 +359,7 @@ async fn decide(
             return Ok(approval);
         }
     }
-    Err(ApprovalError::Store(StoreError("a record keeps changing".to_owned())))
+    Err(ApprovalError::Store(StoreError("other processes keep changing the record".to_owned())))
 }
 
 /// The largest tolerated difference between clocks.

@@ -238,7 +238,7 @@ impl Confirmations {
                 return Ok(());
             }
         }
-        Err(Refusal::Store(StoreError("a record keeps changing".to_owned())))
+        Err(Refusal::Store(StoreError("other processes keep changing the record".to_owned())))
     }
 
     /// The record of a token that is valid for this call.
@@ -401,7 +401,7 @@ pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPr
 fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
     let made =
         token::generate(purpose).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
-    let key = token::key(&made).ok_or_else(|| StoreError("a token without a key".to_owned()))?;
+    let key = token::key(&made).ok_or_else(|| StoreError("the generated token has no key".to_owned()))?;
     Ok((made, key))
 }
 

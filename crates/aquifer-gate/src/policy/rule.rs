@@ -8,7 +8,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
-use super::condition::{Condition, RuleDirection, Shapes};
+use super::condition::{Condition, RuleDirection, TypedOperation};
 use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{PatternList, RuleEffect, RuleSettings};
@@ -146,8 +146,8 @@ impl Rule {
             return if self.when.is_empty() { Applicability::Yes } else { Applicability::DependsOnParameters };
         };
         let direction = if self.loosens { RuleDirection::Loosens } else { RuleDirection::Restricts };
-        let shapes = Shapes { operation: subject.operation, types: subject.types };
-        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, direction));
+        let typed = TypedOperation { operation: subject.operation, types: subject.types };
+        let holds = self.when.iter().all(|condition| condition.holds(typed, params, direction));
         if holds { Applicability::Yes } else { Applicability::No }
     }
 }

@@ -9,7 +9,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
-use super::condition::Shapes;
+use super::condition::TypedOperation;
 use super::decision::Effect;
 use super::{Policy, Subject, explain};
 use crate::strength::RequiredStrength;
@@ -59,7 +59,7 @@ impl Policy {
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
                 cell: decision.cell_text(),
-                why: decision.explanation_for(Some(Shapes { operation, types })),
+                why: decision.explanation_for(Some(TypedOperation { operation, types })),
             }
         };
         catalog.operations().iter().map(line).collect()

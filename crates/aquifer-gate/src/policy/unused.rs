@@ -13,7 +13,7 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::suggest::nearest;
 use serde::Serialize;
 
-use super::condition::{Condition, Presence, Shapes};
+use super::condition::{Condition, Presence, TypedOperation};
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{PatternList, RuleEffect};
@@ -24,7 +24,7 @@ use aquifer_protocol::glob::is_literal;
 /// capabilities.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory<'a> {
-    operations: Vec<Shapes<'a>>,
+    operations: Vec<TypedOperation<'a>>,
     unknown_sources: Vec<&'a str>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Inventory<'a> {
     /// Adds an operation with the types that its parameters refer to.
     pub fn add(&mut self, operation: &'a Operation, types: Option<&'a Types>) {
         if !is_protocol(operation) {
-            self.operations.push(Shapes { operation, types });
+            self.operations.push(TypedOperation { operation, types });
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Inventory<'a> {
     }
 
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'a Operation> {
-        self.operations.iter().map(|shapes| shapes.operation)
+        self.operations.iter().map(|typed| typed.operation)
     }
 
     fn sources(&self) -> BTreeSet<&'a str> {
@@ -144,8 +144,8 @@ impl Policy {
                 report("it changes nothing: an allow rule has an effect only with loosen = true".to_owned());
                 continue;
             }
-            let mut concerned: Vec<Shapes<'_>> =
-                inventory.operations.iter().filter(|shapes| rule.concerns(shapes.operation)).copied().collect();
+            let mut concerned: Vec<TypedOperation<'_>> =
+                inventory.operations.iter().filter(|typed| rule.concerns(typed.operation)).copied().collect();
             let is_open = inventory.may_match_unknown_source(rule.selector());
             if concerned.is_empty() {
                 if let Some(problem) = explain_mismatch(rule.selector(), inventory) {
@@ -156,8 +156,8 @@ impl Policy {
             unmatched_names(rule.selector(), inventory).into_iter().for_each(&mut report);
             if rule.loosens {
                 // A call of a generic operation is decided as a call of the operation that it resolves to.
-                let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
-                concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
+                let first = concerned.first().map(|typed| typed.operation.name.clone()).unwrap_or_default();
+                concerned.retain(|typed| !inventory.is_generic(typed.operation));
                 if concerned.is_empty() {
                     report(format!(
                         "it loosens nothing: a call of '{first}' is decided as the operation of the table in the call. \
@@ -182,10 +182,10 @@ impl Policy {
     }
 
     /// Whether a rule changes any decision, for some caller and parameters.
-    fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[Shapes<'_>]) -> bool {
-        concerned.iter().any(|shapes| {
+    fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[TypedOperation<'_>]) -> bool {
+        concerned.iter().any(|typed| {
             // The quarantine is ignored, because it is temporary.
-            let compiled = self.compile_with(shapes.operation, None);
+            let compiled = self.compile_with(typed.operation, None);
             let Some(facts) = &compiled.facts else { return false };
             let mut rules: Vec<Arc<Rule>> = compiled.static_rules.clone();
             rules.retain(|other| !Arc::ptr_eq(other, rule));
@@ -199,14 +199,14 @@ impl Policy {
     }
 }
 
-fn is_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> bool {
-    concerned.iter().all(|shapes| condition.presence(*shapes) == Presence::Absent)
+fn is_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> bool {
+    concerned.iter().all(|typed| condition.presence(*typed) == Presence::Absent)
 }
 
-fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
+fn explain_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> String {
     let param = condition.param();
     let first = param.split('.').next().unwrap_or_default();
-    let known = concerned.iter().flat_map(|shapes| &shapes.operation.parameters);
+    let known = concerned.iter().flat_map(|typed| &typed.operation.parameters);
     let near = nearest(first, known.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
     format!("its condition tests '{param}', which none of its operations has{near}")

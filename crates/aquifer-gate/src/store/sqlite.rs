@@ -56,7 +56,7 @@ impl SqliteStore {
             }
         };
         let thread = std::thread::Builder::new().name("aquifer-state".into()).spawn(work);
-        thread.map_err(|error| StoreError(format!("no thread for the state file: {error}")))?;
+        thread.map_err(|error| StoreError(format!("cannot start the thread for the state file: {error}")))?;
         Ok(Self { jobs, bytes: Arc::default() })
     }
 

@@ -164,7 +164,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok((stream, peer)) => {
                 // Nagle's algorithm would delay the last bytes of every streamed answer by 40 ms.
                 if let Err(cause) = stream.set_nodelay(true) {
-                    tracing::debug!(%cause, "TCP_NODELAY could not be set");
+                    tracing::debug!(%cause, "could not set TCP_NODELAY");
                 }
                 return (stream, peer);
             }

@@ -18,7 +18,7 @@ use super::connections::Connections;
 
 /// Half-life of a peer's recorded progress, in milliseconds. Long enough to see the progress of a slow but steady
 /// reader, given that the system reports it only every hundred kilobytes or so.
-const HALF_LIFE: u64 = 4_096;
+const HALF_LIFE_MS: u64 = 4_096;
 
 pub(super) struct Connection {
     id: u64,
@@ -186,7 +186,7 @@ impl Connection {
         let since = [&self.unwritten_since, &self.body_since].map(|since| since.load(Ordering::Relaxed));
         let since = since.into_iter().filter(|since| *since > 0).min()?;
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
-        let stretches = (now / HALF_LIFE).saturating_sub(self.recent_stretch.load(Ordering::Relaxed));
+        let stretches = (now / HALF_LIFE_MS).saturating_sub(self.recent_stretch.load(Ordering::Relaxed));
         let recent = self.recent_bytes.load(Ordering::Relaxed);
         let recent_bytes = u32::try_from(stretches).ok().and_then(|by| recent.checked_shr(by)).unwrap_or(0);
         Some(PeerDelay { waited_for: now.saturating_sub(since), stalled_for: now.saturating_sub(last), recent_bytes })
@@ -199,7 +199,7 @@ impl Connection {
     /// Records that the peer has accepted or sent bytes that we waited for. Called only from the task of this
     /// connection.
     pub(super) fn progressed_at(&self, now: u64, bytes: usize) {
-        let stretch = now / HALF_LIFE;
+        let stretch = now / HALF_LIFE_MS;
         let before = self.recent_stretch.swap(stretch, Ordering::Relaxed);
         let recent = self.recent_bytes.load(Ordering::Relaxed);
         let by = u32::try_from(stretch.saturating_sub(before)).unwrap_or(u32::MAX);

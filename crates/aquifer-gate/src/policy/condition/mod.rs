@@ -58,7 +58,7 @@ enum Verdict {
 
 /// An operation and the types of its parameters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shapes<'a> {
+pub(super) struct TypedOperation<'a> {
     pub(super) operation: &'a Operation,
     /// The types that the parameters refer to, if known.
     pub(super) types: Option<&'a Types>,
@@ -145,13 +145,18 @@ impl Condition {
     }
 
     /// Whether the condition holds. A parameter that was not sent has its declared default.
-    pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, direction: RuleDirection) -> bool {
+    pub(super) fn holds(
+        &self,
+        typed: TypedOperation<'_>,
+        params: &Map<String, Value>,
+        direction: RuleDirection,
+    ) -> bool {
         // A parameter that the operation does not declare proves nothing: the source may ignore it.
-        if direction == RuleDirection::Loosens && !self.path.begins_in(shapes.operation) {
+        if direction == RuleDirection::Loosens && !self.path.begins_in(typed.operation) {
             return false;
         }
         if let Test::Present(expected) = self.test {
-            let sent = self.path.sent(shapes, params);
+            let sent = self.path.sent(typed, params);
             let is_sent = match (sent.is_empty(), sent.iter().any(|found| found.is_certain)) {
                 (true, _) => Verdict::No,
                 (false, true) => Verdict::Yes,
@@ -164,9 +169,9 @@ impl Condition {
                 RuleDirection::Loosens => verdict == Verdict::Yes,
             };
         }
-        let found = self.path.values(shapes, params);
+        let found = self.path.values(typed, params);
         let mut verdicts = found.iter().map(|found| {
-            let verdict = self.verdict(found, shapes);
+            let verdict = self.verdict(found, typed);
             if self.not { verdict.not() } else { verdict }
         });
         // The source may ignore a value under another spelling, which leaves the parameter missing.
@@ -177,10 +182,10 @@ impl Condition {
         }
     }
 
-    fn verdict(&self, found: &FoundValue<'_>, shapes: Shapes<'_>) -> Verdict {
+    fn verdict(&self, found: &FoundValue<'_>, typed: TypedOperation<'_>) -> Verdict {
         // Sources ignore the case of table names.
-        let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(shapes.operation));
-        let readings = || TextReading::from_schemas(&found.schemas, shapes, ignore_case);
+        let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(typed.operation));
+        let readings = || TextReading::from_schemas(&found.schemas, typed, ignore_case);
         match &self.test {
             _ if found.is_structured_text => Verdict::Unsure,
             Test::OneOf(expected) => {
@@ -203,8 +208,8 @@ impl Condition {
     }
 
     /// Whether the operation has the parameter.
-    pub(super) fn presence(&self, shapes: Shapes<'_>) -> Presence {
-        self.path.declared(shapes).0
+    pub(super) fn presence(&self, typed: TypedOperation<'_>) -> Presence {
+        self.path.declared(typed).0
     }
 
     /// The parameter as written in the rule.
@@ -213,7 +218,7 @@ impl Condition {
     }
 
     /// Describes the condition, including how values are compared if that is not obvious.
-    pub(super) fn describe(&self, shapes: Option<Shapes<'_>>) -> String {
+    pub(super) fn describe(&self, typed: Option<TypedOperation<'_>>) -> String {
         let param = self.path.written();
         let is = if self.not { "is not" } else { "is" };
         let mut words = match &self.test {
@@ -234,9 +239,9 @@ impl Condition {
             Test::Present(false) => format!("'{param}' is not sent"),
         };
         if self.test.compares_text() {
-            let schemas: Vec<&Schema> = shapes.map(|shapes| self.path.declared(shapes).1).unwrap_or_default();
-            let readings = match shapes {
-                Some(shapes) => TextReading::from_schemas(&schemas, shapes, self.ignore_case),
+            let schemas: Vec<&Schema> = typed.map(|typed| self.path.declared(typed).1).unwrap_or_default();
+            let readings = match typed {
+                Some(typed) => TextReading::from_schemas(&schemas, typed, self.ignore_case),
                 None => vec![TextReading::plain(self.ignore_case)],
             };
             for reading in readings.iter().filter_map(|reading| reading.describe()) {

@@ -10,7 +10,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema};
 use aquifer_protocol::spelling::{fold, fold_segments, folds_to};
 use serde_json::{Map, Value};
 
-use super::Shapes;
+use super::TypedOperation;
 
 /// Maximum number of type references that are followed.
 const MAX_REFERENCES: usize = 64;
@@ -94,24 +94,29 @@ impl Path {
     }
 
     /// Every value at the path. Lists are expanded. A parameter that was not sent has its declared default.
-    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
-        self.walk(shapes, params, true)
+    pub(super) fn values<'a>(&self, typed: TypedOperation<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
+        self.walk(typed, params, true)
     }
 
     /// Every value that was sent under the path. A list counts as one value, even if it is empty.
-    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
-        self.walk(shapes, params, false)
+    pub(super) fn sent<'a>(&self, typed: TypedOperation<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
+        self.walk(typed, params, false)
     }
 
-    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<FoundValue<'a>> {
+    fn walk<'a>(
+        &self,
+        typed: TypedOperation<'a>,
+        params: &'a Map<String, Value>,
+        for_values: bool,
+    ) -> Vec<FoundValue<'a>> {
         let mut found = Vec::new();
         let mut open = Vec::new();
-        let declared: Vec<&Parameter> = shapes.operation.parameters.iter().collect();
+        let declared: Vec<&Parameter> = typed.operation.parameters.iter().collect();
         step(params, &declared, &[], &self.names, true, for_values, &mut open);
         while let Some(PendingValue { value, schemas, rest, is_certain }) = open.pop() {
             match value {
                 Value::Array(items) if for_values || !rest.is_empty() => {
-                    let schemas = item_shapes(&schemas, shapes);
+                    let schemas = item_schemas(&schemas, typed);
                     open.extend(items.iter().map(|value| PendingValue {
                         value,
                         schemas: schemas.clone(),
@@ -120,7 +125,7 @@ impl Path {
                     }));
                 }
                 Value::Object(object) if !rest.is_empty() => {
-                    let (declared, others) = field_shapes(&schemas, shapes);
+                    let (declared, others) = field_schemas(&schemas, typed);
                     step(object, &declared, &others, rest, is_certain, for_values, &mut open);
                 }
                 Value::String(text) if !rest.is_empty() => {
@@ -131,7 +136,7 @@ impl Path {
                 // The path continues, but the value has no fields.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
-                    let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
+                    let is_structured_text = is_structured(text) && !are_texts(&schemas, typed);
                     found.push(FoundValue { value, schemas, is_certain, is_structured_text });
                 }
                 _ => found.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
@@ -141,18 +146,18 @@ impl Path {
     }
 
     /// Whether the operation has a parameter under the path, and its declared schemas.
-    pub(super) fn declared<'a>(&self, shapes: Shapes<'a>) -> (Presence, Vec<&'a Schema>) {
+    pub(super) fn declared<'a>(&self, typed: TypedOperation<'a>) -> (Presence, Vec<&'a Schema>) {
         let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
-        let own = shapes.operation.parameters.iter().filter(|parameter| first.names(parameter));
+        let own = typed.operation.parameters.iter().filter(|parameter| first.names(parameter));
         let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
         if schemas.is_empty() {
-            let presence = if shapes.operation.open { Presence::Possible } else { Presence::Absent };
+            let presence = if typed.operation.open { Presence::Possible } else { Presence::Absent };
             return (presence, schemas);
         }
         for name in rest {
             let (mut next, mut presence) = (Vec::new(), Presence::Absent);
             // Lists are expanded; a list type may contain itself.
-            for schema in item_variants(&schemas, shapes) {
+            for schema in item_variants(&schemas, typed) {
                 match &schema.kind {
                     Kind::Object(shape) => {
                         let fields = shape.fields.iter().filter(|field| name.names(field));
@@ -171,7 +176,7 @@ impl Path {
             }
             schemas = next;
         }
-        (Presence::Declared, item_variants(&schemas, shapes))
+        (Presence::Declared, item_variants(&schemas, typed))
     }
 }
 
@@ -287,21 +292,21 @@ fn may_hold(text: &str, rest: &[Name]) -> bool {
 }
 
 /// Whether these schemas allow only text.
-fn are_texts(schemas: &[&Schema], shapes: Shapes<'_>) -> bool {
-    let variants = variants(schemas, shapes);
+fn are_texts(schemas: &[&Schema], typed: TypedOperation<'_>) -> bool {
+    let variants = variants(schemas, typed);
     let may_be_read =
         |schema: &&Schema| matches!(schema.kind, Kind::Any | Kind::Array(_) | Kind::Object(_) | Kind::Named(_));
     !variants.is_empty() && !variants.iter().any(may_be_read)
 }
 
 /// Resolves named types and unions.
-pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+pub(super) fn variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
     let mut open: Vec<&Schema> = schemas.to_vec();
     let mut found = Vec::new();
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
-            Kind::Named(name) => match shapes.types.and_then(|types| types.get(name)) {
+            Kind::Named(name) => match typed.types.and_then(|types| types.get(name)) {
                 Some(named) => open.push(named),
                 None => found.push(schema),
             },
@@ -313,8 +318,8 @@ pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'
 }
 
 /// The element schemas of lists.
-fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
-    let items = variants(schemas, shapes).into_iter().filter_map(|schema| match &schema.kind {
+fn item_schemas<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
+    let items = variants(schemas, typed).into_iter().filter_map(|schema| match &schema.kind {
         Kind::Array(items) => items.as_deref(),
         _ => None,
     });
@@ -322,13 +327,13 @@ fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema
 }
 
 /// The schemas, with lists replaced by their elements.
-fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+fn item_variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
     let mut found = Vec::new();
-    let mut open = variants(schemas, shapes);
+    let mut open = variants(schemas, typed);
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
-            Kind::Array(Some(items)) => open.extend(variants(&[items], shapes)),
+            Kind::Array(Some(items)) => open.extend(variants(&[items], typed)),
             _ => found.push(schema),
         }
     }
@@ -336,9 +341,9 @@ fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Sche
 }
 
 /// The declared fields of objects, and the schemas of additional fields.
-fn field_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
+fn field_schemas<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
     let (mut declared, mut others) = (Vec::new(), Vec::new());
-    for schema in variants(schemas, shapes) {
+    for schema in variants(schemas, typed) {
         if let Kind::Object(shape) = &schema.kind {
             declared.extend(&shape.fields);
             if let Rest::Of(rest) = &shape.rest {

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 
 use super::number::NumberText;
 use super::path::variants;
-use super::{Shapes, Verdict};
+use super::{TypedOperation, Verdict};
 use crate::policy::settings::PatternList;
 use aquifer_protocol::glob::{Case, Glob, Patterns};
 
@@ -42,9 +42,9 @@ pub(super) enum TextReading {
 
 impl TextReading {
     /// The readings that these schemas allow. Exact if none is declared.
-    pub(super) fn from_schemas(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
+    pub(super) fn from_schemas(schemas: &[&Schema], typed: TypedOperation<'_>, ignore_case: bool) -> Vec<Self> {
         let mut readings: Vec<Self> = Vec::new();
-        for schema in variants(schemas, shapes) {
+        for schema in variants(schemas, typed) {
             let reading = match &schema.kind {
                 Kind::String | Kind::Any => Self::from_text_schema(schema, ignore_case),
                 Kind::Integer | Kind::Number => TextReading::Number,

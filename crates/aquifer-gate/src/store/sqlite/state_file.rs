@@ -90,7 +90,7 @@ impl StateFile {
                     Err(error) if is_locked(&error) => return Err(error),
                     // On a full disk the change itself may still succeed; otherwise it returns the error.
                     Err(error) => {
-                        tracing::debug!(%error, "expired state is not removed yet");
+                        tracing::debug!(%error, "expired state could not be removed");
                         None
                     }
                 };

@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use super::handover::{AwaitedAnswer, DetachedFuture, RequestStart};
 use super::rate;
 use super::session::{KeptBytes, OpenStream, RequestRejection, Session};
-use super::table::{self, SessionLimit, Table};
+use super::table::{self, SessionLimit, SessionTable};
 use super::transport::SessionTransport;
 use crate::http::connection::Connection;
 use crate::http::connections::Connections;
@@ -79,14 +79,14 @@ pub(in crate::http) struct BoundedSessions {
 
 pub(super) struct SharedSessions {
     connections: Arc<Connections>,
-    table: Mutex<Table>,
+    table: Mutex<SessionTable>,
     /// Sessions that were closed here but not yet in the SDK.
     to_close: Mutex<Vec<SessionId>>,
     warning: WarningThrottle,
 }
 
 impl SharedSessions {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -114,10 +114,10 @@ impl SharedSessions {
 impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_AFTER));
+        inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_TIMEOUT_MS));
         // The SDK would only cache streams of cancelled requests. They get no answer, so no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
-        let table = Mutex::new(Table::new(max));
+        let table = Mutex::new(SessionTable::new(max));
         Self {
             inner,
             shared: Arc::new(SharedSessions {

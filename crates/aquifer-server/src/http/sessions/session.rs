@@ -26,14 +26,14 @@ const MAX_KEPT_BYTES: usize = 2 * 1024 * 1024;
 const MAX_WAITING: usize = 64;
 
 /// A session used less than this many milliseconds ago counts as in use.
-const RECENT: u64 = 60_000;
+const RECENT_MS: u64 = 60_000;
 
 /// An answer that has not arrived this many milliseconds after its handler ended never will. A cancelled id is free
 /// again after this time.
-const LOST_AFTER: u64 = 10_000;
+const LOST_TIMEOUT_MS: u64 = 10_000;
 
 /// A session opened less than this many milliseconds ago has had no chance to be used.
-const FRESH: u64 = 5_000;
+const FRESH_MS: u64 = 5_000;
 
 pub(super) struct Session {
     peer: Option<IpAddr>,
@@ -87,7 +87,7 @@ impl Request {
     /// Whether its answer can no longer arrive. The SDK silently discards the answer to a cancelled request, so only
     /// the elapsed time tells.
     fn is_over(&self, now: u64) -> bool {
-        matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_AFTER)
+        matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_TIMEOUT_MS)
     }
 }
 
@@ -221,10 +221,10 @@ impl Session {
 
     pub(super) fn rank(&self, now: u64) -> Rank {
         let has_requested = self.requests_made() > 0;
-        let is_recent = now.saturating_sub(self.last_used()) < RECENT;
+        let is_recent = now.saturating_sub(self.last_used()) < RECENT_MS;
         let is_under_way = |request: &Request| match request.state {
             RequestState::Running | RequestState::Answering => true,
-            RequestState::Done(done) => now.saturating_sub(done) < LOST_AFTER,
+            RequestState::Done(done) => now.saturating_sub(done) < LOST_TIMEOUT_MS,
             RequestState::Cancelled | RequestState::Discarded(_) => false,
         };
         if self.lock().by_id.values().any(is_under_way) {
@@ -235,7 +235,7 @@ impl Session {
             Rank::Listening
         } else if has_requested {
             Rank::Idle
-        } else if now.saturating_sub(self.opened) < FRESH {
+        } else if now.saturating_sub(self.opened) < FRESH_MS {
             Rank::Fresh
         } else if self.is_initialized.load(Ordering::Relaxed) {
             Rank::Unused

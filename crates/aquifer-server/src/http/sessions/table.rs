@@ -15,10 +15,10 @@ use super::rate::{OpeningRate, TokenBucket};
 use super::session::{Rank, Session};
 
 /// A session that is not used after `initialize` is closed after this many milliseconds.
-const ABANDONED_AFTER: u64 = 60_000;
+const ABANDONED_TIMEOUT_MS: u64 = 60_000;
 
 /// An unused session is closed after this many milliseconds.
-pub(super) const IDLE_AFTER: u64 = 30 * 60_000;
+pub(super) const IDLE_TIMEOUT_MS: u64 = 30 * 60_000;
 
 /// The minimum limit of event streams, even if few sessions are allowed.
 const MIN_STREAMS: usize = 4;
@@ -26,7 +26,7 @@ const MIN_STREAMS: usize = 4;
 /// The minimum number of used sessions that can be replaced at once.
 const MIN_REPLACED: usize = 8;
 
-pub(super) struct Table {
+pub(super) struct SessionTable {
     max: usize,
     sessions: HashMap<SessionId, Arc<Session>>,
     opening: OpeningRate,
@@ -42,7 +42,7 @@ pub(super) enum SessionLimit {
     AllBusy,
 }
 
-impl Table {
+impl SessionTable {
     pub(super) fn new(max: usize) -> Self {
         // In the minute for which a session counts as recently used, at most three quarters of all sessions can be
         // replaced, the least recently used first.
@@ -126,8 +126,8 @@ impl Table {
         let is_expired = |session: &Session| {
             let unused_for = now.saturating_sub(session.last_used());
             match session.rank(now) {
-                Rank::Abandoned => unused_for >= ABANDONED_AFTER,
-                Rank::Unused | Rank::Idle => unused_for >= IDLE_AFTER,
+                Rank::Abandoned => unused_for >= ABANDONED_TIMEOUT_MS,
+                Rank::Unused | Rank::Idle => unused_for >= IDLE_TIMEOUT_MS,
                 Rank::Fresh | Rank::Listening | Rank::Recent | Rank::Busy => false,
             }
         };
@@ -176,13 +176,13 @@ mod tests {
     const SECOND: u64 = 1_000;
 
     struct Sessions {
-        table: Table,
+        table: SessionTable,
         connections: Arc<Connections>,
     }
 
     impl Sessions {
         fn new(max: usize) -> Self {
-            Self { table: Table::new(max), connections: Connections::new(1 << 20, Duration::from_secs(30)) }
+            Self { table: SessionTable::new(max), connections: Connections::new(1 << 20, Duration::from_secs(30)) }
         }
 
         fn open(&mut self, id: &str, now: u64) -> Result<Option<SessionId>, SessionLimit> {
