@@ -22,8 +22,8 @@ const PORTS: usize = 3;
 pub(crate) struct DisposableServer {
     name: &'static str,
     script: Child,
-    /// The lines that the script printed once the server accepted connections.
-    pub(crate) answer: Vec<String>,
+    /// The words after `ready`, which the script prints once the server accepts connections.
+    pub(crate) ready_words: Vec<String>,
 }
 
 impl DisposableServer {
@@ -43,7 +43,7 @@ impl DisposableServer {
     pub(crate) fn start(name: &'static str, mut command: Command, password: &str) -> Result<Self> {
         let script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start 'sh'")?;
         // From here on, dropping this ends the script, whatever fails.
-        let mut server = Self { name, script, answer: Vec::new() };
+        let mut server = Self { name, script, ready_words: Vec::new() };
         let pipes = (server.script.stdin.as_mut(), server.script.stdout.as_mut());
         let (Some(input), Some(output)) = pipes else { bail!("the script that runs {name} has no pipes") };
         writeln!(input, "{password}")
@@ -51,9 +51,9 @@ impl DisposableServer {
         let mut output = BufReader::new(output);
         let mut said = String::new();
         output.read_line(&mut said)?;
-        if let Some(answer) = said.strip_prefix("ready ") {
-            let answer = answer.split_whitespace().map(str::to_owned).collect();
-            server.answer = answer;
+        if let Some(words) = said.strip_prefix("ready ") {
+            let words = words.split_whitespace().map(str::to_owned).collect();
+            server.ready_words = words;
             return Ok(server);
         }
         output.read_to_string(&mut said)?;

@@ -52,7 +52,7 @@ fn start() -> Result<(String, DisposableServer)> {
         command.uid(user).gid(group);
     }
     let server = DisposableServer::start("PostgreSQL", command, &password)?;
-    let [port, letters] = server.answer.as_slice() else { bail!("PostgreSQL did not print its port") };
+    let [port, letters] = server.ready_words.as_slice() else { bail!("PostgreSQL did not print its port") };
     let version = output(programs.join("postgres"), &["--version"]).unwrap_or_default();
     announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={letters}"));
     Ok((format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres"), server))

@@ -49,7 +49,7 @@ fn start() -> Result<(String, DisposableServer)> {
     let mut command = DisposableServer::command(SCRIPT);
     command.args(free_ports()?);
     let server = DisposableServer::start("Redis", command, &password)?;
-    let port = server.answer.first().context("Redis did not print its port")?;
+    let port = server.ready_words.first().context("Redis did not print its port")?;
     let url = format!("redis://:{password}@127.0.0.1:{port}");
     let version = output("redis-server", &["--version"]).unwrap_or_default();
     announce(&format!("{version} listens on 127.0.0.1:{port}"));

@@ -55,7 +55,7 @@ const CAPTURED: [(&str, &str, &str, f64); 4] = [
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let gateways = Gateways { bench, unguarded: bench.unguarded_config()?, file: echo_file(bench)? };
-    Ok([gateways.stdio()?, gateways.http()?, gateways.all_captures_file()?, gateways.tokens()?].concat())
+    Ok([gateways.stdio()?, gateways.http()?, gateways.ten()?, gateways.tokens()?].concat())
 }
 
 fn echo_file(bench: &Bench) -> anyhow::Result<String> {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use aquifer_bench::words;
 use aquifer_report::Figure;
 
-use crate::count::{instructions, question};
+use crate::count::{database_query, instructions};
 use crate::load::{self, Request};
 use crate::{Bench, output_of};
 
@@ -78,8 +78,8 @@ impl<'a> Databases<'a> {
                 ("path-sort", "path in a filter, 50 by a path", 20),
                 ("embedded", "50 rows with five related rows each", 20),
             ] {
-                let ours = question(self.bench, target, "ours", name, calls)?;
-                let by_hand = question(self.bench, target, "by-hand", name, calls)?;
+                let ours = database_query(self.bench, target, "ours", name, calls)?;
+                let by_hand = database_query(self.bench, target, "by-hand", name, calls)?;
                 figures.push(instructions(format!("{title}: {what}"), ours).compared_with("SQL by hand", by_hand));
             }
         }

@@ -50,6 +50,7 @@ pub(crate) fn run_fault(fault: &Fault, plan: &Plan) -> anyhow::Result<FaultResul
     Ok(results)
 }
 
+/// Runs the rounds of one fault on one gateway.
 struct FaultRunner<'a> {
     fault: &'a Fault,
     plan: &'a Plan,
@@ -84,9 +85,9 @@ impl FaultRunner<'_> {
         let (mut left, mut wrong_in_a_row) = (count, 0);
         while left > 0 && Instant::now() < self.plan.deadline && wrong_in_a_row < MAX_CONSECUTIVE_FAILURES {
             // There may be fewer rounds left than upstreams.
-            let some: Vec<&mut FaultyUpstream> = upstreams.iter_mut().take(left).collect();
-            left -= some.len();
-            let wrong = self.run_parallel_rounds(some, results)?;
+            let active: Vec<&mut FaultyUpstream> = upstreams.iter_mut().take(left).collect();
+            left -= active.len();
+            let wrong = self.run_parallel_rounds(active, results)?;
             wrong_in_a_row = if wrong == 0 { 0 } else { wrong_in_a_row + wrong };
         }
         Ok(())
@@ -95,23 +96,23 @@ impl FaultRunner<'_> {
     /// Runs one round for each of these at once. Returns how many did not go as expected.
     fn run_parallel_rounds(
         &self,
-        mut some: Vec<&mut FaultyUpstream>,
+        mut upstreams: Vec<&mut FaultyUpstream>,
         results: &mut FaultResults,
     ) -> anyhow::Result<usize> {
         let first = results.rounds + 1;
-        let outcome = in_parallel(&mut some, |upstream, index| {
+        let rounds = in_parallel(&mut upstreams, |upstream, index| {
             let answer = (self.fault.round)(upstream, first + index);
             Ok(RoundResult { answer, answered_at: Instant::now() })
         })?;
         if self.fault.kind == Kind::MovingHttp {
-            self.gateway.update_urls(&some)?;
+            self.gateway.update_urls(&upstreams)?;
         }
-        let recovered = in_parallel(&mut some, |upstream, _| {
+        let recovered = in_parallel(&mut upstreams, |upstream, _| {
             let recovered = wait_until(|| Ok(is_success(&upstream.call("echo", &json!({ "text": "again" }))?)))?;
             Ok((recovered, Instant::now()))
         })?;
         let mut wrong = 0;
-        for (RoundResult { answer, answered_at }, (recovered, at)) in outcome.into_iter().zip(recovered) {
+        for (RoundResult { answer, answered_at }, (recovered, at)) in rounds.into_iter().zip(recovered) {
             let as_expected = match (&answer, self.fault.expected) {
                 (Ok(answer), Some(expected)) => code(answer) == expected,
                 (Ok(answer), None) => is_success(answer),
@@ -133,13 +134,16 @@ impl FaultRunner<'_> {
 
 /// Runs a function for each of them at the same time.
 fn in_parallel<T: Send>(
-    some: &mut [&mut FaultyUpstream],
+    upstreams: &mut [&mut FaultyUpstream],
     run: impl Fn(&mut FaultyUpstream, usize) -> anyhow::Result<T> + Sync,
 ) -> anyhow::Result<Vec<T>> {
     let run = &run;
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            some.iter_mut().enumerate().map(|(index, upstream)| scope.spawn(move || run(upstream, index))).collect();
+        let threads: Vec<_> = upstreams
+            .iter_mut()
+            .enumerate()
+            .map(|(index, upstream)| scope.spawn(move || run(upstream, index)))
+            .collect();
         let ended = threads.into_iter().map(|thread| thread.join().ok().context("a round panicked")?);
         ended.collect()
     })
