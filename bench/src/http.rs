@@ -1,4 +1,4 @@
-//! HTTP as a client that wants to be cheap: blocking, one connection kept alive, requests ready as bytes.
+//! A minimal HTTP client: blocking, one keep-alive connection, requests prepared as bytes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone)]
 pub struct Address {
     /// Host and port.
     pub authority: String,
-    /// What is asked for there, with its slash.
+    /// The path, with its leading slash.
     pub path: String,
 }
 
 impl Address {
-    /// Reads an `http://` URL.
+    /// Parses an `http://` URL.
     pub fn read(url: &str) -> anyhow::Result<Self> {
         let rest = url.strip_prefix("http://").with_context(|| format!("not an http:// URL: {url}"))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -30,12 +30,12 @@ pub struct Http {
     read: BufReader<TcpStream>,
     line: String,
     answer: Vec<u8>,
-    /// Whether answers may come as event streams.
+    /// Whether answers may be event streams.
     streams: bool,
     session: Option<String>,
 }
 
-/// How the end of an answer is known.
+/// How the end of an answer is determined.
 enum Body {
     Length(usize),
     Chunks,
@@ -57,22 +57,22 @@ impl Http {
         Ok(Self { write, read, line: String::new(), answer: Vec::new(), streams: false, session: None })
     }
 
-    /// Gives up on answers of which nothing arrives for so long.
-    pub fn wait_at_most(&self, timeout: Duration) -> anyhow::Result<()> {
+    /// Sets the timeout for receiving anything of an answer.
+    pub fn set_timeout(&self, timeout: Duration) -> anyhow::Result<()> {
         Ok(self.write.set_read_timeout(Some(timeout))?)
     }
 
-    /// Takes event streams for answers, too.
+    /// Accepts event streams as answers as well.
     pub fn accept_streams(&mut self) {
         self.streams = true;
     }
 
-    /// The session that the last answer named.
+    /// The session id from the last answer.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// Sends a request, head and body, and returns the body of its answer. Whatever is not a JSON answer is a failure.
+    /// Sends a request, head and body, and returns the body of its answer. Fails unless the answer is JSON.
     pub fn exchange(&mut self, request: &[u8]) -> anyhow::Result<&[u8]> {
         self.write.write_all(request)?;
         self.answer.clear();
@@ -128,7 +128,7 @@ impl Http {
         Ok(self.read.read_exact(part)?)
     }
 
-    /// Reads a line, without its end.
+    /// Reads a line, without its line ending.
     fn read_line(&mut self) -> anyhow::Result<()> {
         self.line.clear();
         ensure!(self.read.read_line(&mut self.line)? > 0, "the server closed the connection");
@@ -137,7 +137,7 @@ impl Http {
     }
 }
 
-/// What the last event of a stream carries: the answer comes after whatever is told on the way.
+/// The data of the last event in a stream. The answer comes after any notifications.
 fn last_event(stream: &[u8]) -> &[u8] {
     let lines = stream.split(|byte| *byte == b'\n');
     let carried = lines.filter_map(|line| line.strip_prefix(b"data:"));

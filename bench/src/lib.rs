@@ -1,4 +1,4 @@
-//! What the programs of this package share: a client's side of HTTP and MCP, servers as child processes, statistics.
+//! Shared code of the benchmark programs: HTTP and MCP clients, servers as child processes, statistics.
 
 pub mod http;
 pub mod mcp;
@@ -7,10 +7,10 @@ pub mod session;
 pub mod statistics;
 pub mod turns;
 
-/// A configuration that asks nobody for confirmation.
+/// A configuration that requires no confirmation.
 pub const UNGUARDED: &str = "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n";
 
-/// A command in words.
+/// Splits a command into owned words.
 pub fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }

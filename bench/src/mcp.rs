@@ -1,4 +1,4 @@
-//! Requests of MCP, as text with room for an id: a client that parses no JSON adds little to what it measures.
+//! MCP requests as text with a gap for the id. A client that does not parse JSON adds little to the measurement.
 
 use anyhow::ensure;
 
@@ -11,10 +11,10 @@ const META: &str = concat!(
     r#""io.modelcontextprotocol/clientCapabilities":{}}"#
 );
 
-/// Ids of one length, so that a request's length is known beforehand.
+/// Ids have a fixed length, so that the length of a request is known beforehand.
 pub const FIRST_ID: u64 = 10_000_000;
 
-/// A request ready to be sent but for its id.
+/// A request that lacks only its id.
 pub struct Prepared {
     /// The method.
     pub method: &'static str,
@@ -25,37 +25,37 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A look at the tools.
+    /// A request for the tool list.
     pub fn list() -> Self {
         Self { method: "tools/list", name: None, params: String::new() }
     }
 
-    /// A call of a tool.
+    /// A request that calls a tool.
     pub fn call(tool: &str, arguments: &str) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
         Self { method: "tools/call", name: Some(tool.to_owned()), params }
     }
 }
 
-/// What older revisions of MCP begin a session with.
-pub const HELLO: &str =
+/// The parameters of `initialize` in older revisions of MCP.
+pub const INITIALIZE_PARAMS: &str =
     r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
 
-/// How a server over HTTP is spoken to.
+/// How to communicate with a server over HTTP.
 #[derive(Debug, Clone)]
 pub enum Dialect {
     /// Revision 2026-07-28: requests without a session, plain JSON answers.
     Stateless,
-    /// An older one: a session, and answers that may be event streams.
+    /// An older revision: a session, and answers that may be event streams.
     Session(Option<String>),
 }
 
 impl Dialect {
-    /// Begins a session of an older revision.
+    /// Opens a session of an older revision.
     pub fn session(address: &Address) -> anyhow::Result<Self> {
         let mut http = Http::open(address)?;
         http.accept_streams();
-        let hello = Prepared { method: "initialize", name: None, params: HELLO.to_owned() };
+        let hello = Prepared { method: "initialize", name: None, params: INITIALIZE_PARAMS.to_owned() };
         let mut request = Vec::new();
         Ready::in_dialect(&hello, address, &Dialect::Session(None)).write(&FIRST_ID.to_string(), &mut request);
         http.exchange(&request)?;
@@ -66,7 +66,7 @@ impl Dialect {
         Ok(dialect)
     }
 
-    /// A connection for it.
+    /// Opens a connection.
     pub fn connect(&self, address: &Address) -> anyhow::Result<Http> {
         let mut http = Http::open(address)?;
         if matches!(self, Dialect::Session(_)) {
@@ -94,21 +94,21 @@ impl Dialect {
     }
 }
 
-/// The bytes of a request around its id.
+/// The bytes of a request before and after its id.
 pub struct Ready {
-    /// What comes before the id.
+    /// The bytes before the id.
     pub before: Vec<u8>,
-    /// What comes after it.
+    /// The bytes after the id.
     pub after: Vec<u8>,
 }
 
 impl Ready {
-    /// A request of revision 2026-07-28, without a session, that asks for a plain JSON answer.
+    /// A request of revision 2026-07-28, without a session, that accepts only plain JSON.
     pub fn over_http(request: &Prepared, address: &Address) -> Self {
         Self::in_dialect(request, address, &Dialect::Stateless)
     }
 
-    /// A request of an older revision on standard streams.
+    /// A request of an older revision over stdio.
     pub fn on_stdio(request: &Prepared) -> Self {
         let after = format!(",\"method\":\"{}\",\"params\":{{{}}}}}\n", request.method, request.params);
         Self { before: br#"{"jsonrpc":"2.0","id":"#.to_vec(), after: after.into_bytes() }
@@ -125,7 +125,7 @@ impl Ready {
         Self { before: format!("{head}{begin}").into_bytes(), after: after.into_bytes() }
     }
 
-    /// The whole request, written to `out`.
+    /// Writes the complete request to `out`.
     pub fn write(&self, id: &str, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.before);
@@ -134,14 +134,14 @@ impl Ready {
     }
 }
 
-/// An answer begins like this, then comes its id, then `,"result":`.
+/// The beginning of an answer; the id follows, then `,"result":`.
 const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const RESULT: &[u8] = br#","result":"#;
 /// An answer of the TypeScript SDK begins like this, and ends with its id.
 const REVERSED: &[u8] = br#"{"result":"#;
 
-/// Whether the bytes are the result of the request with this id. Looks at the beginning only, or at both ends of what the
-/// TypeScript SDK writes.
+/// Checks that the bytes are the result of the request with this id. Looks only at the beginning, or at both ends of what
+/// the TypeScript SDK writes.
 pub fn check(answer: &[u8], id: &str) -> anyhow::Result<()> {
     let is_result = answer
         .strip_prefix(ANSWER)
@@ -159,7 +159,7 @@ pub fn check(answer: &[u8], id: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Looks at a whole answer: a fast failure must not pass for a fast answer.
+/// Checks the whole answer, so that a fast failure is not taken for a fast answer.
 pub fn check_success(answer: &[u8]) -> anyhow::Result<()> {
     let answer = String::from_utf8_lossy(answer);
     let failed = [r#""isError":true"#, r#""success":false"#].iter().any(|sign| answer.contains(sign));
@@ -167,7 +167,7 @@ pub fn check_success(answer: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The beginning of a text.
+/// The first 300 characters of a text.
 pub fn shortened(text: &str) -> String {
     text.chars().take(300).collect()
 }

@@ -1,4 +1,4 @@
-//! A server started here, and what the operating system knows of it. Ends with us.
+//! A server as a child process, with its resource usage. It ends with this program.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-/// A server.
+/// A server process.
 pub struct Server(Child);
 
 impl Server {
-    /// Starts a server that speaks on its standard streams, and returns those.
-    pub fn on_pipes(command: &[String]) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
+    /// Starts a server that communicates over stdio, and returns its pipes.
+    pub fn start_stdio(command: &[String]) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
         let mut server = Self::start(command, Stdio::piped(), Stdio::piped(), Stdio::null())?;
         let write = server.0.stdin.take().context("no stdin")?;
         let read = server.0.stdout.take().context("no stdout")?;
         Ok((server, write, read))
     }
 
-    /// Starts a server that prints its URL, on stdout or on stderr.
-    pub fn on_http(command: &[String]) -> anyhow::Result<(Self, String)> {
+    /// Starts a server that prints its URL to stdout or stderr.
+    pub fn start_http(command: &[String]) -> anyhow::Result<(Self, String)> {
         let (read, write) = std::io::pipe()?;
         let server = Self::start(command, Stdio::null(), write.try_clone()?.into(), write.into())?;
         let mut printed = String::new();
@@ -32,7 +32,7 @@ impl Server {
             let line = printed.get(begin..).unwrap_or_default();
             if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
                 let url = url.to_owned();
-                // Somebody has to go on reading, or the server blocks when the pipe is full.
+                // Keep reading, because the server would block when the pipe is full.
                 std::thread::spawn(move || std::io::copy(&mut read, &mut std::io::sink()));
                 return Ok((server, url));
             }
@@ -46,18 +46,18 @@ impl Server {
         child.map(Self).with_context(|| format!("cannot start {program}"))
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// Asks it to end and waits until it has: who counts a server's instructions reports at its end.
-    pub fn end(mut self) -> anyhow::Result<()> {
+    /// Stops it and waits until it has ended, because an instruction counter reports at the end of the process.
+    pub fn stop(mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(60);
-        // Where its stdin was closed it ends by itself, and there may be nobody to tell any more.
+        // A server whose stdin was closed may already have ended.
         let _ = Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status();
         while self.0.try_wait()?.is_none() {
-            ensure!(Instant::now() < deadline, "the server does not end");
+            ensure!(Instant::now() < deadline, "the server does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
@@ -68,13 +68,13 @@ impl Server {
         self.status_kb("VmRSS")
     }
 
-    /// The most resident memory, in kilobytes, since the start or since [`forget_peak`](Self::forget_peak).
+    /// The peak resident memory, in kilobytes, since the start or since [`reset_peak`](Self::reset_peak).
     pub fn peak_kb(&self) -> anyhow::Result<f64> {
         self.status_kb("VmHWM")
     }
 
-    /// Lets the peak begin anew from what is resident now.
-    pub fn forget_peak(&self) -> anyhow::Result<()> {
+    /// Resets the peak to the current resident memory.
+    pub fn reset_peak(&self) -> anyhow::Result<()> {
         std::fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5").context("cannot reset the peak of memory")
     }
 
@@ -85,7 +85,7 @@ impl Server {
         line.trim().trim_end_matches("kB").trim().parse().with_context(|| format!("{name} is not a number"))
     }
 
-    /// Processor time used so far by all threads, in microseconds.
+    /// CPU time used so far by all threads, in microseconds.
     pub fn cpu_us(&self) -> anyhow::Result<f64> {
         let mut nanoseconds = 0.0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
@@ -100,7 +100,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself already.
+        // It may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

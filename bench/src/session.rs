@@ -1,4 +1,4 @@
-//! A client on a server's standard streams that reads every answer: slower than those that measure time, and curious.
+//! An MCP client over stdio that parses every answer. Slower than the clients that measure time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::process::Server;
 
-/// Pages of tools that are read before a server is taken for endless.
+/// A tool list with more pages than this is considered endless.
 const MAX_PAGES: usize = 100;
 
 /// A connection after its handshake. The server ends with it.
@@ -20,9 +20,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a server and shakes hands.
+    /// Starts a server and performs the handshake.
     pub fn open(command: &[String]) -> anyhow::Result<Self> {
-        let (server, write, read) = Server::on_pipes(command)?;
+        let (server, write, read) = Server::start_stdio(command)?;
         let mut session = Self { write, read: BufReader::new(read), next: 1, _server: server };
         session.request(
             "initialize",
@@ -32,7 +32,7 @@ impl Session {
         Ok(session)
     }
 
-    /// All tools, as they are listed.
+    /// All tools, as listed.
     pub fn tools(&mut self) -> anyhow::Result<Vec<Value>> {
         let mut tools = Vec::new();
         let mut params = json!({});
@@ -44,10 +44,10 @@ impl Session {
                 None => return Ok(tools),
             }
         }
-        bail!("the list of tools has no end");
+        bail!("the tool list is endless");
     }
 
-    /// What a model reads of the answer to a call: its text. A failure is an error.
+    /// Calls a tool and returns the text that a model reads. A failure is an error.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<String> {
         let result = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
         let failed = result.get("isError") == Some(&Value::Bool(true));
@@ -65,7 +65,7 @@ impl Session {
         loop {
             let mut line = String::new();
             ensure!(self.read.read_line(&mut line)? > 0, "the server closed its output");
-            // Some servers write to stdout what is no message.
+            // Some servers print text to stdout that is not a message.
             let Ok(mut message) = serde_json::from_str::<Value>(&line) else { continue };
             if message.get("method").is_none() && message.get("id") == Some(&json!(id)) {
                 let result = message.get_mut("result").map(Value::take);

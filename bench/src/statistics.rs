@@ -1,6 +1,6 @@
 //! Medians and percentiles.
 
-/// The value below which this share of all values lies; not a number for no values.
+/// The value below which this share of the values lies; NaN if there are no values.
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -14,7 +14,7 @@ pub fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// The median of the ratios of what was measured side by side.
+/// The median of the ratios of values measured side by side.
 pub fn ratio(first: &[f64], second: &[f64]) -> f64 {
     let ratios: Vec<f64> = first.iter().zip(second).map(|(first, second)| first / second).collect();
     median(&ratios)

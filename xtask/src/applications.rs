@@ -1,8 +1,8 @@
-//! `cargo xtask applications [NAME...]`: databases nobody here made. Applications from PyPI and npm migrate their own schema
-//! onto SQLite and PostgreSQL and fill it with their own code; each database is served, granted level 2 by the conformance
-//! runner, walked, and compared with plain SQL.
+//! `cargo xtask applications [NAME...]`: checks databases of third-party applications. Applications from PyPI and npm
+//! migrate their own schema to SQLite and PostgreSQL and fill it with their own code. Each database is served, must be
+//! granted level 2 by the conformance runner, and is compared with plain SQL.
 //!
-//! Nothing here knows what is in the databases: what fails is a fault of the server or of the runner.
+//! The checks know nothing about the content of the databases, so a failure is a fault of the server or of the runner.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use anyhow::{Context, Result, bail};
 use crate::install;
 use crate::postgres;
 use crate::step::{self, announce, cargo, root, target};
-use crate::test::EVERYTHING;
+use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask applications [NAME...]
 
-Installs applications from PyPI and npm under target/applications, has each create its own database on SQLite and on
-PostgreSQL, and checks what Aquifer makes of it: conformance level 2, and every row of every table compared with SQL.
+Installs applications from PyPI and npm under target/applications, lets each create its own database on SQLite and on
+PostgreSQL, and checks how Aquifer serves it: conformance level 2, and every row of every table compared with SQL.
 
-Names: wagtail, oscar, vendure; all of them unless told. '--sqlite' leaves PostgreSQL out.";
+Names: wagtail, oscar, vendure; all of them by default. With '--sqlite', PostgreSQL is skipped.";
 
-/// One application, and the program that fills a database for it.
+/// An application, and the script that fills a database with it.
 struct Application {
     name: &'static str,
     script: &'static str,
@@ -31,7 +31,7 @@ struct Application {
 }
 
 enum Registry {
-    /// The file of requirements.
+    /// The requirements file.
     PyPi(&'static str),
     Npm,
 }
@@ -48,17 +48,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
     install::check_interpreters()?;
-    // As the tests build it, so that nothing is built twice.
-    step::run(cargo(&["build", "--bin", "aquifer"]).args(EVERYTHING), "Mend what is listed above.")?;
+    // The same build as for the tests, so that nothing is built twice.
+    step::run(cargo(&["build", "--bin", "aquifer"]).args(ALL_TESTS), "Fix the problems listed above.")?;
     let postgres = if arguments.iter().any(|word| word == "--sqlite") { None } else { Some(postgres::provide()?) };
     let mut failed = Vec::new();
     for application in ALL.iter().filter(|own| names.is_empty() || names.contains(&own.name)) {
         let program = application.install()?;
         let work = target().join("applications/databases");
-        fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+        fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
         let file = work.join(format!("{}.db", application.name));
         let mut urls = vec![format!("sqlite://{}", file.display())];
-        // What a run before left would be taken for the application's.
+        // Files from an earlier run would be taken for the application's.
         for suffix in ["", "-wal", "-shm"] {
             let old = PathBuf::from(format!("{}{suffix}", file.display()));
             if old.exists() {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         for url in urls {
             let place = if url.starts_with("sqlite:") { "SQLite" } else { "PostgreSQL" };
             announce(&format!("{} on {place}: migrate and fill", application.name));
-            step::run(application.fill(&program)?.arg(&url), "The application does not fill its database.")?;
+            step::run(application.fill(&program)?.arg(&url), "The application could not fill its database.")?;
             announce(&format!("{} on {place}: conformance and comparison", application.name));
             if let Err(problem) = check(application, &work, &url) {
                 println!("{problem:#}");
@@ -80,31 +80,31 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
     }
     if !failed.is_empty() {
-        bail!("not as it should be: {}", failed.join(", "));
+        bail!("these checks failed: {}", failed.join(", "));
     }
-    announce("every application's database is level 2 and equal to what SQL gives");
+    announce("every application's database has level 2 and equals the results of SQL");
     Ok(())
 }
 
-/// Level 2 is granted, and every row is what SQL gives.
+/// Checks that level 2 is granted and that every row equals the result of SQL.
 fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
     let aquifer = target().join("debug/aquifer");
     let configuration = work.join(format!("{}.toml", application.name));
     fs::write(&configuration, format!("[[source]]\nname = \"app\"\ntarget = \"{url}\"\n"))?;
     let state = work.join("state");
-    // The comparison first: conformance writes.
+    // Compare first, because conformance writes.
     let mut compare = Command::new(application.python()?);
     compare.arg(scripts().join("compare.py")).arg(url).arg(&aquifer);
     compare.args(["serve", "--mode", "single", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
-    step::run(&mut compare, "The rows that are served are not those of the database.")?;
+    step::run(&mut compare, "The served rows differ from those in the database.")?;
     let mut conformance = Command::new(&aquifer);
     conformance.args(["conformance", "--level", "2", "--allow-writes", "--timeout", "60", "--"]).arg(&aquifer);
     conformance.args(["serve", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
-    step::run(&mut conformance, "Level 2 is not granted, or something warned.")
+    step::run(&mut conformance, "Level 2 is not granted, or there are warnings.")
 }
 
 impl Application {
-    /// Installs it. The answer is the folder it stands in.
+    /// Installs it. Returns its folder.
     fn install(&self) -> Result<PathBuf> {
         let home = target().join("applications").join(self.name);
         match self.from {
@@ -140,13 +140,13 @@ fn scripts() -> PathBuf {
     root().join("tests/applications")
 }
 
-/// Makes an empty database, in place of one of the same name.
+/// Creates an empty database, replacing one of the same name.
 fn fresh_database(server: &str, name: &str, python: &Path) -> Result<String> {
     let name = format!("application_{name}");
     let script = "import sys, psycopg\nc = psycopg.connect(sys.argv[1].replace('postgres://', 'postgresql://', 1), autocommit=True)\n\
                   c.execute(f'DROP DATABASE IF EXISTS {sys.argv[2]}')\nc.execute(f'CREATE DATABASE {sys.argv[2]}')\n";
     let mut command = Command::new(python);
-    step::run(command.args(["-c", script, server, &name]), "PostgreSQL does not make a database.")?;
-    let (base, _) = server.rsplit_once('/').context("the URL of PostgreSQL names no database")?;
+    step::run(command.args(["-c", script, server, &name]), "PostgreSQL could not create the database.")?;
+    let (base, _) = server.rsplit_once('/').context("the PostgreSQL URL contains no database name")?;
     Ok(format!("{base}/{name}"))
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask bench [PART…] [--update-docs]`: builds and installs what is measured, and has `aquifer-bench` measure it.
+//! `cargo xtask bench [PART…] [--update-docs]`: builds and installs the measured programs, and runs `aquifer-bench` to
+//! measure them.
 //!
-//! Times and memory are noisy, so servers take turns in short blocks and the tables show ratios. Instruction counts are not
-//! noisy: they tell what a change has done. Nothing here fails because something is slow.
+//! Times and memory are noisy, so servers take turns in short blocks and the tables show ratios. Instruction counts are
+//! not noisy: they show the effect of a change. Nothing here fails because it is slow.
 
 use anyhow::{Result, bail};
 
@@ -15,31 +16,31 @@ const PARTS: [&str; 10] =
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [PART...] [--update-docs|--quick]
 
-Parts, all of them unless some are named:
-  stdio     round trips over stdio, beside a bare echo server on the same SDK
+Parts (all by default):
+  stdio     round trips over stdio, compared with a bare echo server on the same SDK
   http      the same over HTTP
   count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
   memory    idle memory and start-up time
-  sql       databases through the engine, beside the same SQL by hand; memory with large pages (needs PostgreSQL and valgrind)
-  peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
-  gateway   upstreams through the gateway, beside the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
+  sql       databases through the engine, compared with the same SQL by hand; memory with large pages (needs PostgreSQL and valgrind)
+  peers     databases over HTTP, compared with PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
+  gateway   upstreams through the gateway, compared with the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
             (needs Node.js and Python)
-  rest      HTTP APIs through the engine, beside the bare HTTP client; GitHub's description, beside FastMCP and
+  rest      HTTP APIs through the engine, compared with the bare HTTP client; GitHub's description, compared with FastMCP and
             openapi-mcp-generator (needs Node.js and Python)
-  descriptions  a survey of descriptions from npm: what is read, left out and why, time, memory (needs Node.js)
-  tokens    what a model pays for captured servers and the sample shop (needs nothing, no network either)
+  descriptions  a survey of descriptions from npm: what is read, what is left out and why, time, memory (needs Node.js)
+  tokens    token costs of captured servers and the sample shop (needs nothing, not even a network)
 
   --update-docs   write the figures to bench/figures, and the tables into the pages of docs
-  --quick         do everything only a few times and with a debug build, to try the programs; the figures mean nothing";
+  --quick         repeat everything only a few times, with a debug build, to test the programs; the figures are meaningless";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (options, mut parts): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
     if !matches!(options.as_slice(), [] | ["--update-docs" | "--quick"]) {
-        bail!("bench does not know '{}'.\n\n{USAGE}", options.join(" "));
+        bail!("unknown option '{}'.\n\n{USAGE}", options.join(" "));
     }
     if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
-        bail!("bench does not know '{unknown}'.\n\n{USAGE}");
+        bail!("unknown part '{unknown}'.\n\n{USAGE}");
     }
     if parts.is_empty() {
         parts.extend(PARTS);
@@ -84,5 +85,5 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     bench.envs(postgres.as_ref().and_then(|server| server.environment()));
     bench.env("AQUIFER_BENCH_HOME", target()).envs(node.map(|node| ("AQUIFER_BENCH_NODE", node)));
     announce(&format!("measure {}", parts.join(", ")));
-    run_step(bench.args(options).args(parts), "What could not be measured is listed above.")
+    run_step(bench.args(options).args(parts), "The problems are listed above.")
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything a change must pass, the quickest first.
+//! `cargo xtask ci`: everything a change must pass, the fastest checks first.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use crate::install::cargo_tool;
 use crate::mcp_conformance;
 use crate::step::{self, announce, cargo, root};
-use crate::test::{self, EVERYTHING};
+use crate::test::{self, ALL_TESTS};
 
-/// How long the advisory database may take to arrive.
+/// How long fetching the advisory database may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run() -> Result<()> {
@@ -23,15 +23,15 @@ pub(crate) fn run() -> Result<()> {
 
     announce("lints");
     let mut clippy = cargo(&["clippy", "--all-targets"]);
-    clippy.args(EVERYTHING).args(["--", "-D", "warnings"]);
-    step::run(&mut clippy, "Mend what is listed above (clippy: rustup component add clippy)")?;
+    clippy.args(ALL_TESTS).args(["--", "-D", "warnings"]);
+    step::run(&mut clippy, "Fix the problems listed above (clippy: rustup component add clippy)")?;
 
     slim_build()?;
     dependencies()?;
 
     announce("documentation");
     let mut docs = cargo(&["doc", "--no-deps", "--workspace"]);
-    step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Mend what is listed above.")?;
+    step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Fix the problems listed above.")?;
 
     test::run(&[])?;
     mcp_conformance::run(&[])?;
@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Builds without optional backends: none of them, and each alone.
+/// Builds without optional backends: with none of them, and with each alone.
 fn slim_build() -> Result<()> {
     let slim = |command: &str, features: &str| {
         let mut cargo = cargo(&[command, "--package", "aquifer", "--no-default-features", "--features", features]);
@@ -47,7 +47,7 @@ fn slim_build() -> Result<()> {
         cargo
     };
     announce("slim build: lints");
-    let remedy = "A backend that can be left out is one module with a stand-in: see ARCHITECTURE.md, \"Features\".";
+    let remedy = "An optional backend is one module with a replacement: see ARCHITECTURE.md, \"Features\".";
     step::run(slim("clippy", "sqlite").args(["--", "-D", "warnings"]), remedy)?;
     for feature in ["postgres", "redis", "conformance", "gateway", "rest", "tokens"] {
         step::run(slim("clippy", &format!("sqlite,{feature}")).args(["--", "-D", "warnings"]), remedy)?;
@@ -64,7 +64,7 @@ fn dependencies() -> Result<()> {
         command
     };
     announce("dependencies: bans, licences, sources");
-    let remedy = "deny.toml says what is allowed and why.";
+    let remedy = "deny.toml lists what is allowed and why.";
     step::run(&mut deny(&["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]), remedy)?;
 
     announce("dependencies: known vulnerabilities");
@@ -72,11 +72,11 @@ fn dependencies() -> Result<()> {
         announce("NOT CHECKED: the advisory database cannot be reached from here");
         return Ok(());
     }
-    let remedy = "Update the crate, or list the advisory in deny.toml with the reason why it does not touch us.";
+    let remedy = "Update the crate, or list the advisory in deny.toml with the reason why it does not affect us.";
     step::run(&mut deny(&["check", "--disable-fetch", "advisories"]), remedy)
 }
 
-/// Whether the command succeeded in time. It is ended when it did not.
+/// Whether the command succeeded in time. It is killed on timeout.
 fn fetched(fetch: &mut Command) -> Result<bool> {
     let mut child = fetch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cargo-deny does not start")?;
     let deadline = Instant::now() + FETCH_TIMEOUT;

@@ -1,20 +1,20 @@
-//! `cargo xtask conformance [--update-docs]`: the conformance runner on our own servers, as the tests have it: the demo, a
-//! SQLite file, a PostgreSQL database and a gatewayed MCP server, over stdio and HTTP, in both modes.
+//! `cargo xtask conformance [--update-docs]`: runs the conformance runner on our own servers, as the tests do: the
+//! demo, a SQLite file, a PostgreSQL database and an MCP server behind the gateway, over stdio and HTTP, in both modes.
 
 use anyhow::{Result, bail};
 
 use crate::postgres;
 use crate::step::{self, announce, cargo, root};
-use crate::test::EVERYTHING;
+use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask conformance [--update-docs]
 
-Runs 'aquifer conformance' at level 2 on our own servers and fails where one does not get the level it should.
+Runs 'aquifer conformance' at level 2 on our own servers and fails if one does not get the expected level.
 
   --update-docs   write the reports to docs/conformance, and the table of checks into docs/conformance.md";
 
-/// Where the tests write their reports instead of comparing them.
+/// The folder to which the tests write their reports instead of comparing them.
 const REPORTS: &str = "AQUIFER_CONFORMANCE_DOCS";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -24,20 +24,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [unknown, ..] => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
     };
     let postgres = postgres::provide()?;
-    // As the tests are built, so that nothing is built twice.
+    // The same build as for the tests, so that nothing is built twice.
     let mut checks = cargo(&["test", "--test", "documents"]);
-    checks.args(EVERYTHING);
+    checks.args(ALL_TESTS);
     let mut levels = cargo(&["test", "--test", "binary"]);
-    levels.args(EVERYTHING).arg("r_con_1_").envs(postgres.environment());
+    levels.args(ALL_TESTS).arg("r_con_1_").envs(postgres.environment());
     if update_docs {
         let reports = root().join("docs/conformance");
         checks.env(REPORTS, &reports);
         levels.env(REPORTS, &reports);
     }
     announce("the checks that docs/conformance.md lists");
-    step::run(&mut checks, "Write it anew with: cargo xtask conformance --update-docs")?;
+    step::run(&mut checks, "Update it with: cargo xtask conformance --update-docs")?;
     announce("our own servers, at level 2");
     step::run(&mut levels, "The output above shows what prevents a level: either the server or a check is wrong.")?;
-    announce("every server got the level it should");
+    announce("every server got the expected level");
     Ok(())
 }

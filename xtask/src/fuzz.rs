@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz [SECONDS]`: every fuzz target for a bounded time.
+//! `cargo xtask fuzz [SECONDS]`: runs every fuzz target for a limited time.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::install::cargo_tool;
 use crate::step::{self, announce, output, root};
 
 const SECONDS: u32 = 60;
-/// One input may take ten seconds and two gigabytes before it counts as a finding. Only totals are printed.
+/// An input counts as a finding if it takes more than ten seconds or two gigabytes. Only totals are printed.
 const LIMITS: [&str; 4] = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -27,8 +27,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let fuzz = |arguments: &[&str]| {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly"]).arg(&program).arg("fuzz").args(arguments).current_dir(root());
-        // SQLite's single file of C has tables of one name in several places; and the sample database lives as long as
-        // the process, on purpose.
+        // SQLite's amalgamation defines tables of the same name in several places, and the sample database
+        // intentionally lives as long as the process.
         command.env("ASAN_OPTIONS", "detect_odr_violation=0:detect_leaks=0");
         command
     };

@@ -1,5 +1,5 @@
-//! What tasks need: programs of the machine, which root installs with apt while anybody else is told what is missing;
-//! packages from npm, PyPI and crates.io at pinned versions, installed once and again when a pin or an interpreter changes.
+//! Installs the requirements of tasks: system programs, with apt if run as root, and otherwise reported as missing;
+//! packages from npm, PyPI and crates.io at pinned versions, reinstalled when a pin or an interpreter changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,46 +10,50 @@ use anyhow::{Context, Result, bail};
 use crate::step::{announce, cargo, output, root, run, target};
 
 const REGISTRY: &str = "Check that the package registry can be reached, then start again.";
-/// The oldest Node.js that all packages run on, and what is installed from npm where the machine's is older.
+/// The oldest Node.js that all packages support, and the npm package to install if the system's is older.
 const MIN_NODE: u32 = 22;
 const NODE_PACKAGE: &str = "node@22.23.3";
 
-/// Something the machine must have.
-pub(crate) struct Need {
-    /// Its name, as people know it.
+/// A program that the system must provide.
+pub(crate) struct Requirement {
+    /// Its name, as shown to people.
     pub(crate) name: &'static str,
-    pub(crate) met: fn() -> bool,
-    /// The Debian and Ubuntu packages that bring it.
+    pub(crate) is_met: fn() -> bool,
+    /// The Debian and Ubuntu packages that provide it.
     pub(crate) packages: &'static [&'static str],
-    /// How to get it elsewhere.
-    pub(crate) elsewhere: &'static str,
+    /// How to get it on other systems.
+    pub(crate) hint: &'static str,
 }
 
-const INTERPRETERS: [Need; 2] = [
-    Need {
+const INTERPRETERS: [Requirement; 2] = [
+    Requirement {
         name: "Node.js with npm",
-        met: || output("node", &["--version"]).is_some() && output("npm", &["--version"]).is_some(),
+        is_met: || output("node", &["--version"]).is_some() && output("npm", &["--version"]).is_some(),
         packages: &["nodejs", "npm"],
-        elsewhere: "any version that runs npm; a newer Node.js is fetched where it is too old",
+        hint: "any version that runs npm; a newer Node.js is downloaded if it is too old",
     },
-    Need {
+    Requirement {
         name: "Python 3.11 or newer with venv and pip",
-        met: || output("python3", &["-c", "import sys, venv, ensurepip; assert sys.version_info >= (3, 11)"]).is_some(),
+        is_met: || {
+            output("python3", &["-c", "import sys, venv, ensurepip; assert sys.version_info >= (3, 11)"]).is_some()
+        },
         packages: &["python3", "python3-venv"],
-        elsewhere: "python.org, or your system's packages",
+        hint: "python.org, or your system's packages",
     },
 ];
 
-/// Makes sure that there are a Node.js and a Python.
+/// Makes sure that Node.js and Python are available.
 pub(crate) fn check_interpreters() -> Result<()> {
     announce("check for Node.js and Python");
     ensure(&INTERPRETERS)
 }
 
-/// Makes sure that every need is met.
-pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
-    let unmet = || needs.iter().filter(|need| !(need.met)()).collect::<Vec<_>>();
-    let packages = |needs: &[&Need]| needs.iter().flat_map(|need| need.packages.iter().copied()).collect::<Vec<_>>();
+/// Makes sure that all requirements are met.
+pub(crate) fn ensure(requirements: &[Requirement]) -> Result<()> {
+    let unmet = || requirements.iter().filter(|requirement| !(requirement.is_met)()).collect::<Vec<_>>();
+    let packages = |missing: &[&Requirement]| {
+        missing.iter().flat_map(|requirement| requirement.packages.iter().copied()).collect::<Vec<_>>()
+    };
     let missing = unmet();
     if !missing.is_empty() && is_root() && output("apt-get", &["--version"]).is_some() {
         let packages = packages(&missing);
@@ -67,18 +71,19 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let list: String = missing.iter().map(|need| format!("  - {}: {}\n", need.name, need.elsewhere)).collect();
+    let list: String =
+        missing.iter().map(|requirement| format!("  - {}: {}\n", requirement.name, requirement.hint)).collect();
     let packages = packages(&missing).join(" ");
-    bail!("this machine lacks what is needed:\n{list}On Debian or Ubuntu: sudo apt-get install {packages}");
+    bail!("these requirements are missing:\n{list}On Debian or Ubuntu: sudo apt-get install {packages}");
 }
 
 pub(crate) fn is_root() -> bool {
     output("id", &["-u"]).as_deref() == Some("0")
 }
 
-/// The environment in which the tests find clients and servers that others wrote: the official MCP SDKs as clients, and MCP
-/// servers, API descriptions and a mock of them to put behind us, at the versions pinned in `tests/clients`,
-/// `tests/servers`, `tests/descriptions` and `tests/mock`.
+/// The environment variables through which the tests find third-party clients and servers: the official MCP SDKs as
+/// clients, and MCP servers, API descriptions and a mock server to put behind the gateway, at the versions pinned in
+/// `tests/clients`, `tests/servers`, `tests/descriptions` and `tests/mock`.
 pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     check_interpreters()?;
     let packages = |folder: &str| {
@@ -102,7 +107,7 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     ])
 }
 
-/// Exactly the packages that `package-lock.json` beside `package.json` says.
+/// Installs exactly the packages in `package-lock.json`.
 pub(crate) fn npm(pins: &Path, home: &Path) -> Result<()> {
     let (manifest, lock) = (read(&pins.join("package.json"))?, read(&pins.join("package-lock.json"))?);
     once(home, &format!("{manifest}{lock}"), || {
@@ -114,7 +119,7 @@ pub(crate) fn npm(pins: &Path, home: &Path) -> Result<()> {
     })
 }
 
-/// A Node.js that is new enough: the machine's, else one from npm.
+/// A Node.js that is new enough: the system's, or else one from npm.
 pub(crate) fn node(home: &Path) -> Result<PathBuf> {
     let major = output("node", &["--version"])
         .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse::<u32>().ok());
@@ -144,8 +149,8 @@ pub(crate) fn python(requirements: &Path, home: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// A cargo subcommand: the machine's, or one of this version, built under the target directory. That takes a few minutes,
-/// once.
+/// A cargo subcommand: the installed one, or one of this version, built under the target directory. Building it takes a
+/// few minutes, once.
 pub(crate) fn cargo_tool(name: &str, version: &str) -> Result<PathBuf> {
     if output(name, &["--version"]).is_some() {
         return Ok(name.into());
@@ -156,14 +161,15 @@ pub(crate) fn cargo_tool(name: &str, version: &str) -> Result<PathBuf> {
         return Ok(built);
     }
     announce(&format!("build {name} {version} (a few minutes, once)"));
-    // Unoptimised: it runs for a second and would take twice as long to build.
+    // Unoptimized: it runs for a second and would take twice as long to build.
     let mut install = cargo(&["install", name, "--version", version, "--locked", "--debug", "--force"]);
     install.arg("--root").arg(&tools);
     run(&mut install, &format!("Check that crates.io can be reached, or install {name} yourself."))?;
     Ok(built)
 }
 
-/// Makes what stands in `home` unless it was made from the same pins. What broke off has no record, so it is made again.
+/// Creates the content of `home` unless it was created from the same pins. An interrupted attempt leaves no record, so
+/// it is repeated.
 fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let record = home.join("installed");
     if fs::read_to_string(&record).is_ok_and(|installed| installed == pins) {
@@ -173,7 +179,7 @@ fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()
     if home.exists() {
         fs::remove_dir_all(home).with_context(|| format!("cannot clear {}", home.display()))?;
     }
-    fs::create_dir_all(home).with_context(|| format!("cannot make {}", home.display()))?;
+    fs::create_dir_all(home).with_context(|| format!("cannot create {}", home.display()))?;
     make()?;
     fs::write(&record, pins).with_context(|| format!("cannot write {}", record.display()))
 }

@@ -1,17 +1,17 @@
 //! Developer tasks, as `cargo xtask TASK`.
 //!
-//! Each task says what it does in lines that begin with `==>`, and when a step fails, what to do about it. A task
-//! never leaves anything out in silence: what it cannot do here, it names.
+//! Each task announces its steps in lines that begin with `==>`. If a step fails, it says what to do. A task never
+//! skips anything silently: it reports what it cannot do here.
 
-#![allow(clippy::print_stdout, reason = "talking is what a command-line tool does")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints its output")]
 
 mod applications;
 mod bench;
 mod ci;
 mod conformance;
+mod disposable_server;
 mod fuzz;
 mod install;
-mod keeper;
 mod mcp_conformance;
 mod postgres;
 mod redis;
@@ -29,32 +29,33 @@ Developer tasks
 Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
-  test [ARG...]     Install and start what the tests need, run all of them; arguments go to the test runner
+  test [ARG...]     Install and start the requirements of the tests and run them; arguments go to the test runner
   ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance
-  fuzz [SECONDS]    Run every fuzz target for so long, 60 seconds unless told (needs a nightly toolchain)
-  bench [ARG...]    Measure, and print ratios
-  figures           Rewrite the tables of docs from the data files in bench/figures, without measuring
-  conformance [ARG] Run the conformance runner on our own servers, and write its reports
+  fuzz [SECONDS]    Run every fuzz target, for 60 seconds by default (needs a nightly toolchain)
+  bench [ARG...]    Run the benchmarks and print ratios
+  figures           Update the tables in docs from the data files in bench/figures, without measuring
+  conformance [ARG] Run the conformance runner on our own servers and check its reports
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
-  applications [NAME]  Serve databases of real applications from PyPI and npm, and compare with SQL
-  soak [ARG...]     Have upstreams of the gateway misbehave 1,000 times each, and look for leaks
-  postgres          Start a throw-away PostgreSQL as the tests have it, print its URL, keep it until Ctrl-C
-  redis             The same with a Redis
+  applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
+  soak [ARG...]     Make upstreams of the gateway misbehave 1,000 times each, and look for leaks
+  postgres          Start a disposable PostgreSQL like that of the tests, print its URL and run it until Ctrl-C
+  redis             The same for Redis
   help              Print this
 
 Examples:
   cargo xtask test                       all tests
-  cargo xtask test --test clients        those of one file
+  cargo xtask test --test clients        the tests of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-What tasks install stands in target/clients, target/servers, target/applications, target/mcp-conformance and target/tools; it is made again when it is deleted.
+Tasks install their requirements in target/clients, target/servers, target/applications, target/mcp-conformance and
+target/tools. These folders can be deleted; they are created again when needed.
 
-The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers: as root with apt they are installed. A
-PostgreSQL and a Redis are started for the tests and end with them, or with xtask however that ends. With
-AQUIFER_TEST_POSTGRES set, to a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or AQUIFER_TEST_REDIS, to one
-such as redis://:PASSWORD@HOST:PORT, the tests use that server and none is started.";
+The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers. If run as root on a system with apt, xtask
+installs them. It starts a PostgreSQL and a Redis for the tests and always stops them afterwards. To use your own servers
+instead, set AQUIFER_TEST_POSTGRES to a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE, and AQUIFER_TEST_REDIS to
+one such as redis://:PASSWORD@HOST:PORT.";
 
-/// A task: its name, its own help if it has any, and what it does with its arguments.
+/// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
 const TASKS: [Task; 11] = [

@@ -1,5 +1,5 @@
-//! `cargo xtask mcp-conformance`: the MCP project's own conformance suite from npm, with Aquifer as the server and as the
-//! client. What Aquifer does not do is listed in `tests/mcp-conformance/expected-failures.yml` and checked both ways.
+//! `cargo xtask mcp-conformance`: runs the MCP project's own conformance suite from npm, with Aquifer as the server and
+//! as the client. Expected failures are listed in `tests/mcp-conformance/expected-failures.yml` and checked both ways.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::install;
 use crate::step::{self, announce, cargo, output, root, target};
-use crate::test::EVERYTHING;
+use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask mcp-conformance
@@ -20,35 +20,35 @@ Usage: cargo xtask mcp-conformance
 Runs the MCP project's own conformance suite on the built binary: every scenario for servers on a gateway with a small server
 behind it, every scenario for clients on 'aquifer interrogate', 'call' and 'login'.";
 
-/// The suites of client scenarios, each of which the suite runs at once. `core` and `all` would run `sse-retry` among the
-/// others, and that scenario measures times.
+/// The suites of client scenarios. Each suite runs its scenarios concurrently. `core` and `all` would include
+/// `sse-retry`, which measures times.
 const CLIENT_SUITES: [&str; 4] = ["auth", "backcompat", "draft", "extensions"];
 const CLIENT_SCENARIOS: [&str; 4] = ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
 
-/// How often a scenario may be tried that allows a client 200 ms: a busy machine takes longer.
+/// Maximum number of attempts for a scenario that allows a client 200 ms, because a busy machine takes longer.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Scenarios in which Aquifer has to give up, and how that ends.
+/// Scenarios in which Aquifer has to give up, so its command fails.
 const REFUSALS: [&str; 2] = ["auth/resource-mismatch", "auth/scope-retry-limit"];
 
-/// What a client may take, in milliseconds.
+/// The timeout for a client, in milliseconds.
 const CLIENT_TIMEOUT: &str = "120000";
 
-/// Lines of the suite that are shown where it did not go as expected.
+/// Number of lines of the suite's output that are shown after an unexpected result.
 const SHOWN_LINES: usize = 30;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-const REMEDY: &str = "Mend it, or change tests/mcp-conformance/expected-failures.yml and say why there.";
+const REMEDY: &str = "Fix it, or add it to tests/mcp-conformance/expected-failures.yml with the reason.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some(unknown) = arguments.first() {
         bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
     let suite = Suite::install()?;
-    // As the tests build it, so that nothing is built twice.
+    // The same build as for the tests, so that nothing is built twice.
     let mut build = cargo(&["build", "--bin", "aquifer"]);
-    step::run(build.args(EVERYTHING), "Mend what is listed above.")?;
+    step::run(build.args(ALL_TESTS), "Fix the problems listed above.")?;
     let started = Instant::now();
     suite.check_names()?;
     suite.as_server()?;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 struct Suite {
     node: PathBuf,
     packages: PathBuf,
-    /// What is kept of a run: logs, state, and what the client's script left.
+    /// The folder for logs, state and the output of the client script.
     work: PathBuf,
     expected: Expected,
 }
@@ -77,7 +77,7 @@ impl Suite {
         if work.exists() {
             fs::remove_dir_all(&work).with_context(|| format!("cannot clear {}", work.display()))?;
         }
-        fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+        fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
         let list = scripts().join("expected-failures.yml");
         let expected = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
         Ok(Self { node, packages, work, expected: Expected::parse(&expected)? })
@@ -87,7 +87,7 @@ impl Suite {
         self.packages.join("node_modules/@modelcontextprotocol/conformance/dist/index.js")
     }
 
-    /// Fails where a name is listed that the suite does not know: it would not notice.
+    /// Fails if a listed name is unknown to the suite, because the suite would not notice.
     fn check_names(&self) -> Result<()> {
         let program = self.program();
         let listed = output(&self.node, &[&program.to_string_lossy(), "list"]).context("the suite does not start")?;
@@ -102,13 +102,14 @@ impl Suite {
         Ok(())
     }
 
-    /// Every scenario for servers, on a gateway.
+    /// Runs every server scenario against a gateway.
     fn as_server(&self) -> Result<()> {
         announce("Aquifer as a server");
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let mut serve = Command::new(aquifer());
         serve.args(["serve", "--http", &address.to_string()]);
-        // Requests of web pages are refused unless their origin is allowed; the suite sends one as our own page would.
+        // Requests from web pages are refused unless their origin is allowed; the suite sends the origin of our own
+        // address.
         serve.args(["--allow-origin", &format!("http://{address}"), "--env", "PACKAGES", "--"]);
         serve.arg(&self.node).arg(scripts().join("server.mjs"));
         serve.env("PACKAGES", &self.packages).env("XDG_STATE_HOME", self.work.join("state"));
@@ -126,10 +127,10 @@ impl Suite {
         self.conformance("server", &["server", "--url", &url, "--suite", "all"])
     }
 
-    /// Every scenario for clients.
+    /// Runs every client scenario.
     fn as_client(&self) -> Result<()> {
         announce("Aquifer as a client");
-        // The suite hands the command to a shell.
+        // The suite passes the command to a shell.
         let command = format!("'{}' '{}'", self.node.display(), scripts().join("client.mjs").display());
         let words = ["client", "--command", &command, "--timeout", CLIENT_TIMEOUT];
         for name in CLIENT_SUITES {
@@ -148,8 +149,8 @@ impl Suite {
         self.check_refusals()
     }
 
-    /// Fails unless Aquifer's commands failed in exactly those scenarios in which they have to. The suite looks at what came
-    /// over the wire only.
+    /// Fails unless Aquifer's commands failed in exactly the expected scenarios, because the suite checks only the
+    /// messages on the wire.
     fn check_refusals(&self) -> Result<()> {
         let mut failed = BTreeSet::new();
         for entry in fs::read_dir(&self.work)? {
@@ -167,14 +168,14 @@ impl Suite {
         Ok(())
     }
 
-    /// Runs the suite, keeps what it prints, and shows what came of each scenario.
+    /// Runs the suite, keeps its output, and shows the result of each scenario.
     fn conformance(&self, name: &str, words: &[&str]) -> Result<()> {
         let log = self.work.join(format!("{name}.log"));
         let mut command = Command::new(&self.node);
         command.arg("--require").arg(scripts().join("loopback.cjs")).arg(self.program()).args(words);
         command.arg("--expected-failures").arg(scripts().join("expected-failures.yml"));
         command.env("AQUIFER", aquifer()).env("AQUIFER_CONFORMANCE_WORK", &self.work);
-        let kept = File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        let kept = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
         command.current_dir(&self.work).stdin(Stdio::null()).stdout(kept.try_clone()?).stderr(kept);
         let status = command.status().context("the suite does not start")?;
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -188,7 +189,7 @@ impl Suite {
             println!("{}", lines.get(lines.len().saturating_sub(SHOWN_LINES)..).unwrap_or_default().join("\n"));
             bail!("the MCP conformance suite did not go as expected in '{name}': see {}\n{REMEDY}", log.display());
         }
-        // Of a single scenario it says more, and not in one line.
+        // For a single scenario, the suite prints several lines instead.
         if words.contains(&"--scenario") {
             println!("    {} {name}", if self.expected.contains(name) { "✗ (expected)" } else { "✓" });
         }
@@ -204,7 +205,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// Reads the list: two keys with a list each, one entry to a line.
+    /// Parses the list: two keys with a list each, one entry per line.
     fn parse(text: &str) -> Result<Self> {
         let mut expected = Self::default();
         let mut list = None;
@@ -215,7 +216,7 @@ impl Expected {
                 ("server:", _) => list = Some(&mut expected.server),
                 ("client:", _) => list = Some(&mut expected.client),
                 (_, Some(name)) if list.as_mut().is_some_and(|list| list.insert(name.trim().to_owned())) => {}
-                _ => bail!("expected-failures.yml cannot be read: '{line}' is listed twice or is no entry"),
+                _ => bail!("expected-failures.yml cannot be read: '{line}' is a duplicate or not an entry"),
             }
         }
         Ok(expected)
@@ -226,7 +227,7 @@ impl Expected {
     }
 }
 
-/// A process that ends with this.
+/// A child process that is killed when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_read() {
+    fn the_expected_failures_are_parsed() {
         let text = "# why\n\nserver:\n  - a-b # because\n  - c\nclient:\n  - auth/d\n";
         let expected = Expected { server: names(&["a-b", "c"]), client: names(&["auth/d"]) };
         assert_eq!(Expected::parse(text).ok(), Some(expected));

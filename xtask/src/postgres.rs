@@ -1,4 +1,4 @@
-//! A real PostgreSQL for the tests, kept by `postgres.sh`.
+//! A real PostgreSQL for the tests, run by `postgres.sh`.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::install::{Need, ensure, is_root};
-use crate::keeper::{self, Keeper, Service, free_ports, password};
+use crate::disposable_server::{self, DisposableServer, Service, free_ports, password};
+use crate::install::{Requirement, ensure, is_root};
 use crate::step::{announce, output};
 
 const VARIABLE: &str = "AQUIFER_TEST_POSTGRES";
 
 const SCRIPT: &str = include_str!("postgres.sh");
 const PROGRAMS: [&str; 3] = ["initdb", "pg_ctl", "postgres"];
-/// Where servers are installed outside of PATH: folders whose name is this, followed by a major version.
+/// Locations of servers outside PATH: folders with this name followed by a major version.
 const PLACES: [(&str, &str); 5] = [
     ("/usr/lib/postgresql", ""),
     ("/usr", "pgsql-"),
@@ -23,42 +23,42 @@ const PLACES: [(&str, &str); 5] = [
     ("/home/linuxbrew/.linuxbrew/opt", "postgresql@"),
 ];
 
-const NEEDS: [Need; 1] = [Need {
+const REQUIREMENTS: [Requirement; 1] = [Requirement {
     name: "the PostgreSQL server (initdb, pg_ctl and postgres)",
-    met: || programs().is_some(),
+    is_met: || programs().is_some(),
     packages: &["postgresql"],
-    elsewhere: "postgresql.org, or your system's packages; or set AQUIFER_TEST_POSTGRES to the URL of a server that \
+    hint: "postgresql.org, or your system's packages; or set AQUIFER_TEST_POSTGRES to the URL of a server that \
                 the tests may fill and empty",
 }];
 
 /// `cargo xtask postgres`.
 pub(crate) fn run() -> Result<()> {
-    keeper::run(VARIABLE, start)
+    disposable_server::run(VARIABLE, start)
 }
 
 pub(crate) fn provide() -> Result<Service> {
     Service::provide(VARIABLE, start)
 }
 
-fn start() -> Result<(String, Keeper)> {
+fn start() -> Result<(String, DisposableServer)> {
     announce("start PostgreSQL");
-    ensure(&NEEDS)?;
-    let programs = programs().context("the PostgreSQL server is gone again")?;
+    ensure(&REQUIREMENTS)?;
+    let programs = programs().context("the PostgreSQL server was not found after installing it")?;
     let password = password()?;
-    let mut command = Keeper::command(SCRIPT);
+    let mut command = DisposableServer::command(SCRIPT);
     command.arg(&programs).args(free_ports()?);
     if is_root() {
         let (user, group) = unprivileged()?;
         command.uid(user).gid(group);
     }
-    let keeper = Keeper::start("PostgreSQL", command, &password)?;
-    let [port, letters] = keeper.answer.as_slice() else { bail!("PostgreSQL does not say where it listens") };
+    let server = DisposableServer::start("PostgreSQL", command, &password)?;
+    let [port, letters] = server.ready_words.as_slice() else { bail!("PostgreSQL did not print its port") };
     let version = output(programs.join("postgres"), &["--version"]).unwrap_or_default();
     announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={letters}"));
-    Ok((format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres"), keeper))
+    Ok((format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres"), server))
 }
 
-/// The folder with the server's programs: the one in PATH, else the newest.
+/// The folder with the server's programs: the one in PATH, or else the newest.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if let Some(folder) = std::env::split_paths(&path).find(|folder| holds_programs(folder)) {
@@ -68,7 +68,7 @@ fn programs() -> Option<PathBuf> {
     installed.filter(|(_, folder)| holds_programs(folder)).max().map(|(_, folder)| folder)
 }
 
-/// The installed versions in one place, as major version and folder of programs.
+/// The versions installed in one location, as major version and program folder.
 fn versions(place: &Path, name: &str) -> Vec<(u32, PathBuf)> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let version = |folder: PathBuf| {
@@ -79,7 +79,7 @@ fn versions(place: &Path, name: &str) -> Vec<(u32, PathBuf)> {
 }
 
 fn holds_programs(folder: &Path) -> bool {
-    // Relative ones mean something else to the script, which runs in another folder.
+    // A relative path would be wrong for the script, which runs in another folder.
     folder.is_absolute() && PROGRAMS.iter().all(|program| folder.join(program).is_file())
 }
 

@@ -1,34 +1,35 @@
-//! A real Redis for the tests, kept by `redis.sh`.
+//! A real Redis for the tests, run by `redis.sh`.
 
 use anyhow::{Context, Result};
 
-use crate::install::{Need, ensure};
-use crate::keeper::{self, Keeper, Service, free_ports, password};
+use crate::disposable_server::{self, DisposableServer, Service, free_ports, password};
+use crate::install::{Requirement, ensure};
 use crate::step::{announce, output};
 
 const VARIABLE: &str = "AQUIFER_TEST_REDIS";
 
 const SCRIPT: &str = include_str!("redis.sh");
 
-/// Needed beside a given server, too: some tests kill and restart one of their own, with certificates of their own.
-const NEEDS: [Need; 2] = [
-    Need {
+/// Also needed with the developer's own server: some tests start, kill and restart a Redis of their own, with their own
+/// certificates.
+const REQUIREMENTS: [Requirement; 2] = [
+    Requirement {
         name: "the Redis server (redis-server)",
-        met: || output("redis-server", &["--version"]).is_some(),
+        is_met: || output("redis-server", &["--version"]).is_some(),
         packages: &["redis-server"],
-        elsewhere: "redis.io, or your system's packages",
+        hint: "redis.io, or your system's packages",
     },
-    Need {
-        name: "openssl, to make certificates for a Redis with TLS",
-        met: || output("openssl", &["version"]).is_some(),
+    Requirement {
+        name: "openssl, to create certificates for a Redis with TLS",
+        is_met: || output("openssl", &["version"]).is_some(),
         packages: &["openssl"],
-        elsewhere: "your system's packages",
+        hint: "your system's packages",
     },
 ];
 
 /// `cargo xtask redis`.
 pub(crate) fn run() -> Result<()> {
-    keeper::run(VARIABLE, start)
+    disposable_server::run(VARIABLE, start)
 }
 
 pub(crate) fn provide() -> Result<Service> {
@@ -36,21 +37,21 @@ pub(crate) fn provide() -> Result<Service> {
     Service::provide(VARIABLE, start)
 }
 
-/// What a test needs that starts a Redis of its own.
+/// Checks the requirements of tests that start their own Redis.
 pub(crate) fn require() -> Result<()> {
-    ensure(&NEEDS)
+    ensure(&REQUIREMENTS)
 }
 
-fn start() -> Result<(String, Keeper)> {
+fn start() -> Result<(String, DisposableServer)> {
     require()?;
     announce("start Redis");
     let password = password()?;
-    let mut command = Keeper::command(SCRIPT);
+    let mut command = DisposableServer::command(SCRIPT);
     command.args(free_ports()?);
-    let keeper = Keeper::start("Redis", command, &password)?;
-    let port = keeper.answer.first().context("Redis does not say where it listens")?;
+    let server = DisposableServer::start("Redis", command, &password)?;
+    let port = server.ready_words.first().context("Redis did not print its port")?;
     let url = format!("redis://:{password}@127.0.0.1:{port}");
     let version = output("redis-server", &["--version"]).unwrap_or_default();
     announce(&format!("{version} listens on 127.0.0.1:{port}"));
-    Ok((url, keeper))
+    Ok((url, server))
 }

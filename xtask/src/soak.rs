@@ -1,8 +1,8 @@
-//! `cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT…] [gate]`: upstreams that misbehave, round
-//! after round, behind a real `aquifer serve`, with a healthy one beside each that is called all the while; and a gate whose
-//! store fails while it is asked.
+//! `cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT…] [gate]`: makes upstreams of a real
+//! `aquifer serve` misbehave, round after round, while a healthy one is called all the time; and makes the store of a
+//! gate fail while calls are gated.
 //!
-//! Fails if anything leaked, was answered wrongly or did not recover. How long something took is shown, never judged.
+//! Fails if there was a leak, a wrong answer or no recovery. Durations are shown but never cause a failure.
 
 use std::process::Stdio;
 
@@ -12,34 +12,33 @@ use serde_json::{Value, json};
 
 use crate::redis;
 use crate::step::{announce, build, cargo, output, root};
-use crate::test::EVERYTHING;
+use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT...] [gate]
 
-Has upstreams of a real gateway misbehave while healthy ones beside them are called. Faults, all and
-the gate unless some are named:
-  killed    killed in mid-call          hanging   hangs for ever         garbage  writes garbage to stdout
-  huge      answers with 50 MB          exiting   ends when it starts    changing changes its tools
+Makes upstreams of a real gateway misbehave while healthy ones are called. Faults (all, and the gate, by default):
+  killed    killed during a call        hanging   hangs forever          garbage  writes garbage to stdout
+  huge      answers with 50 MB          exiting   exits at startup       changing changes its tools
   moving    restarts on another port
 
-And has the store behind the gate fail while calls are confirmed (needs Redis):
+Also makes the gate's store fail while calls are confirmed (needs Redis):
   gate      Redis killed and restarted, disk full, file read-only, slow
 
-  --rounds N      of each fault, 1,000 unless told
-  --minutes M     the most it may take, 60 unless told; the report says how many rounds were done
-  --calls N       gated calls for each fault of the store, 10,000 unless told
-  --update-docs   write the figures to bench/figures and docs/soak.md (goes with everything, or with the gate alone)";
+  --rounds N      rounds of each fault; default 1,000
+  --minutes M     maximum duration; default 60. The report shows how many rounds were run
+  --calls N       gated calls for each fault of the store; default 10,000
+  --update-docs   write the figures to bench/figures and docs/soak.md (only for a full run, or for the gate alone)";
 
 const FAULTS: [&str; 7] = ["killed", "hanging", "garbage", "huge", "exiting", "changing", "moving"];
-/// Faults of the store behind the gate.
+/// Faults of the gate's store.
 const STORES: [&str; 4] = ["redis", "full", "read-only", "slow"];
-/// The tests that do it. They judge what was done; here they do it with more calls, and their figures become a table.
+/// The tests of the gate. They verify the results; here they run with more calls, and their figures become a table.
 const GATE_TESTS: &str = "faults::r_saf_6_gated_calls_while";
 
 struct Plan {
     rounds: u32,
-    /// All faults run at once, on a quiet machine in a third of this.
+    /// All faults run at once. On an idle machine they take a third of this.
     minutes: u32,
     calls: u32,
     update_docs: bool,
@@ -67,7 +66,7 @@ fn upstreams(plan: &Plan) -> Result<()> {
     let mut soak = programs.bench("bench-soak");
     soak.arg(programs.path("aquifer")).arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"));
     soak.args([plan.rounds.to_string(), plan.minutes.to_string()]).args(&plan.faults);
-    // The gateways inherit it: what is counted is what they hold, not what their allocator keeps for later.
+    // Inherited by the gateways, so that their memory is measured without what the allocator keeps for later.
     soak.env("MIMALLOC_PURGE_DELAY", "0").stderr(Stdio::inherit());
     let done = soak.output().context("cannot start bench-soak")?;
     let report: Value = serde_json::from_slice(&done.stdout).context("bench-soak left no report")?;
@@ -87,25 +86,26 @@ fn upstreams(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Makes so many gated calls for each fault of the store. The tests fail if anything was executed that should not have been.
+/// Makes this many gated calls for each fault of the store. The tests fail if a call was executed that should not have
+/// been.
 fn gate(plan: &Plan) -> Result<()> {
     redis::require()?;
     announce(&format!("{} gated calls for each fault of the store", plan.calls));
     let mut tests = cargo(&["test", "--test", "gate"]);
-    tests.args(EVERYTHING).args([GATE_TESTS, "--", "--nocapture"]);
+    tests.args(ALL_TESTS).args([GATE_TESTS, "--", "--nocapture"]);
     tests.env("AQUIFER_TEST_GATED_CALLS", plan.calls.to_string());
     let done = tests.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&done.stdout);
     if !done.status.success() {
-        bail!("something was not as it should be, or the tests did not run: {}\n{text}", done.status);
+        bail!("the tests failed or did not run: {}\n{text}", done.status);
     }
     let table = Table::rows(gate_rows(&text, plan.calls)?).with(&format!("with `--calls {}`", plan.calls));
     table.print()?;
     if plan.update_docs { table.write("soak-gate") } else { Ok(()) }
 }
 
-/// What the tests print among other things: `gate.FAULT.FIGURE`, a tab and a number. A fault that nobody tried must not pass
-/// for one that was endured.
+/// Parses the figures that the tests print: `gate.FAULT.FIGURE`, a tab and a number. Fails if a fault has no figures,
+/// so that an untested fault is not taken for a passed one.
 fn gate_rows(text: &str, calls: u32) -> Result<Vec<Vec<Value>>> {
     let mut titles = vec![json!("store")];
     let mut rows = Vec::new();
@@ -130,7 +130,7 @@ fn parse(arguments: &[String]) -> Result<Plan> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || {
-            let value = words.next().with_context(|| format!("{word} lacks its number.\n\n{USAGE}"))?;
+            let value = words.next().with_context(|| format!("{word} needs a number.\n\n{USAGE}"))?;
             value.parse::<u32>().with_context(|| format!("{word}: not a number: {value}"))
         };
         match word.as_str() {
@@ -140,12 +140,12 @@ fn parse(arguments: &[String]) -> Result<Plan> {
             "--update-docs" => plan.update_docs = true,
             "gate" => plan.gate = true,
             fault if FAULTS.contains(&fault) => plan.faults.push(fault.to_owned()),
-            other => bail!("soak does not know '{other}'.\n\n{USAGE}"),
+            other => bail!("unknown argument '{other}'.\n\n{USAGE}"),
         }
     }
     if plan.update_docs && !plan.faults.is_empty() {
         bail!(
-            "--update-docs goes with everything, or with the gate alone: the figures of docs/soak.md come from one run"
+            "--update-docs needs a full run or the gate alone, because the figures of docs/soak.md come from one run"
         );
     }
     Ok(plan)
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_without_figures_is_missed() -> Result<()> {
+    fn a_store_without_figures_is_an_error() -> Result<()> {
         let figures = |store: &str| format!("gate.{store}.calls\t7\ngate.{store}.faults\t2\n");
         let whole = format!("running 4 tests\n{}test faults ... ok\n", STORES.map(figures).concat());
         let rows = gate_rows(&whole, 7)?;

@@ -1,4 +1,4 @@
-//! One step of a task: a line that announces it, a command, and what to do when it fails.
+//! One step of a task: an announcement, a command, and advice if it fails.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ pub(crate) fn announce(what: &str) {
     println!("==> {what}");
 }
 
-/// Runs a command to its end, showing what it prints. `remedy` tells what to do when it fails.
+/// Runs a command to its end and shows its output. `remedy` is the advice if it fails.
 pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
     let line = line_of(command);
     let status = command.status().with_context(|| format!("cannot start '{line}'. {remedy}"))?;
@@ -27,24 +27,24 @@ fn check(status: ExitStatus, line: &str, remedy: &str) -> Result<()> {
     Ok(())
 }
 
-/// Like [`run`], and copies what the command prints to a file.
+/// Like [`run`], but also copies the output of the command to a file.
 pub(crate) fn run_copied(command: &mut Command, file: &Path, remedy: &str) -> Result<()> {
     let line = line_of(command);
-    let mut copy = File::create(file).with_context(|| format!("cannot make {}", file.display()))?;
+    let mut copy = File::create(file).with_context(|| format!("cannot create {}", file.display()))?;
     let mut other_copy = copy.try_clone()?;
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.with_context(|| format!("cannot start '{line}'. {remedy}"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| pass_on(err, &mut std::io::stderr(), &mut other_copy));
-        pass_on(out, &mut std::io::stdout(), &mut copy)?;
-        other.join().unwrap_or_else(|_| bail!("what '{line}' printed was not copied"))
+        let other = scope.spawn(|| copy_output(err, &mut std::io::stderr(), &mut other_copy));
+        copy_output(out, &mut std::io::stdout(), &mut copy)?;
+        other.join().unwrap_or_else(|_| bail!("the output of '{line}' was not copied"))
     })?;
     check(child.wait()?, &line, remedy)
 }
 
-/// Shows what comes as it comes, and copies it.
-fn pass_on(from: Option<impl Read>, shown: &mut impl Write, copy: &mut File) -> Result<()> {
+/// Shows output as it arrives, and copies it.
+fn copy_output(from: Option<impl Read>, shown: &mut impl Write, copy: &mut File) -> Result<()> {
     let Some(mut from) = from else { return Ok(()) };
     let mut piece = [0; 8192];
     loop {
@@ -56,25 +56,25 @@ fn pass_on(from: Option<impl Read>, shown: &mut impl Write, copy: &mut File) -> 
     }
 }
 
-/// What a program prints, if it is there and succeeds.
+/// The output of a program, if it exists and succeeds.
 pub(crate) fn output(program: impl AsRef<Path>, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program.as_ref()).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// `cargo`, started in the workspace.
+/// `cargo`, run in the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root());
     command
 }
 
-/// The program and those that measure it.
+/// The built program and the benchmarks.
 pub(crate) struct Programs(PathBuf);
 
-/// Builds them with one run of cargo, whatever is measured: with the same versions and features, so that building again for
-/// another part, or for the soak test, does nothing.
+/// Builds everything with one run of cargo, whatever is measured, with the same versions and features, so that building
+/// again for another part, or for the soak test, does nothing.
 pub(crate) fn build(is_release: bool) -> Result<Programs> {
     let (profile, folder) = if is_release { ("dist", "dist") } else { ("dev", "debug") };
     announce(&format!("build with the {profile} profile"));
@@ -93,7 +93,7 @@ impl Programs {
     }
 }
 
-/// Where everything that is made goes.
+/// The folder for all build output.
 pub(crate) fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(elsewhere) => root().join(elsewhere),

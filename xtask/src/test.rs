@@ -1,5 +1,5 @@
-//! `cargo xtask test`: installs and starts what the tests need, runs every test there is, and looks for secrets in all that
-//! was printed.
+//! `cargo xtask test`: installs and starts the requirements of the tests, runs all tests, and searches their output for
+//! secrets.
 
 mod secrets;
 
@@ -9,11 +9,11 @@ use crate::install;
 use crate::postgres;
 use crate::redis;
 use crate::step::{self, announce, cargo, output};
-use secrets::Printed;
+use secrets::CapturedOutput;
 
-/// The tests that need more than Rust, too. Plain `cargo test` leaves those out and does not list them. What is not here
-/// needs something that cannot be installed: CONTRIBUTING.md says what.
-pub(crate) const EVERYTHING: [&str; 3] = [
+/// Includes the tests that need more than Rust, which plain `cargo test` omits and does not list. Tests not covered
+/// here need something that cannot be installed; see CONTRIBUTING.md.
+pub(crate) const ALL_TESTS: [&str; 3] = [
     "--workspace",
     "--features",
     "aquifer/test-clients,aquifer/test-postgres,aquifer/test-redis,aquifer-gate/test-redis,aquifer-rest/test-descriptions,aquifer-rest/test-mock,aquifer-rest/test-tls,aquifer-sql/test-postgres,aquifer-upstream/test-servers",
@@ -24,7 +24,7 @@ const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask
 pub(crate) fn run(chosen: &[String]) -> Result<()> {
     let environment = install::test_environment()?;
     let (postgres, redis) = (postgres::provide()?, redis::provide()?);
-    let printed = Printed::new()?;
+    let printed = CapturedOutput::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
         announce("tests");
@@ -35,10 +35,10 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
     };
-    tests.args(EVERYTHING).args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
+    tests.args(ALL_TESTS).args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
     tests.envs([printed.environment()]);
     if nextest {
-        // It keeps what every test prints by itself.
+        // nextest itself keeps the output of every test.
         step::run(&mut tests, REMEDY)?;
     } else {
         if !chosen.iter().any(|word| word == "--") {
@@ -56,7 +56,7 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
         let mut examples = cargo(&["test", "--doc", "--workspace", "--", "--show-output"]);
         step::run_copied(&mut examples, &printed.file("examples.log"), "The failing examples are listed above.")?;
     }
-    // Tests that fail may show what they got, secrets and all: this is for when all have passed.
+    // Failing tests may print secrets, so search only after all have passed.
     printed.search(nextest)?;
     announce("all tests passed");
     Ok(())
@@ -71,7 +71,7 @@ fn test_threads() -> usize {
 mod tests {
     use super::*;
 
-    /// Needs the specification's schemas, whose licence keeps them out of here.
+    /// Needs the specification's schemas, which cannot be included because of their licence.
     const BY_HAND: &str = "aquifer-discovery/test-published";
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
                     continue;
                 };
                 let wanted = format!("{name}/{feature}");
-                let is_on = EVERYTHING.iter().flat_map(|words| words.split(',')).any(|on| on == wanted);
+                let is_on = ALL_TESTS.iter().flat_map(|words| words.split(',')).any(|on| on == wanted);
                 assert!(is_on || wanted == BY_HAND, "{wanted} is in no run of the tests");
                 seen += 1;
             }

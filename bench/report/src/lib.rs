@@ -1,8 +1,8 @@
-//! Measured figures. A program that measures writes one data file per table to `bench/figures`; the pages in `docs` show the
-//! tables between markers and can be rewritten from the data files without measuring (`cargo xtask figures`).
+//! Measured figures. Measuring programs write one data file per table to `bench/figures`. Pages in `docs` show the
+//! tables between markers and can be regenerated from the data files without measuring (`cargo xtask figures`).
 //!
-//! A marker is `<!-- figures: NAME -->` or `<!-- figures: NAME FILTER -->`, where NAME is a data file and FILTER a part of
-//! the names of the figures to show. Prose belongs to the page, outside of the markers.
+//! A marker is `<!-- figures: NAME -->` or `<!-- figures: NAME FILTER -->`, where NAME is a data file and FILTER
+//! selects figures whose names contain it. Prose belongs outside the markers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const PAGES: [&str; 4] = ["docs/performance.md", "docs/tokens.md", "docs/soak.md
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- figures end -->";
 
-/// One measured quantity, and what it is compared with.
+/// One measured quantity, and the reference it is compared with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
@@ -35,7 +35,7 @@ pub struct Figure {
     aim: Option<Aim>,
 }
 
-/// What a figure is compared with: in the same unit, measured in the same run. Without a value, measuring it failed.
+/// The reference of a figure: in the same unit, measured in the same run. Has no value if it could not be measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
@@ -46,7 +46,7 @@ struct Reference {
     note: String,
 }
 
-/// Judged when measured: the data file holds rounded values.
+/// A target, evaluated when the figure is measured, because the data file holds rounded values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Aim {
@@ -55,55 +55,55 @@ struct Aim {
 }
 
 impl Figure {
-    /// A quantity on its own.
+    /// Creates a figure without a reference.
     pub fn new(name: impl Into<String>, value: f64, unit: &str) -> Self {
         let (name, unit) = (name.into(), unit.to_owned());
         Self { name, value: Some(value), unit, note: String::new(), reference: None, ratio: None, aim: None }
     }
 
-    /// For a reference that could not be measured.
+    /// Creates a figure whose reference could not be measured.
     pub fn unmeasured(name: &str, reference: &str) -> Self {
         let reference = Reference { name: reference.to_owned(), value: None, note: String::new() };
         Self { value: None, reference: Some(reference), ..Self::new(name, 0.0, "") }
     }
 
-    /// Compares it. The ratio is that of the values unless a better one is given.
-    pub fn beside(mut self, name: impl Into<String>, value: f64) -> Self {
+    /// Adds a reference. The ratio is computed from the values unless [`ratio`](Self::ratio) replaces it.
+    pub fn compared_with(mut self, name: impl Into<String>, value: f64) -> Self {
         self.ratio = self.value.map(|own| own / value);
         self.reference = Some(Reference { name: name.into(), value: Some(value), note: String::new() });
         self
     }
 
-    /// Replaces the ratio by one that was measured side by side.
+    /// Replaces the ratio with one that was measured side by side.
     pub fn ratio(self, ratio: f64) -> Self {
         Self { ratio: Some(ratio), ..self }
     }
 
-    /// Remarks on the value and on that of the reference.
+    /// Adds notes on the value and on that of the reference.
     pub fn notes(mut self, own: String, reference: String) -> Self {
         self.note = own;
         self.reference.iter_mut().for_each(|found| found.note.clone_from(&reference));
         self
     }
 
-    /// Aims at what is described.
+    /// Sets a target with a description.
     pub fn aim(self, limit: impl Into<String>, reached: bool) -> Self {
         Self { aim: Some(Aim { limit: limit.into(), reached }), ..self }
     }
 
-    /// Aims at a ratio of no more than this.
+    /// Sets a target: the ratio is at most this.
     pub fn max_ratio(self, limit: f64) -> Self {
         let reached = self.ratio.is_some_and(|ratio| ratio <= limit);
         self.aim(format!("≤ {limit}×"), reached)
     }
 
-    /// Aims at a ratio of no less than this.
+    /// Sets a target: the ratio is at least this.
     pub fn min_ratio(self, limit: f64) -> Self {
         let reached = self.ratio.is_some_and(|ratio| ratio >= limit);
         self.aim(format!("≥ {limit}×"), reached)
     }
 
-    /// Aims at a value of no more than this.
+    /// Sets a target: the value is at most this.
     pub fn max(self, limit: f64) -> Self {
         let (limit_text, reached) = (quantity(limit, &self.unit), self.value.is_some_and(|value| value <= limit));
         self.aim(format!("≤ {limit_text}"), reached)
@@ -140,7 +140,7 @@ impl Figure {
 /// A data file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Table {
-    /// How and where, if that matters.
+    /// How and on which machine it was measured, if that matters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     measured: String,
     #[serde(flatten)]
@@ -151,25 +151,25 @@ pub struct Table {
 #[serde(rename_all = "snake_case")]
 enum Content {
     Figures(Vec<Figure>),
-    /// The first row holds the titles. A pair of numbers is shown as `a / b`.
+    /// The first row contains the titles. A pair of numbers is shown as `a / b`.
     Rows(Vec<Vec<Value>>),
-    /// Names of figures and of what they are compared with, to be shown from the other data files.
+    /// The names of figures and their references, taken from the other data files.
     Selection(Vec<(String, String)>),
 }
 
 impl Table {
-    /// Figures that depend on the machine.
+    /// Creates a table of figures that depend on the machine.
     pub fn figures(figures: Vec<Figure>) -> Self {
         let figures = figures.into_iter().map(Figure::rounded).collect();
         Self { measured: machine(), content: Content::Figures(figures) }
     }
 
-    /// Rows that are the same on every machine.
+    /// Creates a table of rows that are the same on every machine.
     pub fn rows(rows: Vec<Vec<Value>>) -> Self {
         Self { measured: String::new(), content: Content::Rows(rows) }
     }
 
-    /// Says how it was measured, and on which machine.
+    /// Sets how it was measured, and adds the machine.
     pub fn with(self, how: &str) -> Self {
         Self { measured: format!("{how} {}", machine()), ..self }
     }
@@ -220,7 +220,7 @@ impl Table {
     }
 }
 
-/// The workspace.
+/// The root directory of the workspace.
 pub fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).unwrap_or(own).to_owned()
@@ -230,7 +230,7 @@ fn path(name: &str) -> PathBuf {
     root().join(format!("bench/figures/{name}.json"))
 }
 
-/// A figure of any data file.
+/// Finds a figure in any data file.
 fn find(name: &str, reference: &str) -> Result<Figure> {
     for entry in fs::read_dir(root().join("bench/figures"))? {
         let file = entry?.path();
@@ -248,19 +248,19 @@ fn find(name: &str, reference: &str) -> Result<Figure> {
     bail!("no figure '{name}' compared to {reference}")
 }
 
-/// Rewrites the tables of all pages from the data files.
+/// Updates the tables of all pages from the data files.
 pub fn update_pages() -> Result<()> {
     for page in PAGES {
         let path = root().join(page);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {page}"))?;
-        let text = filled(&text).with_context(|| format!("cannot fill {page}"))?;
+        let text = fill_page(&text).with_context(|| format!("cannot fill {page}"))?;
         fs::write(&path, text).with_context(|| format!("cannot write {page}"))?;
     }
     Ok(())
 }
 
-/// The page with its tables as the data files have them.
-fn filled(page: &str) -> Result<String> {
+/// Fills in the tables of a page from the data files.
+fn fill_page(page: &str) -> Result<String> {
     let mut parts = page.split(BEGIN);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -273,7 +273,7 @@ fn filled(page: &str) -> Result<String> {
     Ok(text)
 }
 
-/// What a reader needs to compare: the kind of machine, and the compiler.
+/// Describes the machine and the compiler.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or("?".to_owned(), |cores| cores.to_string());
     let system = std::env::consts::OS.replace("linux", "Linux");
@@ -291,7 +291,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A Markdown table, padded to be read in a terminal.
+/// Formats a Markdown table, padded for reading in a terminal.
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| lines.iter().filter_map(|line| Some(line.get(column)?.chars().count())).max();
@@ -305,7 +305,8 @@ fn aligned(lines: &[Vec<String>]) -> String {
     head + &rule + "|\n" + &lines.map(row).collect::<String>()
 }
 
-/// A number with its unit: four digits or all of a whole number, thousands set apart, large units for large values.
+/// Formats a number with its unit: four significant digits or all digits of an integer, with thousands separators, and
+/// larger units for large values.
 pub fn quantity(value: f64, unit: &str) -> String {
     let (value, unit) = match unit {
         "µs" if value >= 1000.0 => (value / 1000.0, "ms"),
@@ -339,7 +340,7 @@ mod tests {
         for page in PAGES {
             let text = fs::read_to_string(root().join(page))?;
             assert!(text.contains(BEGIN), "{page} shows no figures");
-            assert!(filled(&text)? == text, "{page} differs from bench/figures: cargo xtask figures");
+            assert!(fill_page(&text)? == text, "{page} differs from bench/figures: cargo xtask figures");
         }
         Ok(())
     }
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn only_the_tables_are_replaced() -> Result<()> {
         let page = "a\n<!-- figures: stdio p50 -->\nold\n<!-- figures end -->\nb\n";
-        let text = filled(page)?;
+        let text = fill_page(page)?;
         assert!(text.starts_with("a\n<!--") && text.ends_with("end -->\nb\n"), "{text}");
         assert!(text.contains("round trip, p50") && !text.contains("old") && !text.contains("p99"), "{text}");
         for wrong in [
@@ -365,7 +366,7 @@ mod tests {
             "<!-- figures: none -->\n<!-- figures end -->",
             "<!-- figures: stdio none -->\n<!-- figures end -->",
         ] {
-            assert!(filled(wrong).is_err(), "{wrong}");
+            assert!(fill_page(wrong).is_err(), "{wrong}");
         }
         Ok(())
     }
@@ -385,8 +386,8 @@ mod tests {
     }
 
     #[test]
-    fn an_aim_says_whether_it_was_reached() {
-        let figure = |ours| Figure::new("a call", ours, "µs").beside("echo", 10.0);
+    fn aims_show_whether_they_were_reached() {
+        let figure = |ours| Figure::new("a call", ours, "µs").compared_with("echo", 10.0);
         let cells = |figure: Figure| figure.cells().join("|");
         assert_eq!(cells(figure(12.0).max_ratio(1.3)), "a call|12 µs|echo: 10 µs|1.20×|≤ 1.3×: reached");
         assert_eq!(cells(figure(12.0).ratio(1.4).max_ratio(1.3)), "a call|12 µs|echo: 10 µs|1.40×|≤ 1.3×: missed");

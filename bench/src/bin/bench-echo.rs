@@ -1,5 +1,6 @@
-//! The floor: the least an MCP server on this SDK can do. One tool that answers with its arguments, as text and as
-//! structured content, served with the same SDK settings as ours. What our server takes beyond this is our own doing.
+//! The baseline: the minimum that an MCP server on this SDK can do. One tool that returns its arguments, as text and as
+//! structured content, served with the same SDK settings as ours. Anything that our server takes beyond this is our own
+//! cost.
 //!
 //! Usage: bench-echo --stdio | bench-echo --http 127.0.0.1:0
 
@@ -20,7 +21,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
-/// As in the server it stands beside.
+/// The same allocator as in our server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -38,9 +39,9 @@ impl ServerHandler for Echo {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
-        // What goes through the gateway is checked by name.
+        // The gateway validates parameters by name.
         schema.insert("properties".to_owned(), json!({ "text": { "type": "string" } }));
-        // It says that it only reads, as it does: else every call of it would go on record before it is made.
+        // Declared as read-only, because the gateway would otherwise record every call before making it.
         let echo = Tool::new("echo", "Answers with its arguments.", Arc::new(schema))
             .with_annotations(ToolAnnotations::new().read_only(true));
         Ok(ListToolsResult::with_all_items(vec![echo]))
@@ -58,7 +59,7 @@ impl ServerHandler for Echo {
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // The same runtime as ours has.
+    // The same runtime as in our server.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match arguments.as_slice() {
         ["--stdio"] => runtime.block_on(on_stdio()),
@@ -76,7 +77,7 @@ async fn on_http(address: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await?;
     eprintln!("echo at http://{}/mcp", listener.local_addr()?);
     let listener = listener.tap_io(|connection| {
-        // A connection that refuses this is slow, and the figures show it.
+        // If this fails, the connection is slow, and the figures show it.
         let _ = connection.set_nodelay(true);
     });
     let service = StreamableHttpService::new(

@@ -1,5 +1,5 @@
-//! A server that says what another one said: it lists the tools of a capture and answers every call with `done`.
-//! It speaks on its standard streams, any revision that has a handshake, and starts at once.
+//! A stub server: lists the tools of a capture and answers every call with `done`. It communicates over stdio, supports
+//! every revision that has a handshake, and starts immediately.
 //!
 //! Usage: bench-stub CAPTURE.json
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Of a capture only the tools, as they were written.
+/// The tools of a capture, as raw JSON.
 #[derive(Deserialize)]
 struct Capture {
     tools: Box<RawValue>,
@@ -20,8 +20,8 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file] = arguments.as_slice() else { bail!("usage: bench-stub CAPTURE.json") };
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-    let capture: Capture = serde_json::from_str(&text).with_context(|| format!("{file} is no capture"))?;
-    // A message is a line, so the tools must be one.
+    let capture: Capture = serde_json::from_str(&text).with_context(|| format!("{file} is not a capture"))?;
+    // A message is one line, so the tools must not contain line breaks.
     let tools = serde_json::from_str::<Value>(capture.tools.get())?.to_string();
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The answer to a request; notifications have none.
+/// The answer to a request. `None` for notifications.
 fn answer(message: &Value, tools: &str) -> Option<String> {
     let id = message.get("id")?;
     let result = match message.get("method")?.as_str()? {

@@ -1,6 +1,6 @@
 //! Live conformance runs against any MCP-AQL server.
 //!
-//! A run is a plain MCP client. It knows a server only through `tools/list` and `introspect`, and shares no code with
+//! A run is a plain MCP client. It sees a server only through `tools/list` and `introspect`, and shares no code with
 //! Aquifer's own server, so that a mistake there is not repeated here.
 
 pub mod checks;

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// What a run may do, and its limits.
+/// The permissions and limits of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The requested level. Level 1 leaves out the checks of level 2.
+    /// The requested level. Level 1 omits the checks of level 2.
     pub level: u8,
     /// Whether the run may create, change and delete.
     pub allow_writes: bool,
     /// The time limit for one answer.
     pub deadline: Duration,
-    /// How many operations are described and checked. A larger catalog is sampled.
+    /// Maximum number of operations that are described and checked. A larger catalog is sampled.
     pub max_operations: usize,
-    /// How many rows of a collection are read.
+    /// Maximum number of rows read from a collection.
     pub max_rows: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a run records besides its verdicts: the description of the server and the relevant exchanges, each with its
+//! The record of a run besides its verdicts: the server's description and the relevant exchanges, each with its
 //! purpose. The evidence file is written from this alone.
 
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 /// The record of a run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Record {
-    /// The name that the server gave at `initialize`.
+    /// The server's name from `initialize`.
     pub implementation: String,
-    /// The version that the server gave at `initialize`.
+    /// The server's version from `initialize`.
     pub version: String,
     /// `_protocol` of the operations list; null if there is none.
     pub protocol: Value,
     /// The surfaces that were checked, in order.
     pub surfaces: Vec<Surface>,
-    /// The envelope of the operations list. If the list has pages: the first envelope, with the operations of all pages.
+    /// The envelope of the operations list. For a paged list: the first envelope, with the operations of all pages.
     pub operations_list: Value,
     /// The envelope of the types list.
     pub types_list: Value,
@@ -27,7 +27,7 @@ pub struct Record {
     pub exchanges: Vec<RecordedExchange>,
 }
 
-/// A connection, and how it groups operations into tools.
+/// A connection, with its grouping of operations into tools.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Surface {
     /// How operations are grouped.
@@ -80,7 +80,7 @@ pub enum Purpose {
         /// The operation.
         operation: String,
     },
-    /// A request with a documented parameter. It was accepted unless the answer calls it unknown.
+    /// A request with a documented parameter. The parameter counts as accepted unless the answer calls it unknown.
     Accepted {
         /// The operation.
         operation: String,
@@ -116,24 +116,24 @@ pub enum Purpose {
     Error {
         /// A short name of the case: `wrong type of list_orders.first`.
         name: String,
-        /// What the message must mention so that a caller can act on it.
+        /// Words that the message must mention so that a caller can act on it.
         must_mention: Vec<String>,
     },
     /// The read after a create.
     RoundTrip {
-        /// What was created: `order`.
+        /// The created resource: `order`.
         resource: String,
         /// The submitted scalars by path in the envelope: `data.name` → `"Atlas"`.
         expected: Map<String, Value>,
     },
     /// The read after an update.
     UpdatePreservation {
-        /// What was updated.
+        /// The updated resource.
         resource: String,
         /// The scalars that were not updated, by path in the envelope.
         preserved: Map<String, Value>,
     },
-    /// A write against a constraint of a resource, such as a read-only field.
+    /// A write that violates a constraint of a resource, such as a read-only field.
     Constraint {
         /// A short name of the case: `identifier of update_order`.
         name: String,

@@ -1,4 +1,4 @@
-//! A run: connect, read the description of the server, run the checks, delete what was created.
+//! A run: connect, read the server's description, run the checks, delete the created rows.
 
 use std::fmt;
 
@@ -85,7 +85,7 @@ pub async fn run(
     let later = checks::read_checks().into_iter().chain(checks::write_checks()).collect();
     for phase in [checks::description_checks(), later] {
         if place > 0 {
-            // Create rows first, so that collections that were empty have something to check.
+            // Create rows first, so that empty collections have something to check.
             if options.allow_writes {
                 context.create_rows().await;
             }

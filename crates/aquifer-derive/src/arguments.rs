@@ -11,12 +11,12 @@ const KNOWN: &str = "category, danger, confirm, idempotent, long_running, discov
 const CATEGORIES: &[&str] = &["Create", "Read", "Update", "Delete", "Execute"];
 const DANGERS: &[&str] = &["Safe", "Reversible", "Destructive", "Dangerous", "Forbidden"];
 
-/// What `#[operation(…)]` says.
+/// The parsed arguments.
 #[derive(Default)]
 pub(crate) struct OperationArguments {
     pub(crate) category: Option<Ident>,
     pub(crate) long_running: Option<Ident>,
-    /// Calls of methods of the adapter that describe the operation.
+    /// Method calls on the adapter builder that describe the operation.
     pub(crate) modifiers: Vec<TokenStream>,
 }
 
@@ -96,7 +96,7 @@ impl OperationArguments {
     }
 }
 
-/// The rest of an argument, up to its comma.
+/// Skips the rest of an argument, up to its comma.
 fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     while !input.is_empty() && !input.peek(Token![,]) {
         input.parse::<proc_macro2::TokenTree>()?;

@@ -1,6 +1,4 @@
-//! The macros of `aquifer-adapter`.
-//!
-//! They only generate code that could be written by hand with the types of that crate.
+//! The macros of `aquifer-adapter`. They only generate code that could be written by hand with the types of that crate.
 
 mod arguments;
 mod etag;
@@ -89,7 +87,7 @@ fn expand(name: &AdapterName, mut block: ItemImpl, mut problems: Problems) -> pr
         Some(name) => name.value(),
         None => snake_case(&type_name(self_type)),
     };
-    // Without the implementation, the errors would be followed by others about what is missing.
+    // The implementation is generated even with errors; otherwise further errors about the missing impl would follow.
     let definitions = methods.iter().map(Method::definition);
     let (generics, _, where_clause) = block.generics.split_for_impl();
     let errors = problems.into_compile_errors();
@@ -135,7 +133,7 @@ fn snake_case(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The messages that a definition is refused with, in order.
+    /// The error messages for an invalid definition, in order.
     fn messages(block: ItemImpl) -> Vec<String> {
         let expanded: syn::File = syn::parse2(expand(&AdapterName::default(), block, Problems::default())).unwrap();
         let errors = expanded.items.iter().filter_map(|item| match item {

@@ -1,4 +1,4 @@
-//! One operation: how its method is read, and the code generated for it.
+//! One operation: parsing its method and generating its code.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, ExprLit, FnArg, Ident, ImplItemFn, Lit, Meta, Pat, Pa
 use crate::arguments::OperationArguments;
 use crate::problems::Problems;
 
-/// An operation, read from a method.
+/// An operation, parsed from a method.
 pub(crate) struct Method {
     name: Ident,
     description: String,
@@ -23,7 +23,7 @@ struct Argument {
     name: Ident,
     of: Type,
     description: Option<String>,
-    /// Its `serde` and `schemars` attributes. With any, it is certainly a parameter.
+    /// Its `serde` and `schemars` attributes. If there are any, the argument is certainly a parameter.
     attributes: Vec<Attribute>,
 }
 
@@ -37,7 +37,7 @@ const VERBS: &[(&str, &[&str])] = &[
 ];
 
 impl Method {
-    /// Reads a method and removes the attributes of this macro from it. `None` if it is not an operation.
+    /// Parses a method and removes this macro's attributes from it. `None` if it is not an operation.
     pub(crate) fn read(function: &mut ImplItemFn, problems: &mut Problems) -> Option<Self> {
         let marked = function.attrs.iter().position(|attribute| attribute.path().is_ident("operation"));
         let attribute = function.attrs.remove(marked?);
@@ -83,7 +83,7 @@ impl Method {
                 parameters.extend(Argument::read(parameter, problems));
             }
         }
-        // An operation may have many parameters, and each is an argument of the method.
+        // An operation may have many parameters, each an argument of the method.
         function.attrs.push(syn::parse_quote!(#[allow(clippy::too_many_arguments)]));
         Some(Self { name, description: description?, category: category?, parameters, returns: returns?, arguments })
     }
@@ -99,7 +99,7 @@ impl Method {
         let passed = indexed().map(|(index, _)| format_ident!("__value_{index}"));
         let long_running = arguments.long_running.as_ref().map(|_| quote!(__operation.long_running();));
         let modifiers = &arguments.modifiers;
-        // At the type, so that an unsuitable one is reported there.
+        // Spanned at the type, so that an unsuitable type is reported there.
         let returned = quote_spanned!(returns.span()=>
             ::aquifer_adapter::macros::Returned::<<#returns as ::aquifer_adapter::macros::HandlerResult>::Ok>::new());
         quote! {
@@ -151,7 +151,7 @@ impl Argument {
         Some(Self { name, of: (*parameter.ty).clone(), description, attributes })
     }
 
-    /// A struct with the parameter as its only field, for attributes that only a derive understands.
+    /// A struct with the parameter as its only field, for attributes that need a derive.
     fn parameter_struct(&self, index: usize) -> Option<TokenStream> {
         if self.attributes.is_empty() {
             return None;
@@ -178,7 +178,7 @@ impl Argument {
         let Self { name, of, description, .. } = self;
         let (name, description) = (name.to_string(), optional(description.as_deref()));
         let (argument, kind) = (format_ident!("__argument_{index}"), format_ident!("__kind_{index}"));
-        // At the type, so that an unsuitable one is reported there.
+        // Spanned at the type, so that an unsuitable type is reported there.
         quote_spanned! { of.span()=>
             let #argument = ::aquifer_adapter::macros::Argument::<#of, Self>::new(#name, #description);
             let #kind = (&&#argument).kind();

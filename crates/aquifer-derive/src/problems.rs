@@ -1,4 +1,4 @@
-//! The problems of a definition. All of them are reported, each at its place.
+//! Collects the problems of a definition, so that all of them are reported, each at its location.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -22,7 +22,7 @@ impl Problems {
         }
     }
 
-    /// The value, or `None` and a problem more.
+    /// Unwraps a result, or records its error as a problem.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }

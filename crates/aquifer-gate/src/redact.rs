@@ -1,9 +1,9 @@
 //! Removes secrets from parameters, for the audit and for the person who approves a call.
 //!
-//! For the audit, redacting too much is the smaller mistake. A value is redacted if its definition marks it as
-//! sensitive, if its name or the name next to it names a secret, or if it looks like a secret. A person who approves a
-//! call has to see everything: only values that the definition marks as sensitive or declares under the name of a
-//! secret are hidden. A caller must not be able to hide a value by making it look like a secret.
+//! For the audit, redacting too much is the lesser evil. A value is redacted if its definition marks it as sensitive,
+//! if its name or a neighboring name suggests a secret, or if it looks like a secret. A person who approves a call has
+//! to see everything: only values that the definition marks as sensitive or declares under a secret-like name are
+//! hidden. A caller must not be able to hide a value by making it look like a secret.
 
 use aquifer_protocol::hex::hex_prefix;
 use aquifer_protocol::operation::Operation;
@@ -19,17 +19,18 @@ const MAX_REDACTED_BYTES: usize = 4096;
 const MAX_TEXT_CHARS: usize = 200;
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 64;
-/// Maximum depth. No request is nested more deeply than the largest configurable limit, but JSON inside text could be.
+/// Maximum depth. No request is nested more deeply than the largest configurable limit, but JSON inside a string could
+/// be.
 const MAX_DEPTH: usize = 64;
-/// Maximum number of named types and unions that are followed.
+/// Maximum number of nested references to named types and unions that are followed.
 const MAX_REFERENCES: usize = 8;
 /// Maximum size of text that is parsed as JSON.
 const MAX_PARSED_BYTES: usize = 64 * 1024;
 
-/// Names of values that grant access although they do not name a secret: session ids and our own metadata.
+/// Names of values that grant access although they do not sound like secrets: session ids and our own metadata.
 const ALSO_SENSITIVE: &[&str] = &["sid", "sessionid", "confirmation", "quotacontinue"];
 
-/// Members that say what a neighbouring value is, as in `{"name": "Authorization", "value": "…"}`.
+/// Members that describe a neighboring value, as in `{"name": "Authorization", "value": "…"}`.
 const NAMES_NEIGHBOURS: &[&str] = &["name", "key", "field", "header", "column", "param", "parameter", "property"];
 
 /// Redacts parameters for the audit.
@@ -38,8 +39,8 @@ pub(crate) fn redact(operation: &Operation, types: Option<&Types>, params: &Map<
     Redactor { types, left: MAX_REDACTED_BYTES, view: View::Audit }.object(params, &[&schema], 0)
 }
 
-/// Redacts parameters for the person who approves the call: shows everything, up to about `max_bytes` bytes, and
-/// replaces secrets by distinguishable placeholders.
+/// Redacts parameters for the person who approves the call: shows everything, up to about `max_bytes`, and replaces
+/// secrets with distinguishable placeholders.
 pub(crate) fn redact_for_approver(
     operation: &Operation,
     types: Option<&Types>,
@@ -56,7 +57,7 @@ fn object_schema(operation: &Operation) -> Schema {
     Schema { kind: Kind::Object(shape), ..Schema::default() }
 }
 
-/// The text, or its beginning and its length.
+/// Truncates text and states its full length.
 pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
@@ -66,7 +67,7 @@ pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// The text without secrets, or its beginning and its length.
+/// Removes secrets from text, truncates it and states its full length.
 pub(crate) fn redact_text(text: &str, max_chars: usize) -> String {
     match secrets::redact_beginning(text, max_chars) {
         (shown, false) => shown.into_owned(),
@@ -74,7 +75,7 @@ pub(crate) fn redact_text(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// Who reads the parameters.
+/// The audience of the redacted parameters.
 #[derive(Clone, Copy)]
 enum View {
     Audit,
@@ -141,7 +142,7 @@ impl<'a> Redactor<'a> {
                 }
                 View::Approver { .. } => {
                     self.spend(name.len() + 4);
-                    // Names that the definition does not declare are chosen by the caller.
+                    // Names that the definition does not declare were chosen by the caller.
                     let is_named = !schemas.is_empty() && names_secret(name);
                     let value = match value {
                         value if is_sensitive && !value.is_null() => self.write(placeholder(value)),
@@ -177,7 +178,7 @@ impl<'a> Redactor<'a> {
         match (self.view, inner_json(text)) {
             (View::Approver { max_bytes }, _) => self.write(truncate(text, max_bytes)),
             (View::Audit, Some(_)) if depth >= MAX_DEPTH => CUT.into(),
-            // Serialized again, so that a reader sees that it was text.
+            // Serialized again, to show that the value was a string.
             (View::Audit, Some(inner)) => self.value(&inner, &[], depth + 1).to_string().into(),
             (View::Audit, None) => self.write(redact_text(text, MAX_TEXT_CHARS)),
         }
@@ -199,8 +200,8 @@ fn names_sensitive_value(name: &str) -> bool {
     names_secret(name) || ALSO_SENSITIVE.iter().any(|known| known.chars().eq(plain()))
 }
 
-/// The placeholder for a secret that is shown to a person. It contains a fingerprint, so that two secrets can be
-/// distinguished. Short text gets none, because it could be guessed and questions are stored until they are answered.
+/// The placeholder for a secret shown to a person. It contains a fingerprint, so that secrets can be told apart. Short
+/// text gets none, because it could be guessed, and questions are stored until they are answered.
 fn placeholder(value: &Value) -> String {
     const MIN_FINGERPRINTED: usize = 8;
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

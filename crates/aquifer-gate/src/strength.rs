@@ -1,12 +1,12 @@
-//! How strong a confirmation is: who can give it, and how long it may have to wait. Policy decides this, and confirmations
-//! follow it.
+//! The strength of a confirmation: who can give it, and how long it may have to wait. Policy sets it, and confirmations
+//! enforce it.
 
 use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 
-/// Maximum cooldown. Longer ones are cut, so that a token ends.
+/// Maximum cooldown. Longer ones are shortened, so that a token can expire.
 pub(crate) const MAX_COOLDOWN: Duration = Duration::from_secs(5 * 60);
 
 /// How a confirmation is given, weakest first.
@@ -17,12 +17,12 @@ pub enum Strength {
     Token,
     /// The client asks its user.
     Elicit,
-    /// A person approves in a channel that no model can use.
+    /// A person approves through a channel that no model can use.
     Approval,
 }
 
 impl Strength {
-    /// The strength as configuration spells it.
+    /// The strength as written in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Strength::Token => "token",
@@ -62,7 +62,7 @@ impl RequiredStrength {
 }
 
 impl From<Strength> for RequiredStrength {
-    /// If a rule wants the user asked and the client cannot ask, an approval is needed.
+    /// A rule may require that the user is asked; if the client cannot ask, an approval is needed.
     fn from(strength: Strength) -> Self {
         let otherwise = if strength == Strength::Elicit { Strength::Approval } else { strength };
         Self { interactive: strength, otherwise }

@@ -29,7 +29,7 @@ pub async fn persist_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
     if let Ok(until) = clock.now().checked_add(ConfirmSettings::MAX_LIFETIME + MAX_COOLDOWN) {
         clock.need_until(until);
     }
-    // Written once more after the last token has expired, so that the store knows.
+    // The time is written once more after the last token has expired, so that the expiry is recorded.
     let mut is_owed = false;
     loop {
         let is_needed = clock.is_needed();
@@ -40,7 +40,7 @@ pub async fn persist_time(clock: Arc<SteadyClock>, store: Arc<dyn StateStore>) {
     }
 }
 
-/// Reading makes the store write the time. While it is unavailable, no token can be used either.
+/// Makes the store write the time by reading from it. While the store is unavailable, no token can be used either.
 async fn write(store: &dyn StateStore) -> bool {
     let read = with_timeout(store.get(HIGH_WATER)).await;
     read.inspect_err(|error| tracing::debug!(%error, "the time could not be written to the state store")).is_ok()

@@ -1,4 +1,4 @@
-//! Customer columns that follow from the orders: the tier from the amount spent, the favourite from the products bought.
+//! Customer columns derived from the orders: the tier from the amount spent, the favourite from the products bought.
 
 use crate::customers::Customer;
 use crate::orders::Order;
@@ -33,7 +33,7 @@ pub(crate) fn generate(customers: &[Customer], products: &[Product], orders: &[O
             own_stats.favourite_product_id = rng.choose(&order.lines).map(|line| line.product.id);
         }
     }
-    // Many customers prefer a product that they suggested. These rows reference each other.
+    // Many customers prefer a product that they suggested, so that these rows reference each other.
     for product in products {
         if let Some(suggested_by) = product.suggested_by
             && rng.chance(50)

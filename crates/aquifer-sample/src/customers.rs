@@ -28,7 +28,7 @@ impl Customer {
     }
 }
 
-/// Generates the customers in the order in which they signed up: a lower id means an earlier date.
+/// Generates the customers in the order in which they signed up, so that a lower id means an earlier date.
 pub(crate) fn generate() -> Vec<Customer> {
     let mut rng = Rng::new(1);
     let mut sign_ups: Vec<Moment> = (0..CUSTOMERS)
@@ -75,7 +75,7 @@ fn email(rng: &mut Rng, emails: &mut HashSet<String>, name: &str, id: i64) -> St
     email
 }
 
-/// The word lists contain nothing that JSON has to escape; a CHECK of the table verifies it.
+/// The word lists contain nothing that JSON has to escape; a CHECK constraint of the table verifies it.
 fn preferences(rng: &mut Rng, language: &str) -> String {
     if rng.chance(10) {
         return "{}".to_owned();

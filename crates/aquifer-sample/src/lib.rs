@@ -1,10 +1,10 @@
 //! The sample database: a small shop for outdoor and household goods, and its support desk.
 //!
-//! It has the features that real databases have: circular references, composite keys, enumerations, JSON columns, NULLs,
-//! a view, a generated column and full-text indexes on some of the tables. All rows are generated from word lists by a
-//! seeded random number generator, and no clock is read: every run on every machine produces the same bytes. The rows are
-//! generated first and then written in one transaction, so a failure leaves nothing behind. Durability is up to the
-//! caller, who sets the pragmas.
+//! It has the features of real databases: circular references, composite keys, enumerations, JSON columns, NULLs, a
+//! view, a generated column and full-text indexes on some of the tables. All rows are generated from word lists by a
+//! seeded random number generator, and no clock is read: every run on every machine produces the same bytes. The rows
+//! are generated first and then written in one transaction, so a failure leaves nothing behind. The caller sets the
+//! pragmas and thus controls durability.
 
 mod customer_stats;
 mod customers;
@@ -25,8 +25,8 @@ pub fn fill(connection: &mut rusqlite::Connection) -> rusqlite::Result<()> {
     let stats = customer_stats::generate(&customers, &products, &orders);
     let tickets = tickets::generate(&customers, &stats, &orders);
 
-    // Checking an enumeration builds a temporary table for each row, which takes a third of the total time. A test runs
-    // the checks on all rows instead.
+    // Checking an enumeration builds a temporary table for each row, which takes a third of the total time. Instead, a
+    // test runs the checks on all rows.
     connection.pragma_update(None, "ignore_check_constraints", true)?;
     let filled = connection.transaction().and_then(|transaction| {
         transaction.execute_batch(include_str!("sql/tables.sql"))?;

@@ -57,7 +57,7 @@ pub(crate) fn generate<'a>(customers: &'a [Customer], products: &'a [Product]) -
     orders.collect()
 }
 
-/// When an order is placed. Later times are more likely, because the shop grows, and months with a sale even more so.
+/// When an order is placed. Later times are more likely, because the shop grows, and sale months even more so.
 fn visit(rng: &mut Rng) -> Moment {
     let mut some_day = || Moment::START.after(rng.between(20, 910).max(rng.between(20, 910)) * DAY);
     let (first, second) = (some_day(), some_day());

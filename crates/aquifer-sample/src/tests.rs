@@ -21,8 +21,8 @@ fn texts(connection: &Connection, query: &str) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// FNV-1a over every value of every table except the internal tables of the full-text indexes. The value is pinned below,
-/// and the standard library may change its hash at any time.
+/// FNV-1a over every value of every table except the internal tables of the full-text indexes. The standard library may
+/// change its hash at any time, but the value is pinned below.
 fn fingerprint(connection: &Connection) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |bytes: &[u8]| {
@@ -53,7 +53,7 @@ fn fingerprint(connection: &Connection) -> u64 {
 }
 
 #[test]
-fn each_fill_holds_the_same_data() {
+fn every_fill_produces_the_same_data() {
     let first = fingerprint(&sample());
     assert_eq!(first, fingerprint(&sample()));
     assert_eq!(
@@ -63,7 +63,7 @@ fn each_fill_holds_the_same_data() {
 }
 
 #[test]
-fn sqlite_finds_nothing_wrong() {
+fn sqlite_integrity_checks_pass() {
     let connection = sample();
     assert_eq!(texts(&connection, "PRAGMA integrity_check"), ["ok"]);
     assert_eq!(number(&connection, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
@@ -102,7 +102,7 @@ fn tables_have_the_expected_number_of_rows() {
 }
 
 #[test]
-fn laws_that_no_row_breaks() {
+fn no_row_violates_the_invariants() {
     let connection = sample();
     for (law, rows) in [
         (
@@ -171,7 +171,7 @@ fn laws_that_no_row_breaks() {
 }
 
 #[test]
-fn variety_that_some_rows_show() {
+fn rows_show_the_expected_variety() {
     let connection = sample();
     for (what, rows) in [
         (
@@ -221,7 +221,7 @@ fn variety_that_some_rows_show() {
 }
 
 #[test]
-fn references_run_in_a_circle() {
+fn references_are_circular() {
     let connection = sample();
     let references = |from: &str| {
         texts(&connection, &format!("SELECT \"table\" FROM pragma_foreign_key_list('{from}') ORDER BY 1")).join(" ")
@@ -231,7 +231,7 @@ fn references_run_in_a_circle() {
 }
 
 #[test]
-fn word_indexes_find_and_follow_their_tables() {
+fn full_text_indexes_follow_their_tables() {
     let connection = sample();
     let intact = |index: &str| {
         // Rank 1 compares the index with its table.

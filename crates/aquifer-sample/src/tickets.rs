@@ -73,7 +73,7 @@ pub(crate) fn generate<'a>(
         let reason = reason(&mut rng, customers, orders)?;
         ticket(&mut rng, &reason, stats)
     });
-    // Some drafts are discarded, far fewer than half.
+    // A few drafts are discarded, far fewer than half.
     let mut tickets: Vec<_> = drafts.take(2 * TICKETS).flatten().take(TICKETS).collect();
     tickets.sort_by_key(|ticket| ticket.created_at);
     tickets
@@ -97,7 +97,7 @@ fn reason<'a>(rng: &mut Rng, customers: &'a [Customer], orders: &'a [Order<'a>])
     Some(ContactReason { customer: order.customer, order: Some((order, product)), topic, since })
 }
 
-/// The earliest time for such a message about this order, if the topic applies to it.
+/// The earliest time for a message on this topic about this order, if the topic applies to it.
 fn since(topic: &Topic, order: &Order<'_>) -> Option<Moment> {
     match topic.orders {
         OrderScope::NoOrder => None,
@@ -108,7 +108,7 @@ fn since(topic: &Topic, order: &Order<'_>) -> Option<Moment> {
     }
 }
 
-/// Returns `None` if it would be created after the sample's present.
+/// Creates a ticket, or `None` if it would be created after the sample's present.
 fn ticket<'a>(rng: &mut Rng, reason: &ContactReason<'a>, stats: &[CustomerStats]) -> Option<Ticket<'a>> {
     let ContactReason { customer, order, topic, since } = *reason;
     let created_at = since.after(rng.between(DAY, 14 * DAY)).in_waking_hours(rng, since).if_past()?;
@@ -155,8 +155,8 @@ fn body(rng: &mut Rng, topic: &Topic, opening: &'static str) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-/// Adds messages of the agent and the customer in turns until the ticket is solved, abandoned, or the sample's present is
-/// reached. A ticket without an assignee has no messages.
+/// Adds messages of the agent and the customer in turns until the ticket is solved or abandoned, or until the sample's
+/// present. A ticket without an assignee has no messages.
 fn write_messages(rng: &mut Rng, topic: &Topic, facts: &[(&str, &str)], ticket: &mut Ticket<'_>) {
     let Some(agent) = ticket.assignee else { return };
     let thread = rng.pick(topic.threads);

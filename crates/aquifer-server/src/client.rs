@@ -1,8 +1,8 @@
-//! Lets sources reach the client of a session: ask it for a form, a completion or its roots while a call waits, and
-//! send it log messages.
+//! Lets sources reach the client of a session: request a form, a completion or its roots during a call, and send it log
+//! messages.
 //!
-//! The SDK ties a question to a request by the task that asks it. Sources therefore send questions through a channel,
-//! and the task that handles the request asks them.
+//! The SDK ties a question to a request through the task that asks it. Sources therefore send questions through a
+//! channel, and the task that handles the request asks them.
 
 #![expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
 
@@ -25,13 +25,13 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions of one request that may wait to be asked.
+/// Maximum number of questions that may wait per request.
 const MAX_QUESTIONS: usize = 8;
 
-/// A person or a model that has not answered by then is taken to have refused.
+/// A person or model that has not answered within this time counts as having refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The least urgent level a client wants to hear of; everything, until it says otherwise.
+/// The least urgent level that the client wants to receive; all levels by default.
 #[derive(Debug, Default)]
 pub(crate) struct LogLevelFilter(AtomicU8);
 
@@ -40,7 +40,7 @@ impl LogLevelFilter {
         self.0.store(urgency(level), Ordering::Relaxed);
     }
 
-    fn lets(&self, level: LoggingLevel) -> bool {
+    fn admits(&self, level: LoggingLevel) -> bool {
         urgency(level) >= self.0.load(Ordering::Relaxed)
     }
 }
@@ -80,7 +80,7 @@ impl std::fmt::Debug for SessionClient {
 }
 
 impl SessionClient {
-    /// The client behind a request, if requests can be made to it: those of the newest revision cannot.
+    /// The client behind a request. `None` if it cannot be sent requests, as in the newest revision.
     pub(crate) fn from_context(
         context: &RequestContext<RoleServer>,
         log_level_filter: &Arc<LogLevelFilter>,
@@ -121,7 +121,7 @@ impl ClientSide for SessionClient {
     fn log(&self, params: Map<String, Value>) {
         let line = serde_json::from_value::<LoggingMessageNotificationParam>(Value::Object(params));
         let Ok(line) = line else { return };
-        if !self.log_level_filter.lets(line.level) {
+        if !self.log_level_filter.admits(line.level) {
             return;
         }
         let peer = self.peer.clone();
@@ -134,8 +134,8 @@ impl ClientSide for SessionClient {
     }
 }
 
-/// Runs a call, and asks the client the questions that come up meanwhile.
-pub(crate) async fn attended<T>(
+/// Runs a call, and meanwhile asks the client the questions that come up.
+pub(crate) async fn run_answering_questions<T>(
     call: impl Future<Output = T>,
     mut questions: mpsc::Receiver<Question>,
     peer: &Peer<RoleServer>,

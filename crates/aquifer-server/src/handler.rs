@@ -26,8 +26,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::payload::Payload;
 use crate::answer::splice::Carrier;
-use crate::client::{LogLevelFilter, SessionClient, attended};
-use crate::paths::{CallCounts, CallPath};
+use crate::call_path::{CallCounts, CallPath};
+use crate::client::{LogLevelFilter, SessionClient, run_answering_questions};
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -43,16 +43,16 @@ pub(crate) enum Connection {
     Stateless,
 }
 
-/// One client's view of the engine. The SDK makes one for each session, and for each request without a session.
+/// One client's view of the engine. The SDK creates one for each session, and for each request without a session.
 pub(crate) struct McpHandler {
     engine: Arc<Engine>,
     connection: Connection,
     counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
-    /// Whether a task notifies the client of changes.
+    /// Whether a task is notifying the client of changes.
     watches_changes: AtomicBool,
     log_level_filter: Arc<LogLevelFilter>,
-    /// The client, once the SDK has introduced it.
+    /// The client, once the SDK has provided it.
     peer: OnceLock<Peer<RoleServer>>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
@@ -68,12 +68,12 @@ impl McpHandler {
         Self { engine, connection, counts, session, watches_changes, log_level_filter, peer, alive, _ends_watchers }
     }
 
-    /// The client, once the SDK has introduced it.
+    /// The client, once the SDK has provided it.
     pub(crate) fn peer(&self) -> Option<&Peer<RoleServer>> {
         self.peer.get()
     }
 
-    /// The caller of a request. Nothing the client writes is an identity (R-END-6).
+    /// The caller of a request. Nothing in a client's message establishes an identity (R-END-6).
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         if self.connection != Connection::Stdio && stateless {
@@ -101,14 +101,14 @@ impl McpHandler {
             };
             match (asks, &again) {
                 (question::ElicitationMode::ByRetry, _) => {
-                    return question::challenge(question).map(Payload::InputRequired);
+                    return question::ask_by_retry(question).map(Payload::InputRequired);
                 }
                 (question::ElicitationMode::Directly, Some(same)) if !answers.contains_key(&question.key) => {
                     let (key, answer) = Box::pin(question::ask(&context.peer, question)).await;
                     answers.insert(key, answer);
                     arguments = same.clone();
                 }
-                // No client can be asked, or it has answered this question already and would be asked forever.
+                // The client cannot be asked, or it has already answered this question and would be asked forever.
                 _ => return Ok(self.payload(Response::Failure(question.into_failure()))),
             }
         }
@@ -147,7 +147,7 @@ impl McpHandler {
         let call = Box::pin(self.engine.handle(receiver, arguments, inner));
         let call = async {
             match questions {
-                Some(questions) => Box::pin(attended(call, questions, &context.peer)).await,
+                Some(questions) => Box::pin(run_answering_questions(call, questions, &context.peer)).await,
                 None => call.await,
             }
         };
@@ -161,7 +161,7 @@ impl McpHandler {
         Payload::Response(response.render(&self.engine.settings().limits))
     }
 
-    /// How the SDK carries the answer to this request.
+    /// How the answer to this request is carried through the SDK.
     fn carrier(&self, context: &RequestContext<RoleServer>) -> Carrier {
         match self.connection {
             Connection::Stdio | Connection::Stateless => Carrier::Message,
@@ -169,7 +169,7 @@ impl McpHandler {
         }
     }
 
-    /// Makes a tool call that took the fast path.
+    /// Handles a tool call that took the fast path.
     pub(crate) async fn call_directly(
         &self,
         request: CallToolRequestParams,
@@ -182,7 +182,7 @@ impl McpHandler {
         self.call(request, context, path).await
     }
 
-    /// Makes a tool call, whichever path it took.
+    /// Handles a tool call, whichever path it took.
     async fn call(
         &self,
         request: CallToolRequestParams,
@@ -191,9 +191,9 @@ impl McpHandler {
     ) -> Result<Payload, ErrorData> {
         self.counts.count(path);
         match self.engine.snapshot().surface().receiver(&request.name) {
-            // Panics of handlers are caught where the handlers run. This catches all others, because the SDK would
-            // leave the client waiting. Boxed, because the SDK moves the future of every request several times, and
-            // this one is large.
+            // Panics of handlers are caught where the handlers run. This catches all others, because otherwise the SDK
+            // would leave the client waiting. Boxed, because the SDK moves the future of every request several times,
+            // and this one is large.
             Some(receiver) => {
                 match AssertUnwindSafe(Box::pin(self.answer(&receiver, request, context))).catch_unwind().await {
                     Ok(answer) => answer,
@@ -255,7 +255,7 @@ async fn with_progress(
     }
 }
 
-/// Sends a progress notification, unless the progress is not greater than before: MCP requires it to increase.
+/// Sends a progress notification, unless progress has not increased, as MCP requires.
 async fn notify_progress(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, peer: &Peer<RoleServer>) {
     if update.current <= *done {
         return;
@@ -265,7 +265,7 @@ async fn notify_progress(update: ProgressUpdate, done: &mut f64, token: &Progres
     params.total = update.total;
     params.message = update.message;
     if let Err(cause) = peer.notify_progress(params).await {
-        tracing::debug!(%cause, "progress could not be sent");
+        tracing::debug!(%cause, "could not send progress");
     }
 }
 
@@ -296,7 +296,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A client of a revision without a handshake becomes known with this request.
+        // In revisions without a handshake, the client becomes known with this request.
         let _ = self.peer.set(context.peer);
         let tools = self.engine.snapshot().tools().iter().map(tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
@@ -427,7 +427,7 @@ impl ServerHandler for McpHandler {
         }
     }
 
-    /// Answers unknown methods, and requests that the SDK could not parse as the method they name.
+    /// Answers unknown methods and requests whose parameters the SDK could not parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,7 +1,7 @@
 //! Progress tokens inside the arguments of a tool call.
 //!
 //! MCP-AQL puts `_meta.progressToken` beside `operation`, inside the arguments; MCP puts `_meta` beside the arguments.
-//! Both are accepted. If both are given, the one of MCP counts.
+//! Both are accepted; MCP's takes precedence.
 
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage, ProgressToken};
 use serde::Deserialize as _;

@@ -12,7 +12,7 @@ use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
-/// A person who has not answered by then has refused.
+/// A person who has not answered within this time counts as having refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How the person behind this client can be asked.
@@ -20,9 +20,9 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 pub(crate) enum ElicitationMode {
     /// Not at all.
     Never,
-    /// By a request of ours, while the call waits.
+    /// With a request to the client, while the call waits.
     Directly,
-    /// By an answer that asks for the call to be repeated.
+    /// With an answer that asks the client to repeat the call.
     ByRetry,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn read(responses: Option<InputResponses>) -> Map<String, Value> {
     responses.unwrap_or_default().into_iter().collect()
 }
 
-/// Asks in a session. No answer, or none in time, counts as a refusal.
+/// Asks in a session. No answer, or a late one, counts as a refusal.
 pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (String, Value) {
     let key = question.key.clone();
     let refusal = json!({ "action": "cancel" });
@@ -59,7 +59,7 @@ pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (Str
 }
 
 /// Asks by making the client repeat the call.
-pub(crate) fn challenge(question: InputRequest) -> Result<InputRequiredResult, ErrorData> {
+pub(crate) fn ask_by_retry(question: InputRequest) -> Result<InputRequiredResult, ErrorData> {
     let key = question.key.clone();
     let request = McpInputRequest::Elicitation(ElicitRequest::new(form(question)?));
     let requests: InputRequests = BTreeMap::from([(key, request)]);

@@ -1,4 +1,4 @@
-//! Converts resources and prompts of the sources to SDK types. An entry that the SDK cannot parse is skipped.
+//! Converts the sources' resources and prompts to SDK types. Entries that the SDK cannot parse are skipped.
 
 use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Context, Engine};
@@ -33,7 +33,7 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
         .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
 }
 
-/// A completion as sources are asked for it.
+/// Converts a completion request for the sources.
 pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
     let (target, by_uri) = match &request.r#ref {
         Reference::Resource(template) => (template.uri.clone(), true),
@@ -50,7 +50,7 @@ pub(crate) fn completion(request: CompleteRequestParams) -> FetchRequest {
     FetchRequest::Completion { target, by_uri, params }
 }
 
-/// These are no tool calls, so a failure is an error of the protocol.
+/// Converts a failure to a protocol error, because these requests are not tool calls.
 fn to_error_data(failure: Failure) -> ErrorData {
     let message = match failure.reason() {
         Some(FailureReason::SourceError(text)) => format!("{}: {text}", failure.message()),

@@ -214,7 +214,7 @@ async fn r_int_7_newer_clients_are_notified_if_they_listen() {
 }
 
 #[tokio::test]
-async fn what_a_source_asks_and_logs_reaches_the_client() {
+async fn questions_and_logs_of_a_source_reach_the_client() {
     let mut client = Client::initialized(json!({ "elicitation": {}, "roots": {} })).await;
     client
         .send(json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "warning" } }))
@@ -340,7 +340,7 @@ fn for_the_sdk(message: &Value) -> String {
 }
 
 #[tokio::test]
-async fn calls_are_answered_alike_on_both_paths() {
+async fn both_paths_give_the_same_answers() {
     let with = |params: Value| json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
     let read = |arguments: Value| with(json!({ "name": "mcp_aql_read", "arguments": arguments }));
     // The calls that the fast path takes, and those that it leaves to the SDK.
@@ -397,7 +397,7 @@ async fn calls_are_answered_alike_on_both_paths() {
 }
 
 #[tokio::test]
-async fn calls_of_the_same_id_are_each_answered() {
+async fn calls_with_the_same_id_are_all_answered() {
     let mut client = Client::initialized(json!({})).await;
     client.greeted().await;
     for _ in 0..2 {
@@ -432,7 +432,7 @@ async fn a_cancelled_call_is_never_answered() {
 }
 
 #[tokio::test]
-async fn the_last_line_needs_no_end_and_is_answered_before_we_leave() {
+async fn the_last_line_needs_no_newline_and_is_answered_before_exit() {
     let mut client = Client::initialized(json!({})).await;
     let last = call(9, "mcp_aql_read", "get_slow").to_string();
     client.write.write_all(last.as_bytes()).await.unwrap();
@@ -461,7 +461,7 @@ async fn shutdown_does_not_wait_for_listeners() {
 }
 
 #[tokio::test]
-async fn what_comes_before_the_first_request_does_no_harm() {
+async fn messages_before_the_first_request_are_harmless() {
     let mut client = Client::start();
     client.send_bytes(b"\xef\xbb\xbf{}").await;
     assert!(client.receive().await["error"].is_object());
@@ -472,7 +472,7 @@ async fn what_comes_before_the_first_request_does_no_harm() {
 }
 
 #[tokio::test]
-async fn a_bad_answer_of_the_client_is_not_answered_under_its_id() {
+async fn malformed_client_answers_are_not_answered_under_their_id() {
     let mut client = Client::initialized(json!({})).await;
     client.send_bytes(br#"{"jsonrpc":"2.0","id":5,"result":{"a":1,"a":2}}"#).await;
     assert_eq!(client.receive().await["id"], Value::Null);

@@ -8,7 +8,7 @@ use crate::model_view::{self, ModelView};
 use crate::report::{ListCost, Step, StepKind, SurfaceKind};
 use crate::server::{Server, ServerError};
 
-/// A list with more pages is considered endless.
+/// A list with more pages than this is considered endless.
 const MAX_PAGES: usize = 1_000;
 
 /// A server that answers `introspect`.
@@ -20,21 +20,21 @@ pub(crate) struct AqlServer<'a, S> {
     tools: Vec<String>,
     /// The tool that answers `introspect`.
     introspect_tool: String,
-    /// Whether it answers a search with signatures, so that the next request can be the call.
+    /// Whether it answers a search with signatures, so that the model can call without looking up details.
     has_signatures: bool,
 }
 
-/// What a search has found.
+/// The result of a search for an operation.
 pub(crate) enum Found {
-    /// Not the operation.
+    /// The operation was not found.
     Nothing,
-    /// The operation, whose parameters have to be looked up.
+    /// The operation was found by name; its parameters have to be looked up.
     Name,
-    /// The operation as a signature, with its endpoint.
+    /// The operation was found with its signature and endpoint.
     Signature(Value),
 }
 
-/// The answer to a request, with the tokens of both.
+/// The answer to a request, and the token counts of both.
 pub(crate) struct AqlReply {
     pub(crate) wrote: TokenCounts,
     pub(crate) read: TokenCounts,
@@ -76,11 +76,11 @@ impl<'a, S: Server> AqlServer<'a, S> {
         let takes_operations = |tool: &&Value| tool.pointer("/inputSchema/properties/operation").is_some();
         let named = tools.iter().filter(takes_operations).filter_map(|tool| tool.get("name")?.as_str());
         let mut names: Vec<String> = named.map(str::to_owned).collect();
-        // The likely candidates are tried first.
+        // Try the likely candidates first.
         let likely =
             |name: &String| !["aql", "read", "query", "discover", "inspect"].iter().any(|end| name.ends_with(end));
         names.sort_by_key(likely);
-        // If all operations belong to one family, the semantic mode has a single tool as well.
+        // If all operations belong to one family, the semantic mode also has a single tool.
         let kind = match names.as_slice() {
             [one] if one.contains("mcp_aql_") => SurfaceKind::Semantic,
             [_] => SurfaceKind::Single,
@@ -102,7 +102,7 @@ impl<'a, S: Server> AqlServer<'a, S> {
         Ok(None)
     }
 
-    /// Calls a tool and counts what the model writes and reads.
+    /// Calls a tool and counts the tokens that the model writes and reads.
     async fn call_tool(&self, tool: &str, arguments: &Value) -> Result<AqlReply, ServerError> {
         let wrote = TokenCounts::count(&model_view::call(tool, arguments));
         let result = self.server.call(tool, arguments).await?;
@@ -149,7 +149,7 @@ impl<'a, S: Server> AqlServer<'a, S> {
         Ok((reply, found))
     }
 
-    /// Searches in the way that answers with most: by signatures, where the server has them.
+    /// Searches in the most informative way: by signatures, if the server supports them.
     pub(crate) async fn find(&self, words: &str, operation: &str) -> Result<(AqlReply, Found), ServerError> {
         if !self.has_signatures {
             let (reply, is_found) = self.search(words, operation).await?;
@@ -160,7 +160,7 @@ impl<'a, S: Server> AqlServer<'a, S> {
         let mut lines = lines.into_iter().flatten().filter_map(Value::as_str);
         let parameters = lines.find_map(|line| line.strip_prefix(operation)?.strip_prefix('('));
         let found = match parameters {
-            // Behind the parameters stands the endpoint.
+            // The endpoint follows the parameters.
             Some(rest) => {
                 let end = rest.split(") ").skip(1).find_map(|rest| {
                     let word = rest.split([' ', ':']).next()?;
@@ -178,7 +178,7 @@ impl<'a, S: Server> AqlServer<'a, S> {
         self.introspect(json!({ "query": "operations", "name": operation })).await
     }
 
-    /// Calls an operation through the tool that its details name, or else through the tool of its family.
+    /// Calls an operation through the tool named in its details, or else through the tool of its family.
     pub(crate) async fn call(
         &self,
         operation: &str,

@@ -1,4 +1,4 @@
-//! The operations of a server, as introspection lists and describes them.
+//! The operations of a server, as listed and described by introspection.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::task::{self, OperationSummary};
 /// Details are fetched for at most this many operations, evenly spaced.
 const MAX_DETAILS: usize = 500;
 
-/// How many operations are searched for by name, evenly spaced. The figure does not depend on the tasks.
+/// Number of operations that are searched for by name, evenly spaced. Independent of the tasks.
 const MAX_SEARCHES: usize = 10;
 
 /// The parameter of operations that need confirmation.

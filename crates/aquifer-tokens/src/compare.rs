@@ -8,12 +8,12 @@ use crate::count::TokenCounts;
 use crate::render::chart::format_thousands;
 use crate::report::{Outcome, Report};
 
-/// What changed from one report to the other.
+/// The differences between two reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The allowed growth, in percent.
     pub budget: f64,
-    /// How many figures grew by more.
+    /// The number of figures that grew by more than the budget.
     pub exceeded: usize,
     /// Every figure of either report.
     pub figures: Vec<Difference>,
@@ -33,8 +33,8 @@ pub struct Difference {
 }
 
 impl Comparison {
-    /// Compares `after` with `before`. Figures that only one report has are listed and never exceed the budget. Returns
-    /// `None` if the reports have no figure in common.
+    /// Compares `after` with `before`. Figures that occur in only one report are listed but never exceed the budget.
+    /// Returns `None` if the reports have no figure in common.
     #[must_use]
     pub fn between(before: &Report, after: &Report, budget: f64) -> Option<Self> {
         let (before, after) = (figures(before), figures(after));
@@ -66,7 +66,7 @@ impl Comparison {
     }
 }
 
-/// The figures of a report that are compared, by stable names.
+/// The compared figures of a report, by stable names.
 fn figures(report: &Report) -> Vec<(String, TokenCounts)> {
     let mut all = Vec::new();
     for surface in &report.surfaces {
@@ -94,7 +94,7 @@ fn figures(report: &Report) -> Vec<(String, TokenCounts)> {
     all
 }
 
-/// A table of what changed, and the verdict.
+/// Displays a table of the changes, and the verdict.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changed: Vec<&Difference> = self.changed().collect();

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use tiktoken::CoreBpe;
 
-// The vocabularies are compiled in and unpacked when the first text is counted.
+// The vocabularies are compiled in, and unpacked on first use.
 static O200K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 static CL100K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
 
@@ -28,8 +28,8 @@ impl TokenCounts {
         Self { o200k_base: O200K_BASE.count(text), cl100k_base: CL100K_BASE.count(text) }
     }
 
-    /// The median, for each encoding separately. Of an even number it is the upper of the two in the middle, so that it
-    /// is always a count that occurred.
+    /// The median, for each encoding separately. For an even number of counts, the upper of the two middle ones, so
+    /// that it is always a count that occurred.
     #[must_use]
     pub fn median(all: &[Self]) -> Self {
         let middle = |count: fn(&Self) -> usize| {

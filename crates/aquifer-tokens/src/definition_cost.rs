@@ -83,7 +83,7 @@ fn unused_definitions(schema: &Value) -> Map<String, Value> {
     if let Value::Object(members) = schema {
         waiting.extend(members.iter().filter(|(name, _)| !PLACES.contains(&name.as_str())).map(|(_, value)| value));
     }
-    // An explicit stack, because foreign schemas may be nested too deeply for recursion.
+    // An explicit stack, because schemas of other servers may be nested too deeply for recursion.
     while let Some(value) = waiting.pop() {
         match value {
             Value::Array(items) => waiting.extend(items),

@@ -1,9 +1,9 @@
-//! Measures what a source costs a model in tokens: at connect, for introspection and for whole tasks.
+//! Measures the token cost of a source for a model: at connect, for introspection and for whole tasks.
 //!
-//! Only what a model sees (`model_view`) is counted, with real tokenizers (`count`). A measurement (`measure`) is a plain
-//! client behind the [`Server`] trait: it knows a server only by what it lists and answers, starts none, and calls nothing
-//! that may write unless that is allowed. A [`Report`] becomes a chart, drawn as text or SVG (`render`); `compare`
-//! compares two reports.
+//! Only what a model sees (`model_view`) is counted, with real tokenizers (`count`). A measurement (`measure`) is a
+//! plain client behind the [`Server`] trait: it sees only what the server lists and answers, starts no servers, and
+//! calls nothing that may write unless allowed. A [`Report`] becomes a chart, drawn as text or SVG (`render`);
+//! `compare` compares two reports.
 
 mod aql;
 mod catalog;

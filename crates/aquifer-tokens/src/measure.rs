@@ -26,15 +26,15 @@ pub struct Subject<'a, S> {
 /// The options of a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The tasks to run. Without them, tasks are chosen among the read-only operations.
+    /// The tasks to run. By default, tasks are chosen among the read-only operations.
     pub tasks: Option<Vec<Task>>,
     /// Whether tasks may call operations that write.
     pub allow_writes: bool,
-    /// Whether to run no tasks.
+    /// Whether to skip all tasks.
     pub no_calls: bool,
 }
 
-/// Measures the servers. Nothing that may write is called unless a task names it and the options allow it.
+/// Measures the servers. Calls nothing that may write unless a task names it and the options allow it.
 pub async fn measure<S: Server>(subject: &Subject<'_, S>, options: &Options) -> Result<Report, ServerError> {
     let mut report = Report {
         format: FORMAT,

@@ -1,17 +1,17 @@
 //! Defines what a model sees of MCP. `docs/tokens.md` describes the same rules.
 //!
-//! - Tool: its name, description and input schema, as compact JSON in that order. Titles, annotations, output
-//!   schemas, icons and `_meta` are for clients.
-//! - List of tools: one JSON array of those.
+//! - Tool: its name, description and input schema, as compact JSON in that order. Titles, annotations, output schemas,
+//!   icons and `_meta` are for clients.
+//! - List of tools: a JSON array of tools.
 //! - Call: what the model writes, `{"name", "arguments"}` as compact JSON.
-//! - Result: the text of its blocks. `structuredContent` repeats the text and counts only if there is none. Images, audio
-//!   and other binary data are not text, and their cost depends on the vendor of the model: they are reported separately,
-//!   by number and size.
+//! - Result: the text of its blocks. `structuredContent` repeats the text and counts only if there is none. Images,
+//!   audio and other binary data are not text, and their cost depends on the model's vendor: they are reported
+//!   separately, by number and size.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Binary content: how many items of each kind, and their decoded size in bytes.
+/// Binary content: the number of items of each kind, and their decoded size in bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NonText {
@@ -23,7 +23,7 @@ pub struct NonText {
     pub blobs: usize,
     /// Icons of tools, embedded or linked.
     pub icons: usize,
-    /// The bytes of everything that was embedded.
+    /// The size of all embedded content.
     pub bytes: usize,
 }
 
@@ -78,7 +78,7 @@ pub fn call(tool: &str, arguments: &Value) -> String {
     json!({ "name": tool, "arguments": arguments }).to_string()
 }
 
-/// The icons of a tool. Most are data URIs, many times larger than the text of the tool.
+/// The icons of a tool. Most are data URIs, many times larger than the tool's text.
 #[must_use]
 pub fn icons(tool: &Value) -> NonText {
     let icons = tool.get("icons").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

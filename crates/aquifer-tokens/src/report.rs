@@ -29,7 +29,7 @@ pub struct Report {
     pub largest_tools: Vec<DefinitionCost>,
     /// The operations with the most expensive details.
     pub largest_operations: Vec<DefinitionCost>,
-    /// What could not be measured, and why.
+    /// Notes on what could not be measured, and why.
     pub remarks: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct Surface {
     pub tools: usize,
     /// The cost of the tool list.
     pub connect: TokenCounts,
-    /// The cost of the instructions of the servers, which many clients show to the model.
+    /// The cost of the servers' instructions, which many clients show to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<TokenCounts>,
     /// The tools' icons.
@@ -109,17 +109,17 @@ pub struct ListCost {
     pub all_pages: TokenCounts,
 }
 
-/// The distribution of several costs.
+/// Summary of several costs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CostSummary {
-    /// How many were measured.
+    /// The number of measurements.
     pub measured: usize,
     /// The median.
     pub median: TokenCounts,
     /// The largest.
     pub largest: TokenCounts,
-    /// The name of the largest.
+    /// The name of the most expensive one.
     pub largest_name: String,
 }
 
@@ -157,13 +157,13 @@ pub struct Task {
 pub struct TaskRun {
     /// The tools that were used.
     pub surface: SurfaceKind,
-    /// Whether the shape of the task was requested.
+    /// Whether the task's shape was requested.
     pub shaped: bool,
     /// The steps, in order.
     pub steps: Vec<Step>,
     /// The total cost.
     pub total: TokenCounts,
-    /// Whether the first answer of the search contains the operation.
+    /// Whether the first page of search results contains the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<bool>,
     /// The outcome of the call.
@@ -188,7 +188,7 @@ pub enum Outcome {
     NotCalled,
 }
 
-/// A step of a model.
+/// A step that a model takes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
@@ -219,7 +219,7 @@ pub struct Step {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// `as it comes`; `fields`, `page` or `both`; or `shaped` with what the task says.
+    /// `as it comes`; `fields`, `page` or `both`; or `shaped` for the task's own shape.
     pub shape: String,
     /// The parameters that request this shape.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]

@@ -1,10 +1,10 @@
-//! The interface to the measured servers: what any MCP client can do.
+//! The interface to the measured servers, limited to what any MCP client can do.
 
 use std::future::Future;
 
 use serde_json::Value;
 
-/// Why a request got no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct ServerError(pub String);
@@ -20,7 +20,7 @@ pub trait Server {
     /// Calls a tool and returns the result unchanged. A failure reported by the tool is a result.
     fn call(&self, tool: &str, arguments: &Value) -> impl Future<Output = Result<Value, ServerError>>;
 
-    /// The name of the operation that MCP-AQL makes of a tool of this server.
+    /// The name of the operation that MCP-AQL derives from a tool of this server.
     fn operation(&self, tool: &str) -> String {
         tool.to_owned()
     }

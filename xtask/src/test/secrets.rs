@@ -1,4 +1,4 @@
-//! A search for secrets in whatever the tests made the programs print (R-SAF-3: tokens are never logged).
+//! Searches the output of the tests and of their programs for secrets (R-SAF-3: tokens are never logged).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use aquifer_protocol::secrets::holds_own_token;
 
 use crate::step::{announce, root, target};
 
-/// Where what is printed is kept until it has been searched.
-pub(super) struct Printed {
+/// The output, kept until it has been searched.
+pub(super) struct CapturedOutput {
     folder: PathBuf,
     report: PathBuf,
 }
 
-impl Printed {
-    /// Forgets what was printed before.
+impl CapturedOutput {
+    /// Deletes earlier output.
     pub(super) fn new() -> Result<Self> {
-        // cargo-nextest writes below the workspace, wherever else everything that is made goes.
+        // cargo-nextest writes below the workspace, regardless of the target directory.
         let report = root().join("target/nextest/default/junit.xml");
         let printed = Self { folder: target().join("test-output"), report };
         for stale in [&printed.folder, &printed.report] {
@@ -27,23 +27,23 @@ impl Printed {
             }
         }
         std::fs::create_dir_all(&printed.folder)
-            .with_context(|| format!("cannot make {}", printed.folder.display()))?;
+            .with_context(|| format!("cannot create {}", printed.folder.display()))?;
         Ok(printed)
     }
 
-    /// Has tests copy there what the servers that they start say on stderr.
+    /// The environment variable that makes tests copy the stderr of their servers to this folder.
     pub(super) fn environment(&self) -> (&'static str, OsString) {
         ("AQUIFER_TEST_OUTPUT", self.folder.clone().into())
     }
 
-    /// A file to copy something to.
+    /// The path of a file for copied output.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Fails if a token stands in what was printed. With `report`, cargo-nextest has to have left one.
+    /// Fails if the output contains a token. With `report`, the report of cargo-nextest must exist.
     pub(super) fn search(&self, report: bool) -> Result<()> {
-        let listed = std::fs::read_dir(&self.folder).context("what servers said is gone")?;
+        let listed = std::fs::read_dir(&self.folder).context("the output of the servers is missing")?;
         let mut files = listed.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         files.extend(report.then(|| self.report.clone()));
         let (mut bytes, mut tests) = (0, 0);
@@ -63,7 +63,7 @@ impl Printed {
     }
 }
 
-/// The line of the first whole token of the gate. Other credentials are none of ours: tests plant them.
+/// The line of the first complete token of the gate. Other credentials do not count, because tests use fake ones.
 fn token_line(text: &[u8]) -> Option<usize> {
     let mut lines = text.split(|byte| *byte == b'\n');
     lines.position(|line| holds_own_token(&String::from_utf8_lossy(line))).map(|index| index + 1)
@@ -73,7 +73,7 @@ fn token_line(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What tokens begin with.
+    /// The prefixes of tokens.
     const PREFIXES: [&str; 3] = ["conf_", "confirm_", "quota_continue_"];
     /// 256 bits in base64.
     const LENGTH: usize = 43;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_token_is_none() {
+    fn incomplete_tokens_are_ignored() {
         let cut: String = BITS.chars().take(LENGTH - 1).collect();
         for text in [
             String::new(),

@@ -1,4 +1,4 @@
-//! Servers that are not called but listed: stubs that list the tools of real servers, from captures.
+//! Stub servers that list the tools of real servers, from captures. Their tools are not called.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Bench;
 
-/// Ten servers, as many as people have: the captures of the tests, by file name and title.
+/// Ten captured servers from the tests, by file name and title.
 pub(crate) const CAPTURES: [(&str, &str); 10] = [
     ("time", "Time"),
     ("sqlite", "SQLite"),
@@ -25,25 +25,25 @@ pub(crate) fn capture(name: &str) -> PathBuf {
     root().join(format!("crates/aquifer-discovery/tests/discovery/captures/{name}.json"))
 }
 
-/// A server's name: a long one would be shortened where it prefixes operations.
-pub(crate) fn short(name: &str) -> &str {
+/// A short server name, because a long one would be truncated as an operation prefix.
+pub(crate) fn short_name(name: &str) -> &str {
     name.split('-').next().unwrap_or(name)
 }
 
 impl Bench {
-    /// A stub that lists the tools of a capture.
+    /// The command of a stub that lists the tools of a capture.
     pub(crate) fn stub(&self, capture: &Path) -> Vec<String> {
         vec![self.program("bench-stub"), capture.display().to_string()]
     }
 
-    /// A folder for files of this part.
+    /// Creates a folder in the benchmark's home.
     pub(crate) fn folder(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.home.join(name);
         std::fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// An `mcpServers` file, as every gateway reads it.
+    /// Writes an `mcpServers` file, which all gateways can read.
     pub(crate) fn servers_file(&self, name: &str, servers: &[(&str, Vec<String>)]) -> anyhow::Result<String> {
         let path = self.folder("bench-gateway")?.join(format!("{name}.json"));
         let entry = |(name, command): &(&str, Vec<String>)| {
@@ -55,13 +55,13 @@ impl Bench {
         Ok(path.display().to_string())
     }
 
-    /// Stubs for all captures.
-    pub(crate) fn ten(&self) -> anyhow::Result<String> {
-        self.servers_file("ten", &CAPTURES.map(|(name, _)| (short(name), self.stub(&capture(name)))))
+    /// Writes an `mcpServers` file with stubs for all captures.
+    pub(crate) fn all_captures_file(&self) -> anyhow::Result<String> {
+        self.servers_file("ten", &CAPTURES.map(|(name, _)| (short_name(name), self.stub(&capture(name)))))
     }
 
-    /// A configuration that asks nobody for confirmation, as the others never do.
-    pub(crate) fn unguarded(&self) -> anyhow::Result<String> {
+    /// Writes a configuration that requires no confirmation, like the other gateways.
+    pub(crate) fn unguarded_config(&self) -> anyhow::Result<String> {
         let path = self.folder("bench-gateway")?.join("unguarded.toml");
         std::fs::write(&path, aquifer_bench::UNGUARDED)?;
         Ok(path.display().to_string())

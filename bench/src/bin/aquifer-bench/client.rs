@@ -1,5 +1,5 @@
-//! What one client measures of two servers. They take turns in short blocks, in changing order, so that the machine's noise
-//! hits both, and ratios are taken within a pair of blocks.
+//! Client-side measurements of two servers. The servers take turns in short blocks, in alternating order, so that noise
+//! affects both, and ratios are computed within a pair of blocks.
 
 use std::time::Instant;
 
@@ -10,34 +10,35 @@ use aquifer_report::Figure;
 
 use crate::connection::{Connection, Target, Transport};
 
-/// Turns that only warm everything up.
+/// Number of warm-up blocks.
 const WARM_UP: usize = 2;
-/// Requests under way at once on one connection.
+/// Number of concurrent requests on one connection.
 const IN_FLIGHT: usize = 16;
 
-/// How often.
+/// The number of repetitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Starts of each server: where its threads and pages happen to lie makes one process faster than the next.
+    /// Number of times each server is started. Repeated, because the placement of threads and pages makes one process
+    /// faster than the next.
     pub(crate) runs: usize,
-    /// Blocks of a run.
+    /// Number of blocks per run.
     pub(crate) blocks: usize,
-    /// Calls in a block.
+    /// Number of calls per block.
     pub(crate) calls: usize,
 }
 
-/// What was measured of a server, over all its runs.
+/// The measurements of one server, over all its runs.
 #[derive(Default)]
 pub(crate) struct Samples {
     /// Microseconds of each call.
     times: Vec<f64>,
-    /// Of each block.
+    /// The median of each block.
     medians: Vec<f64>,
-    /// Processor time of a call, of each block.
+    /// CPU time per call, for each block.
     cpu: Vec<f64>,
 }
 
-/// What was measured of ours and of what it is compared with.
+/// The measurements of our server and of its reference.
 pub(crate) struct Pair {
     reference: &'static str,
     samples: [Samples; 2],
@@ -63,7 +64,7 @@ impl Pair {
         blocks: Option<fn(&Samples) -> &Vec<f64>>,
     ) -> Figure {
         let [ours, other] = &self.samples;
-        let figure = Figure::new(name, value(ours), "µs").beside(self.reference, value(other));
+        let figure = Figure::new(name, value(ours), "µs").compared_with(self.reference, value(other));
         match blocks {
             Some(blocks) => figure.ratio(ratio(blocks(ours), blocks(other))),
             None => figure,
@@ -89,7 +90,7 @@ impl Running {
         Ok(Self { server, connection, call })
     }
 
-    /// Calls one after the other; their times in microseconds.
+    /// Makes sequential calls and returns their times in microseconds.
     fn block(&mut self, calls: usize) -> anyhow::Result<Vec<f64>> {
         let mut times = Vec::with_capacity(calls);
         for _ in 0..calls {
@@ -113,12 +114,12 @@ impl Running {
     }
 }
 
-/// Sequential calls.
+/// Measures sequential calls.
 pub(crate) fn round_trips(ours: &Target, other: &Target, plan: Plan) -> anyhow::Result<Pair> {
     take_turns(ours, other, plan, false)
 }
 
-/// Calls with 16 under way; only the processor time is measured.
+/// Measures calls with 16 in flight; only the CPU time.
 pub(crate) fn in_flight(ours: &Target, other: &Target, plan: Plan) -> anyhow::Result<Pair> {
     take_turns(ours, other, plan, true)
 }
@@ -145,15 +146,15 @@ fn take_turns(ours: &Target, other: &Target, plan: Plan, in_flight: bool) -> any
     Ok(Pair { reference: other.name, samples })
 }
 
-/// Calls and nothing else, counted from outside. The server is asked to end, so that its counter reports.
+/// Makes calls that are counted from outside. The server is stopped gracefully, so that the counter reports.
 pub(crate) fn calls(target: &Target, count: usize) -> anyhow::Result<()> {
     let mut running = Running::start(target)?;
     running.block(count)?;
     drop(running.connection);
-    running.server.end()
+    running.server.stop()
 }
 
-/// The medians of what is measured once for each start, compared.
+/// Compares the medians of a value that is measured once per start.
 pub(crate) fn starts(
     name: impl Into<String>,
     unit: &str,
@@ -166,10 +167,10 @@ pub(crate) fn starts(
         own.push(measure(ours)?);
         others.push(measure(other)?);
     }
-    Ok(Figure::new(name, median(&own), unit).beside(other.name, median(&others)))
+    Ok(Figure::new(name, median(&own), unit).compared_with(other.name, median(&others)))
 }
 
-/// Milliseconds from the start to the first answer: the handshake on stdio, a list of the tools over HTTP.
+/// Milliseconds from start to the first answer: the handshake on stdio, a tool list over HTTP.
 pub(crate) fn start_ms(target: &Target) -> anyhow::Result<f64> {
     let started = Instant::now();
     let (_server, mut connection) = target.connect()?;
@@ -179,14 +180,14 @@ pub(crate) fn start_ms(target: &Target) -> anyhow::Result<f64> {
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Milliseconds from the start to the first answered call, after a list of the tools.
+/// Milliseconds from start to the first answered call, after a tool list.
 pub(crate) fn first_call_ms(target: &Target) -> anyhow::Result<f64> {
     let started = Instant::now();
     let _connected = after_first_call(target)?;
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Resident kilobytes after a list of the tools and one call.
+/// Resident memory in kilobytes after a tool list and one call.
 pub(crate) fn resident_kb(target: &Target) -> anyhow::Result<f64> {
     let (server, _connection) = after_first_call(target)?;
     server.resident_kb()

@@ -1,5 +1,5 @@
-//! A server to measure, and one connection to it. The client is as small as can be (blocking, no JSON parser): what it costs
-//! itself is equal for all servers.
+//! A server to measure, and one connection to it. The client is minimal (blocking, no JSON parser): its own cost is the
+//! same for all servers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use aquifer_bench::http::{Address, Http};
-use aquifer_bench::mcp::{Dialect, FIRST_ID, HELLO, Prepared, Ready, check, check_success};
+use aquifer_bench::mcp::{Dialect, FIRST_ID, INITIALIZE_PARAMS, Prepared, Ready, check, check_success};
 use aquifer_bench::process::Server;
 
-/// How long a server may take to listen at the URL it printed.
+/// How long a server may take until it listens at the URL it printed.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
-/// A notification begins like this.
+/// The beginning of every notification.
 const NOTIFICATION: &[u8] = br#"{"jsonrpc":"2.0","method":"#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Transport {
     Http,
 }
 
-/// A server to measure, and the call to make there.
+/// A server to measure, and the call to make.
 #[derive(Clone)]
 pub(crate) struct Target {
     /// Its name in the table.
@@ -31,11 +31,12 @@ pub(crate) struct Target {
     pub(crate) transport: Transport,
     pub(crate) command: Vec<String>,
     pub(crate) tool: &'static str,
-    /// Arguments of the calls.
+    /// The arguments of each call.
     pub(crate) call: String,
-    /// Arguments of one call before all others.
+    /// The arguments of one call made before all others.
     pub(crate) prepare: Option<&'static str>,
-    /// For HTTP as before revision 2026-07-28, in a session: where the server listens, whatever URL it prints.
+    /// For HTTP sessions, as before revision 2026-07-28: the path of the endpoint, regardless of the URL that the
+    /// server prints.
     pub(crate) session_path: Option<&'static str>,
 }
 
@@ -53,16 +54,16 @@ impl Target {
     /// Starts the server and connects to it.
     pub(crate) fn connect(&self) -> anyhow::Result<(Server, Connection)> {
         if self.transport == Transport::Stdio {
-            let (server, write, read) = Server::on_pipes(&self.command)?;
+            let (server, write, read) = Server::start_stdio(&self.command)?;
             return Ok((server, Connection::on_stdio(write, read)?));
         }
-        let (server, url) = Server::on_http(&self.command)?;
+        let (server, url) = Server::start_http(&self.command)?;
         let mut address = Address::read(&url)?;
         if let Some(path) = self.session_path {
             path.clone_into(&mut address.path);
         }
         let deadline = Instant::now() + LISTEN_TIMEOUT;
-        // Some print their address before they listen there.
+        // Some servers print their address before they listen.
         while let Err(problem) = TcpStream::connect(&address.authority) {
             ensure!(Instant::now() < deadline, "{} does not listen: {problem}", address.authority);
             std::thread::sleep(Duration::from_millis(2));
@@ -93,7 +94,7 @@ impl Connection {
     fn on_stdio(write: ChildStdin, read: ChildStdout) -> anyhow::Result<Self> {
         let wire = Wire::Stdio { write, read: BufReader::with_capacity(64 * 1024, read), answer: Vec::new() };
         let mut connection = Self { wire, out: Vec::new(), next: FIRST_ID };
-        let hello = Prepared { method: "initialize", name: None, params: HELLO.to_owned() };
+        let hello = Prepared { method: "initialize", name: None, params: INITIALIZE_PARAMS.to_owned() };
         connection.send(&connection.prepare(&hello))?;
         if let Wire::Stdio { write, .. } = &mut connection.wire {
             write.write_all(INITIALIZED)?;
@@ -101,7 +102,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Makes a request sendable many times.
+    /// Prepares a request for sending it many times.
     pub(crate) fn prepare(&self, request: &Prepared) -> Ready {
         match &self.wire {
             Wire::Stdio { .. } => Ready::on_stdio(request),
@@ -126,7 +127,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends the request once and looks at the whole answer: a fast failure must not pass for a fast answer.
+    /// Sends the request once and checks the whole answer, so that a fast failure is not taken for a fast answer.
     pub(crate) fn send_checked(&mut self, ready: &Ready) -> anyhow::Result<()> {
         check_success(self.send(ready)?)
     }
@@ -136,8 +137,8 @@ impl Connection {
         self.send(&self.prepare(&Prepared::list())).map(drop)
     }
 
-    /// Sends so many requests, never more than `max_open` without an answer, and takes the answers in any order. Only stdio
-    /// can carry several on one connection.
+    /// Sends this many requests, with at most `max_open` unanswered, and accepts the answers in any order. Only stdio
+    /// can carry several requests on one connection.
     pub(crate) fn send_many(&mut self, ready: &Ready, count: usize, max_open: usize) -> anyhow::Result<()> {
         let Wire::Stdio { write, read, answer } = &mut self.wire else { bail!("not over HTTP") };
         let (mut sent, mut answered) = (0, 0);
@@ -156,7 +157,7 @@ impl Connection {
     }
 }
 
-/// The next line that is no notification: a server may say at any time that its tools have changed.
+/// Reads the next line that is not a notification. A server may announce a changed tool list at any time.
 fn read_answer(read: &mut BufReader<ChildStdout>, answer: &mut Vec<u8>) -> anyhow::Result<()> {
     loop {
         answer.clear();

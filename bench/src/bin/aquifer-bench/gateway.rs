@@ -1,4 +1,5 @@
-//! The gateway with an upstream behind it, beside the bare upstream and beside other gateways with the same one.
+//! Compares the gateway in front of an upstream with the bare upstream and with other gateways in front of the same
+//! upstream.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -10,30 +11,30 @@ use aquifer_bench::words;
 use aquifer_report::{Figure, root};
 use serde_json::json;
 
-use crate::captures::{CAPTURES, capture, short};
+use crate::captures::{CAPTURES, capture, short_name};
 use crate::client::{self, Plan, first_call_ms, resident_kb, starts};
 use crate::connection::{Target, Transport};
-use crate::tasks::{self, Cost, Walk};
-use crate::trips::ECHO;
-use crate::{Bench, printed};
+use crate::round_trips::ECHO;
+use crate::tasks::{self, Cost, Strategy};
+use crate::{Bench, output_of};
 
 const COMPRESSOR: &str = "mcp-compressor";
 const FASTMCP: &str = "fastmcp";
 const MCP_PROXY: &str = "mcp-proxy";
 
-/// What the upstream is sent: directly, through us, and through mcp-compressor.
+/// The arguments for the upstream: directly, through our gateway, and through mcp-compressor.
 const DIRECT: &str = r#"{"text":"Water the plants"}"#;
 const OURS: &str = r#"{"operation":"echo","params":{"text":"Water the plants"}}"#;
 const COMPRESSED: &str = r#"{"tool_name":"echo","tool_input":{"text":"Water the plants"}}"#;
 
-/// What a model asks first of ten servers.
+/// A typical first request of a model with ten servers.
 const SEARCH: &str = r#"{"operation":"introspect","params":{"query":"operations","search":"open a pull request"}}"#;
 
-/// mcp-compressor's own levels. The one that takes the fewest tokens is the one it is compared by.
+/// mcp-compressor's compression levels. The comparison uses the one that takes the fewest tokens.
 const LEVELS: [&str; 4] = ["low", "medium", "high", "max"];
 
-/// Servers from npm whose tools are captured, how they are started, and the most tokens that connecting, finding and calling
-/// may take. GitHub's capture is part of the tests.
+/// Servers from npm whose tools are captured: their command, and the maximum number of tokens to connect, find and
+/// call. GitHub's capture is part of the tests.
 const CAPTURED: [(&str, &str, &str, f64); 4] = [
     ("github", "GitHub, 26 tools", "", 360.0),
     ("notion", "Notion, 24 tools", "NOTION_TOKEN=none @notionhq/notion-mcp-server/bin/cli.mjs", 320.0),
@@ -53,7 +54,7 @@ const CAPTURED: [(&str, &str, &str, f64); 4] = [
 ];
 
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
-    let gateways = Gateways { bench, unguarded: bench.unguarded()?, file: echo_file(bench)? };
+    let gateways = Gateways { bench, unguarded: bench.unguarded_config()?, file: echo_file(bench)? };
     Ok([gateways.stdio()?, gateways.http()?, gateways.ten()?, gateways.tokens()?].concat())
 }
 
@@ -69,7 +70,7 @@ struct Gateways<'a> {
 }
 
 impl Gateways<'_> {
-    /// With a state directory of its own, where catalogs are cached.
+    /// The command of our gateway, with its own state directory, where catalogs are cached.
     fn aquifer(&self, arguments: &[&str]) -> Vec<String> {
         let state = format!("XDG_STATE_HOME={}", self.bench.home.join("bench-gateway/state").display());
         [words(&["env", &state, &self.bench.program("aquifer")]), words(arguments)].concat()
@@ -94,8 +95,8 @@ impl Gateways<'_> {
 
     fn stdio(&self) -> anyhow::Result<Vec<Figure>> {
         let target = |name, tool, call, command| Target::new(name, Transport::Stdio, tool, call, command);
-        // One of them can only stand in front of a server over HTTP.
-        let (_upstream, url) = Server::on_http(&self.bench.echo(Transport::Http))?;
+        // One of the gateways can only front a server over HTTP.
+        let (_upstream, url) = Server::start_http(&self.bench.echo(Transport::Http))?;
         let ours = target("ours", "mcp_aql", OURS, self.serve("single", &[&self.file]));
         let bare = target(ECHO, "echo", DIRECT, self.bench.echo(Transport::Stdio));
         let others = [
@@ -120,7 +121,7 @@ impl Gateways<'_> {
         let target = |name, tool, call, command| Target::new(name, Transport::Http, tool, call, command);
         let ours = target("ours", "mcp_aql", OURS, self.serve("single", &[&self.file, "--http", "127.0.0.1:0"]));
         let bare = target(ECHO, "echo", DIRECT, self.bench.echo(Transport::Http));
-        // One prints port 0 if it is told to choose, so a free one is chosen for it.
+        // One of the gateways prints port 0 when it chooses the port itself, so choose a free one for it.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
         let echo = self.bench.echo(Transport::Stdio).join(" ");
         let compressor = self.compressor(&["--config", &self.file, "--transport", "streamable-http", "--port", "0"]);
@@ -161,13 +162,13 @@ impl Gateways<'_> {
         Ok(figures)
     }
 
-    /// Ten upstreams whose catalogs are cached. The others have no cache and start all ten.
+    /// Ten upstreams with cached catalogs. The other gateways have no cache and start all ten.
     fn ten(&self) -> anyhow::Result<Vec<Figure>> {
-        let file = self.bench.ten()?;
+        let file = self.bench.all_captures_file()?;
         eprintln!("==> fill the cache of catalogs");
-        let listed = printed(&self.aquifer(&["introspect", "--source", &file]))?;
+        let listed = output_of(&self.aquifer(&["introspect", "--source", &file]))?;
         for (name, _) in CAPTURES {
-            let prefix = format!("{}_", short(name));
+            let prefix = format!("{}_", short_name(name));
             ensure!(listed.lines().any(|line| line.starts_with(&prefix)), "ours does not know '{name}'");
         }
         let target = |name, tool, call, command| Target::new(name, Transport::Stdio, tool, call, command);
@@ -192,20 +193,20 @@ impl Gateways<'_> {
         Ok(figures)
     }
 
-    /// What is shown at connect, and what it takes to connect, find an operation by words, and call it.
+    /// Tokens at connect, and tokens to connect, find an operation by a search, and call it.
     fn tokens(&self) -> anyhow::Result<Vec<Figure>> {
         let (mut whole, mut connect) = (Vec::new(), Vec::new());
         for (name, title, file, max_tokens) in self.captured()? {
             eprintln!("==> tokens: {title}");
             let stub = self.bench.stub(&file);
-            // As it is by default: it asks before some of the tasks.
+            // With its defaults: it asks for confirmation before some of the tasks.
             let ours = |mode: &str| [self.aquifer(&["serve", "--mode", mode, "--"]), stub.clone()].concat();
-            let own = tasks::play(name, tasks::aquifer, &ours("single"))?;
+            let own = tasks::run_all(name, tasks::aquifer, &ours("single"))?;
             let five = tasks::connect(&mut Session::open(&ours("semantic"))?)?.1;
             let every = tasks::connect(&mut Session::open(&stub)?)?.1;
             let at_connect = format!("{title}: tokens at connect");
             let shown = |name: &str, tokens: usize, other: &str, others: usize| {
-                Figure::new(name, tokens as f64, "tokens").beside(other, others as f64)
+                Figure::new(name, tokens as f64, "tokens").compared_with(other, others as f64)
             };
             let all = "every tool, as mcp-proxy passes them on";
             connect.push(shown(&at_connect, own.connect, all, every).max(170.0));
@@ -217,14 +218,15 @@ impl Gateways<'_> {
                 (format!("{COMPRESSOR} ({level})"), [self.compressor(&["-c", level, "--"]), stub.clone()].concat())
             });
             let task = format!("{title}: tokens to connect, find and call");
-            let published = tasks::play(name, tasks::published, &ours("single"))?;
-            let figure = Figure::new(&task, own.total, "tokens").beside("published introspection", published.total);
+            let published = tasks::run_all(name, tasks::published, &ours("single"))?;
+            let figure =
+                Figure::new(&task, own.total, "tokens").compared_with("published introspection", published.total);
             whole.push(figure.notes(own.found(), published.found()).max(max_tokens));
-            for (peer, walk, variants) in
-                [(COMPRESSOR, tasks::compressor as Walk, levels.to_vec()), (FASTMCP, tasks::fastmcp, fastmcp)]
+            for (peer, strategy, variants) in
+                [(COMPRESSOR, tasks::compressor as Strategy, levels.to_vec()), (FASTMCP, tasks::fastmcp, fastmcp)]
             {
-                let figures = cheapest(name, walk, variants).map(|(peer, cost)| {
-                    let figure = Figure::new(&task, own.total, "tokens").beside(&peer, cost.total);
+                let figures = cheapest(name, strategy, variants).map(|(peer, cost)| {
+                    let figure = Figure::new(&task, own.total, "tokens").compared_with(&peer, cost.total);
                     let figure = figure.notes(own.found(), cost.found()).max_ratio(1.0);
                     vec![figure, shown(&at_connect, own.connect, &peer, cost.connect).max_ratio(1.0)]
                 });
@@ -236,7 +238,7 @@ impl Gateways<'_> {
         Ok([whole, connect].concat())
     }
 
-    /// The captures: those of the tests, and those made here of the pinned servers.
+    /// The captures of the tests, and captures of the pinned servers made here.
     fn captured(&self) -> anyhow::Result<Vec<(&'static str, &'static str, PathBuf, f64)>> {
         let folder = self.bench.folder("bench-gateway/captures")?;
         let lock = std::fs::read_to_string(root().join("bench/peers/captured/package-lock.json"))?;
@@ -263,13 +265,13 @@ impl Gateways<'_> {
 }
 
 /// The variant that takes the fewest tokens for a whole task.
-fn cheapest(name: &str, walk: Walk, variants: Vec<(String, Vec<String>)>) -> anyhow::Result<(String, Cost)> {
-    let costs = variants.into_iter().map(|(peer, command)| Ok((peer, tasks::play(name, walk, &command)?)));
+fn cheapest(name: &str, strategy: Strategy, variants: Vec<(String, Vec<String>)>) -> anyhow::Result<(String, Cost)> {
+    let costs = variants.into_iter().map(|(peer, command)| Ok((peer, tasks::run_all(name, strategy, &command)?)));
     let costs = costs.collect::<anyhow::Result<Vec<_>>>()?;
     costs.into_iter().min_by(|(_, one), (_, other)| one.total.total_cmp(&other.total)).context("no variant")
 }
 
-/// A peer that cannot be measured gets rows that say so.
+/// Replaces the figures of a peer that could not be measured with rows that say so.
 pub(crate) fn or_unmeasured(other: &str, names: &[&str], measured: anyhow::Result<Vec<Figure>>) -> Vec<Figure> {
     measured.unwrap_or_else(|problem| {
         eprintln!("{other} cannot be measured: {problem:#}");

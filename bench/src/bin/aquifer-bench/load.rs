@@ -11,18 +11,18 @@ use aquifer_report::Figure;
 use serde_json::Value;
 
 const CLIENTS: usize = 16;
-/// How many times a server's memory is measured with all clients at once: how many answers are under way at the very same
-/// time is chance.
-const STORMS: usize = 4;
+/// How often a server's memory is measured with all clients at once. Repeated, because the number of answers in flight
+/// at the same moment varies.
+const MEMORY_RUNS: usize = 4;
 
-/// How a server is asked.
+/// A request in the protocol of the server.
 pub(crate) enum Request<'a> {
     Mcp { arguments: &'a str },
     Post { body: &'a str },
     Get { path: &'a str },
 }
 
-/// A server that runs, the request to send, and its first answer.
+/// A running server, the request to send, and the size of its first answer.
 struct Running {
     server: Server,
     request: Vec<u8>,
@@ -33,22 +33,22 @@ struct Running {
 /// The size of an answer.
 struct Size {
     bytes: usize,
-    /// Bytes of what a model reads.
+    /// Number of bytes that a model reads.
     shown_bytes: usize,
-    /// Tokens of what a model reads.
+    /// Number of tokens that a model reads.
     tokens: usize,
 }
 
 impl Running {
-    /// Starts a server. Its answers have to hold so many rows: a fast failure must not pass for a fast answer.
+    /// Starts a server. Its answers must contain this many rows, so that a fast failure is not taken for a fast answer.
     fn start(request: &Request<'_>, command: &[String], rows: Option<usize>) -> anyhow::Result<Self> {
-        let (server, url) = Server::on_http(command)?;
+        let (server, url) = Server::start_http(command)?;
         let address = Address::read(&url)?;
         let (host, path) = (&address.authority, &address.path);
         let bytes = match request {
             Request::Mcp { arguments } => {
                 let mut bytes = Vec::new();
-                // Without a session nobody compares ids.
+                // Without a session, ids are not compared.
                 let ready = Ready::over_http(&Prepared::call("mcp_aql_read", arguments), &address);
                 ready.write(&FIRST_ID.to_string(), &mut bytes);
                 bytes
@@ -68,15 +68,15 @@ impl Running {
         Ok(Self { server, request: bytes, address, size })
     }
 
-    /// Has so many clients send requests as long as they are told to go on. Returns the microseconds of each request.
-    fn storm(&self, clients: usize, go_on: impl Fn(usize) -> bool + Sync) -> anyhow::Result<Vec<f64>> {
+    /// Lets this many clients send requests as long as `may_continue` allows. Returns the microseconds of each request.
+    fn run_clients(&self, clients: usize, may_continue: impl Fn(usize) -> bool + Sync) -> anyhow::Result<Vec<f64>> {
         let client = || {
             let mut connection = Http::open(&self.address)?;
             let mut times = Vec::new();
-            while go_on(times.len()) {
+            while may_continue(times.len()) {
                 let asked = Instant::now();
                 let answer = connection.exchange(&self.request)?;
-                // What is much smaller than the first answer is a failure.
+                // An answer much smaller than the first one is a failure.
                 let is_whole = answer.len() >= self.size.bytes / 10 * 9;
                 ensure!(is_whole, "an answer is too short: {}", shortened(&String::from_utf8_lossy(answer)));
                 times.push(asked.elapsed().as_secs_f64() * 1e6);
@@ -91,36 +91,36 @@ impl Running {
         Ok(times.concat())
     }
 
-    /// The peak of resident memory while so many clients send so many requests in all.
+    /// The peak resident memory while this many clients send this many requests in total.
     fn peak_kb(&self, clients: usize, requests: usize) -> anyhow::Result<f64> {
-        self.server.forget_peak()?;
-        self.storm(clients, |done| done < requests.div_ceil(clients))?;
+        self.server.reset_peak()?;
+        self.run_clients(clients, |done| done < requests.div_ceil(clients))?;
         self.server.peak_kb()
     }
 }
 
-/// What was measured of a server, over all its turns.
+/// The measurements of one server, over all its turns.
 #[derive(Default)]
 struct Samples {
     /// Microseconds of each request.
     times: Vec<f64>,
-    /// Of each turn.
+    /// The throughput of each turn.
     per_second: Vec<f64>,
     cpu_us: Vec<f64>,
 }
 
-/// Requests of all clients for so many seconds.
+/// Lets all clients send requests for this many seconds.
 fn turn(running: &Running, seconds: f64, samples: &mut Samples) -> anyhow::Result<()> {
     let (cpu_before, begun) = (running.server.cpu_us()?, Instant::now());
     let end = begun + Duration::from_secs_f64(seconds);
-    let times = running.storm(CLIENTS, |_| Instant::now() < end)?;
+    let times = running.run_clients(CLIENTS, |_| Instant::now() < end)?;
     samples.per_second.push(times.len() as f64 / begun.elapsed().as_secs_f64());
     samples.cpu_us.push((running.server.cpu_us()? - cpu_before) / times.len() as f64);
     samples.times.extend(times);
     Ok(())
 }
 
-/// Lists of 25 rows from ours and from a peer, with 16 clients. The servers take turns.
+/// Compares lists of 25 rows from our server and from a peer, with 16 clients. The servers take turns.
 pub(crate) fn throughput(
     title: &str,
     peer: &str,
@@ -129,7 +129,7 @@ pub(crate) fn throughput(
 ) -> anyhow::Result<Vec<Figure>> {
     let [ours, other] = servers.map(|(request, command)| Running::start(&request, &command, Some(25)));
     let running = [ours?, other?];
-    // What compiles while it runs has to be warm, like its caches.
+    // Warm up just-in-time compilers and caches.
     for server in &running {
         turn(server, seconds, &mut Samples::default())?;
     }
@@ -144,7 +144,7 @@ pub(crate) fn throughput(
     let [own, others] = &samples;
     let [own_size, other_size] = running.each_ref().map(|server| &server.size);
     let named = |what: &str, unit: &str, own: f64, other: f64| {
-        Figure::new(format!("{title}, 16 clients: {what}"), own, unit).beside(peer, other)
+        Figure::new(format!("{title}, 16 clients: {what}"), own, unit).compared_with(peer, other)
     };
     let sampled = |what: &str, unit: &str, value: fn(&Samples) -> f64| named(what, unit, value(own), value(others));
     let sized = |what: &str, unit: &str, value: fn(&Size) -> usize| {
@@ -163,17 +163,18 @@ pub(crate) fn throughput(
     ])
 }
 
-/// The memory of our server while it answers many large requests. What is flat does not grow from one time to the next.
+/// Measures the memory of our server while it answers many large requests. It is flat if it does not grow when
+/// repeated.
 pub(crate) fn memory(title: &str, arguments: &str, command: &[String], requests: usize) -> anyhow::Result<Vec<Figure>> {
     let running = Running::start(&Request::Mcp { arguments }, command, None)?;
     let before = running.server.resident_kb()?;
     let one = running.peak_kb(1, requests)?;
-    let storms = || (0..STORMS).try_fold(0.0, |most: f64, _| Ok(most.max(running.peak_kb(CLIENTS, requests)?)));
+    let storms = || (0..MEMORY_RUNS).try_fold(0.0, |most: f64, _| Ok(most.max(running.peak_kb(CLIENTS, requests)?)));
     let (many, again): (anyhow::Result<f64>, anyhow::Result<f64>) = (storms(), storms());
     let (many, again) = (many?, again?);
     let named = |what: &str, peak: f64, compared: &str, other: f64| {
         let name = format!("{title}: memory, 400 of the largest page, {what}");
-        Figure::new(name, peak, "kB").beside(compared, other)
+        Figure::new(name, peak, "kB").compared_with(compared, other)
     };
     Ok(vec![
         named("one by one", one, "before", before),
@@ -182,7 +183,7 @@ pub(crate) fn memory(title: &str, arguments: &str, command: &[String], requests:
     ])
 }
 
-/// Measures an answer. Of an MCP result a model reads the text.
+/// Measures an answer. A model reads the text of an MCP result.
 fn size(answer: &[u8], is_mcp: bool, rows: Option<usize>) -> anyhow::Result<Size> {
     let whole = str::from_utf8(answer).context("the answer is not text")?;
     let value: Value = serde_json::from_str(whole).context("the answer is not JSON")?;

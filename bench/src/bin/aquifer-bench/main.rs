@@ -1,9 +1,9 @@
-//! Measures Aquifer beside what it is compared with, and prints a table for each part.
+//! Measures Aquifer and the programs it is compared with, and prints a table for each part.
 //!
 //! Usage: aquifer-bench [--update-docs|--quick] PART…
 //!
-//! `cargo xtask bench` starts it: the programs that it measures stand beside it, AQUIFER_BENCH_HOME is a folder with the
-//! installed peers, AQUIFER_BENCH_NODE a Node.js for them, and AQUIFER_TEST_POSTGRES a server that may be filled.
+//! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
+//! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, and AQUIFER_TEST_POSTGRES is a server that may be filled.
 
 mod captures;
 mod client;
@@ -13,10 +13,10 @@ mod descriptions;
 mod gateway;
 mod load;
 mod rest;
+mod round_trips;
 mod sql;
 mod tasks;
 mod tokens;
-mod trips;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,10 +38,10 @@ fn main() -> anyhow::Result<()> {
     for part in &parts {
         eprintln!("==> measure {part}");
         let figures = match (part.as_str(), &databases) {
-            ("stdio", _) => trips::compare(&bench, Transport::Stdio)?,
-            ("http", _) => trips::compare(&bench, Transport::Http)?,
+            ("stdio", _) => round_trips::compare(&bench, Transport::Stdio)?,
+            ("http", _) => round_trips::compare(&bench, Transport::Http)?,
             ("count", _) => count::compare(&bench)?,
-            ("memory", _) => trips::memory_and_start(&bench)?,
+            ("memory", _) => round_trips::memory_and_start(&bench)?,
             ("sql", Some(databases)) => databases.compare()?,
             ("peers", Some(databases)) => databases.peers()?,
             ("gateway", _) => gateway::compare(&bench)?,
@@ -65,14 +65,14 @@ fn report(name: &str, table: &Table, update_docs: bool) -> anyhow::Result<()> {
     if update_docs { table.write(name) } else { Ok(()) }
 }
 
-/// Where everything is.
+/// The locations of programs and files.
 struct Bench {
-    /// The folder of the programs, all of one build.
+    /// The folder of the programs, all from the same build.
     programs: PathBuf,
-    /// The folder for what is installed and made.
+    /// The folder for installed and generated files.
     home: PathBuf,
     node: String,
-    /// Whether to do everything only a few times, to try the programs.
+    /// Whether to repeat everything only a few times, to test the programs.
     is_quick: bool,
 }
 
@@ -92,7 +92,7 @@ impl Bench {
         self.programs.join(name).display().to_string()
     }
 
-    /// The Python of a peer.
+    /// The Python interpreter of a peer.
     fn python(&self, peer: &str) -> String {
         self.home.join(format!("bench-peers/python{peer}/venv/bin/python")).display().to_string()
     }
@@ -113,8 +113,8 @@ impl Bench {
     }
 }
 
-/// Runs a program and returns what it printed.
-fn printed(command: &[String]) -> anyhow::Result<String> {
+/// Runs a program and returns its output.
+fn output_of(command: &[String]) -> anyhow::Result<String> {
     let (program, arguments) = command.split_first().context("no command")?;
     let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot start {program}"))?;
     if !output.status.success() {

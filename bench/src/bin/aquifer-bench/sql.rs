@@ -1,5 +1,5 @@
-//! Databases: through the engine beside the same SQL by hand, the server's memory with large pages, and beside what people
-//! put in front of a database today. The same million orders are in SQLite and in PostgreSQL.
+//! Databases: the engine compared with the same SQL by hand, the server's memory with large pages, and a comparison
+//! with other programs that serve a database. SQLite and PostgreSQL hold the same million orders.
 
 use std::fs;
 
@@ -7,24 +7,24 @@ use anyhow::Context;
 use aquifer_bench::words;
 use aquifer_report::Figure;
 
-use crate::count::{instructions, question};
+use crate::count::{database_query, instructions};
 use crate::load::{self, Request};
-use crate::{Bench, printed};
+use crate::{Bench, output_of};
 
-/// A database of ours on the server, which may be a developer's.
+/// The name of our database on the server, which may be a developer's.
 const NAME: &str = "aquifer_bench";
 
-/// The largest page there is, of rows that hold 10 KB each.
+/// The largest possible page, with rows of 10 KB each.
 const MAX_PAGE: &str = r#"{"operation":"list_documents","params":{"first":100,"fields":"full"}}"#;
 
-/// The latest paid orders, with all eight columns, and whether there are more.
+/// The latest paid orders, with all eight columns and `hasNextPage`.
 const LIST: &str = r#"{"operation":"list_orders","params":{"filter":{"status":"paid"},"sort":{"field":"created_at","order":"desc"},"first":25}}"#;
 const GRAPHQL: &str = r#"{"query":"{ allOrders(condition: {status: \"paid\"}, orderBy: CREATED_AT_DESC, first: 25) { nodes { rowId customerId status total currency note createdAt updatedAt } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"}"#;
-/// Without the number of all rows and the suggested facets, which would cost it most of its speed.
+/// Without the total count and the suggested facets, which would cost most of its speed.
 const DATASETTE: &str = "/shop/orders.json?status=paid&_sort_desc=created_at&_size=25&_shape=objects\
                          &_nocount=1&_nofacet=1&_nosuggest=1";
 
-/// Both databases, filled. The SQLite file is kept for the next run, the PostgreSQL database is dropped.
+/// Both databases, filled. The SQLite file is kept for the next run; the PostgreSQL database is dropped.
 pub(crate) struct Databases<'a> {
     bench: &'a Bench,
     postgres: String,
@@ -34,11 +34,11 @@ pub(crate) struct Databases<'a> {
 impl<'a> Databases<'a> {
     pub(crate) fn fill(bench: &'a Bench) -> anyhow::Result<Self> {
         let url = std::env::var("AQUIFER_TEST_POSTGRES").context("AQUIFER_TEST_POSTGRES is not set")?;
-        let postgres = beside(&url, NAME).context("the URL of PostgreSQL names no database")?;
+        let postgres = sibling_database(&url, NAME).context("the PostgreSQL URL contains no database name")?;
         let home = bench.home.join("bench-data");
         let sqlite = format!("sqlite:{}", home.join("shop.db").display());
         let databases = Self { bench, postgres, sqlite };
-        // What broke off has no record, so it is made again.
+        // An interrupted fill leaves no record, so it is repeated.
         let (record, statements) = (home.join("filled"), include_str!("../bench-sql/fill-sqlite.sql"));
         if !fs::read_to_string(&record).is_ok_and(|filled| filled == statements) {
             let _ = fs::remove_dir_all(&home);
@@ -51,7 +51,7 @@ impl<'a> Databases<'a> {
     }
 
     fn run(&self, what: &str, target: &str) -> anyhow::Result<String> {
-        printed(&words(&[&self.bench.program("bench-sql"), what, target]))
+        output_of(&words(&[&self.bench.program("bench-sql"), what, target]))
     }
 
     fn all(&self) -> [(&'static str, &str); 2] {
@@ -62,13 +62,13 @@ impl<'a> Databases<'a> {
         words(&[&self.bench.program("aquifer"), "serve", target, "--http", "127.0.0.1:0"])
     }
 
-    /// Beside SQL by hand, and memory.
+    /// Compares with SQL by hand, and measures memory.
     pub(crate) fn compare(&self) -> anyhow::Result<Vec<Figure>> {
         let mut figures: Vec<Figure> = Vec::new();
         for (_, target) in self.all() {
             let quick = if self.bench.is_quick { words(&["--quick"]) } else { Vec::new() };
             let command = [words(&[&self.bench.program("bench-sql"), "compare", target]), quick].concat();
-            figures.extend(serde_json::from_str::<Vec<Figure>>(&printed(&command)?)?);
+            figures.extend(serde_json::from_str::<Vec<Figure>>(&output_of(&command)?)?);
         }
         for (title, target) in self.all() {
             for (name, what, calls) in [
@@ -78,9 +78,9 @@ impl<'a> Databases<'a> {
                 ("path-sort", "path in a filter, 50 by a path", 20),
                 ("embedded", "50 rows with five related rows each", 20),
             ] {
-                let ours = question(self.bench, target, "ours", name, calls)?;
-                let by_hand = question(self.bench, target, "by-hand", name, calls)?;
-                figures.push(instructions(format!("{title}: {what}"), ours).beside("SQL by hand", by_hand));
+                let ours = database_query(self.bench, target, "ours", name, calls)?;
+                let by_hand = database_query(self.bench, target, "by-hand", name, calls)?;
+                figures.push(instructions(format!("{title}: {what}"), ours).compared_with("SQL by hand", by_hand));
             }
         }
         for (title, target) in self.all() {
@@ -90,7 +90,7 @@ impl<'a> Databases<'a> {
         Ok(figures)
     }
 
-    /// Lists of 25 rows over HTTP, beside PostGraphile and Datasette.
+    /// Compares lists of 25 rows over HTTP with PostGraphile and Datasette.
     pub(crate) fn peers(&self) -> anyhow::Result<Vec<Figure>> {
         let peers = self.bench.home.join("bench-peers");
         let postgraphile = peers.join("npm/node_modules/postgraphile/dist/cli-run.js").display().to_string();
@@ -122,7 +122,7 @@ impl Drop for Databases<'_> {
 }
 
 /// The URL of another database on the same server.
-fn beside(url: &str, name: &str) -> Option<String> {
+fn sibling_database(url: &str, name: &str) -> Option<String> {
     let (address, options) = url.split_at(url.find('?').unwrap_or(url.len()));
     let (server, _) = address.rsplit_once('/').filter(|(server, _)| server.contains("://"))?;
     Some(format!("{server}/{name}{options}"))
@@ -139,7 +139,7 @@ mod tests {
             ("postgres://h/shop?a=b/c", Some("postgres://h/x?a=b/c")),
             ("nonsense", None),
         ] {
-            assert_eq!(beside(url, "x").as_deref(), other, "{url}");
+            assert_eq!(sibling_database(url, "x").as_deref(), other, "{url}");
         }
     }
 }

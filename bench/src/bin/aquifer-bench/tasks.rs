@@ -1,5 +1,5 @@
-//! What a model pays, in tokens of `o200k_base`, to connect and to do a task: from words to the call, as each gateway's own
-//! tool texts teach it. Nobody uses a name it was not shown.
+//! The cost for a model, in tokens of `o200k_base`, to connect and to do a task: from a description to the call, as
+//! each gateway's tool texts instruct. No gateway uses a name that it was not shown.
 
 use anyhow::{Context, ensure};
 use aquifer_bench::session::Session;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::count_tokens;
 
-/// Something to be done: in words, and which call of the server behind does it.
+/// A task: its description, and the upstream call that does it.
 #[derive(Deserialize)]
 pub(crate) struct Task {
     capture: String,
@@ -44,20 +44,20 @@ impl Task {
     }
 }
 
-/// A conversation, and what it has cost so far.
+/// A conversation and its cost so far.
 pub(crate) struct Conversation<'a> {
     session: &'a mut Session,
     tools: &'a [Value],
     tokens: usize,
 }
 
-/// Does a task. Whether the tool was found by its words; then it was called, too.
-pub(crate) type Walk = fn(&mut Conversation<'_>, &Task) -> anyhow::Result<bool>;
+/// Performs a task the way a gateway requires. Returns whether the tool was found by the task's words, and thus called.
+pub(crate) type Strategy = fn(&mut Conversation<'_>, &Task) -> anyhow::Result<bool>;
 
-/// What all tasks of a capture cost.
+/// The cost of all tasks of a capture.
 pub(crate) struct Cost {
     pub(crate) connect: usize,
-    /// The median of the tasks that were found, connect included.
+    /// The median of the tasks that were found, including connect.
     pub(crate) total: f64,
     found: usize,
     tasks: usize,
@@ -70,7 +70,7 @@ impl Cost {
 }
 
 impl Conversation<'_> {
-    /// Calls a tool. What the model writes and what it reads are both paid for.
+    /// Calls a tool. Counts both what the model writes and what it reads.
     fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<String> {
         let written = json!({ "name": tool, "arguments": arguments }).to_string();
         let read = self.session.call(tool, arguments)?;
@@ -78,7 +78,7 @@ impl Conversation<'_> {
         Ok(read)
     }
 
-    /// Calls an operation. If it asks for confirmation, the question and the call with the token are paid for, too.
+    /// Calls an operation. If it asks for confirmation, the question and the call with the token count, too.
     fn call_confirmed(&mut self, tool: &str, operation: &str, params: &Value) -> anyhow::Result<()> {
         const TOKEN: &str = "confirmation_token";
         let mut params = params.clone();
@@ -94,15 +94,15 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// The tool whose name ends so: some put a prefix in front.
+    /// The tool whose name ends like this. Some gateways add a prefix.
     fn tool(&self, end: &str) -> anyhow::Result<String> {
         let mut names = self.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
         names.find(|name| name.ends_with(end)).map(str::to_owned).with_context(|| format!("no tool …{end}"))
     }
 }
 
-/// Does every task of a capture.
-pub(crate) fn play(capture: &str, walk: Walk, command: &[String]) -> anyhow::Result<Cost> {
+/// Performs every task of a capture.
+pub(crate) fn run_all(capture: &str, strategy: Strategy, command: &[String]) -> anyhow::Result<Cost> {
     let text = std::fs::read_to_string(root().join("bench/peers/tasks.json"))?;
     let tasks: Vec<Task> = serde_json::from_str(&text).context("bench/peers/tasks.json")?;
     let tasks: Vec<Task> = tasks.into_iter().filter(|task| task.capture == capture).collect();
@@ -111,14 +111,14 @@ pub(crate) fn play(capture: &str, walk: Walk, command: &[String]) -> anyhow::Res
     let mut totals = Vec::new();
     for task in &tasks {
         let mut conversation = Conversation { session: &mut session, tools: &tools, tokens: connect };
-        if walk(&mut conversation, task).with_context(|| task.words.clone())? {
+        if strategy(&mut conversation, task).with_context(|| task.words.clone())? {
             totals.push(conversation.tokens as f64);
         }
     }
     Ok(Cost { connect, total: median(&totals), found: totals.len(), tasks: tasks.len() })
 }
 
-/// The tools, and the tokens of what clients show a model of them: names, descriptions and input schemas.
+/// The tools, and the tokens of the parts that clients show to a model: names, descriptions and input schemas.
 pub(crate) fn connect(session: &mut Session) -> anyhow::Result<(Vec<Value>, usize)> {
     let tools = session.tools()?;
     let shown = |tool: &Value| {
@@ -130,13 +130,12 @@ pub(crate) fn connect(session: &mut Session) -> anyhow::Result<(Vec<Value>, usiz
     Ok((tools, tokens))
 }
 
-/// Search, which shows signatures, call.
+/// Search, which returns signatures; call.
 pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let tool = conversation.tool("mcp_aql")?;
     let ask = |params: Value| json!({ "operation": "introspect", "params": params });
     let found = conversation.call(&tool, &ask(json!({ "query": "signatures", "search": task.words })))?;
     let found: Value = serde_json::from_str(&found).unwrap_or_default();
-    // The name of the operation; these tools need no more than this.
     let name = task.operation();
     let lines = found.pointer("/data/signatures").and_then(Value::as_array).cloned().unwrap_or_default();
     let is_found = |line: &Value| {
@@ -149,7 +148,7 @@ pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyho
     Ok(true)
 }
 
-/// The same with published introspection: search, look at the one that fits, call.
+/// The same with published introspection: search, fetch the details of the match, call.
 pub(crate) fn published(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let tool = conversation.tool("mcp_aql")?;
     let ask = |params: Value| json!({ "operation": "introspect", "params": params });
@@ -163,8 +162,8 @@ pub(crate) fn published(conversation: &mut Conversation<'_>, task: &Task) -> any
     Ok(true)
 }
 
-/// All names are shown at connect, so that nothing is searched for: look at the one that fits, call. It is taken for granted
-/// that a model picks the right one of hundreds.
+/// All names are shown at connect, so no search is needed: fetch the schema of the match, call. The model is assumed to
+/// pick the right one among hundreds.
 pub(crate) fn compressor(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let (schema, invoke) = (conversation.tool("get_tool_schema")?, conversation.tool("invoke_tool")?);
     conversation.call(&schema, &json!({ "tool_name": task.tool }))?;
@@ -172,7 +171,7 @@ pub(crate) fn compressor(conversation: &mut Conversation<'_>, task: &Task) -> an
     Ok(true)
 }
 
-/// Search, which shows whole definitions, call.
+/// Search, which returns full definitions; call.
 pub(crate) fn fastmcp(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let (search, call) = (conversation.tool("search_tools")?, conversation.tool("call_tool")?);
     let found = conversation.call(&search, &json!({ "query": task.words }))?;
@@ -196,7 +195,7 @@ pub(crate) fn generated(conversation: &mut Conversation<'_>, task: &Task) -> any
     Ok(true)
 }
 
-/// The names of what is listed at a place of an answer.
+/// The names in the list at this JSON pointer of an answer.
 fn names(answer: &str, place: &str) -> Vec<String> {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let listed = answer.pointer(place).and_then(Value::as_array).cloned().unwrap_or_default();

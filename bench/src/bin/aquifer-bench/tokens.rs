@@ -1,5 +1,5 @@
-//! What a model pays for real servers, counted by `aquifer tokens` itself. It needs no network: stubs list what the servers
-//! listed when they were captured, and the sample shop is part of the program.
+//! Token costs of real servers, counted by `aquifer tokens` itself. Needs no network: stubs list the captured tools,
+//! and the sample shop is part of the program.
 
 use anyhow::{Context, ensure};
 use aquifer_bench::words;
@@ -7,7 +7,7 @@ use aquifer_report::{Table, root};
 use serde_json::{Value, json};
 
 use crate::captures::{CAPTURES, capture};
-use crate::{Bench, printed};
+use crate::{Bench, output_of};
 
 const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
 
@@ -20,7 +20,7 @@ pub(crate) fn count(bench: &Bench) -> anyhow::Result<[(&'static str, Table); 3]>
     ])
 }
 
-/// What `aquifer tokens` reports.
+/// Runs `aquifer tokens` and returns its report.
 fn report(bench: &Bench, arguments: &[&str], server: &[String]) -> anyhow::Result<Value> {
     eprintln!("==> tokens: {} {}", arguments.join(" "), server.join(" "));
     let state = format!("XDG_STATE_HOME={}", bench.folder("bench-tokens")?.display());
@@ -29,14 +29,14 @@ fn report(bench: &Bench, arguments: &[&str], server: &[String]) -> anyhow::Resul
     unset.iter().for_each(|variable| command.extend(words(&["-u", variable])));
     command.extend(words(&[&state, &bench.program("aquifer"), "tokens", "--json"]));
     command.extend([words(arguments), server.to_vec()].concat());
-    serde_json::from_str(&printed(&command)?).context("not a report")
+    serde_json::from_str(&output_of(&command)?).context("not a report")
 }
 
 fn header(titles: &[&str]) -> Vec<Value> {
     titles.iter().map(|title| json!(title)).collect()
 }
 
-/// Every captured server, and all of them together.
+/// One row per captured server, and one for all of them together.
 fn servers(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
     let titles = ["server", "tools", "direct", "semantic", "single", "one search", "one look", "single, until a call"];
     let mut rows = vec![header(&titles)];
@@ -44,7 +44,7 @@ fn servers(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
         let report = report(bench, &["--no-calls", "--"], &bench.stub(&capture(name)))?;
         rows.push(row(title, &report)?);
     }
-    let report = report(bench, &["--no-calls", &bench.ten()?], &[])?;
+    let report = report(bench, &["--no-calls", &bench.all_captures_file()?], &[])?;
     rows.push(row("all ten together", &report)?);
     Ok(rows)
 }
@@ -69,9 +69,9 @@ fn row(title: &str, report: &Value) -> anyhow::Result<Vec<Value>> {
     ])
 }
 
-/// Whole tasks on one of them.
+/// Complete tasks on the GitHub server.
 fn github(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
-    // Some have to be confirmed, which costs a question and a second call.
+    // Some need confirmation, which costs a question and a second call.
     let tasks = tasks_file("github");
     let arguments = ["--allow-writes", "--tasks", &tasks, "--"];
     let report = report(bench, &arguments, &bench.stub(&capture("github")))?;
@@ -88,7 +88,7 @@ fn github(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
         }
         rows.push(cells);
     }
-    // Of an even number the upper of the two in the middle, as everywhere here.
+    // For an even count, the upper of the two middle values, as everywhere here.
     let medians = totals.map(|mut all| {
         all.sort_unstable();
         json!(all.get(all.len() / 2))
@@ -97,7 +97,7 @@ fn github(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
     Ok(rows)
 }
 
-/// Tasks whose answers have a shape.
+/// Tasks with shaped answers.
 fn demo(bench: &Bench) -> anyhow::Result<Vec<Vec<Value>>> {
     let report = report(bench, &["demo:", "--tasks", &tasks_file("demo")], &[])?;
     let titles =
@@ -128,7 +128,7 @@ fn find<'a>(value: &'a Value, name: &str, is_wanted: impl Fn(&Value) -> bool) ->
     list(value, name).iter().find(|item| is_wanted(item))
 }
 
-/// A way that a task was done.
+/// The run of a task with these tools.
 fn way<'a>(task: &'a Value, surface: &str, shaped: bool) -> anyhow::Result<&'a Value> {
     let way = find(task, "ways", |way| way["surface"] == surface && way["shaped"] == shaped);
     let way = way.with_context(|| format!("not done with {surface}"))?;
@@ -136,14 +136,14 @@ fn way<'a>(task: &'a Value, surface: &str, shaped: bool) -> anyhow::Result<&'a V
     Ok(way)
 }
 
-/// A task's name, and whether its words missed the operation: then the way would have been longer.
+/// The name of a task, with a remark if its search did not find the operation, which would make the run longer.
 fn title(task: &Value) -> anyhow::Result<Value> {
     let name = task.get("name").and_then(Value::as_str).context("no name")?;
     let missed = way(task, "single", false)?["found"] == false;
     Ok(json!(if missed { format!("{name} (missed by its words)") } else { name.to_owned() }))
 }
 
-/// Tokens in both encodings.
+/// The token counts in both encodings.
 fn pair(value: &Value, place: &str) -> anyhow::Result<Vec<u64>> {
     let count = |encoding| value.pointer(&format!("{place}/{encoding}")).and_then(Value::as_u64);
     let counts = ENCODINGS.map(|encoding| count(encoding).with_context(|| format!("no number at {place}")));

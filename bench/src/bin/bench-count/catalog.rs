@@ -1,4 +1,4 @@
-//! A source of any number of operations that differ in name, category and parameters, and requests to them.
+//! A source with any number of operations that differ in name, category and parameters, and requests for them.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-pub(crate) struct Generated {
+pub(crate) struct GeneratedSource {
     operations: usize,
 }
 
-impl Generated {
+impl GeneratedSource {
     pub(crate) fn new(operations: usize) -> Arc<Self> {
         Arc::new(Self { operations })
     }
 }
 
-impl Source for Generated {
+impl Source for GeneratedSource {
     fn name(&self) -> &str {
         "generated"
     }
@@ -38,7 +38,7 @@ pub(crate) fn operations(count: usize) -> Vec<Operation> {
     (0..count).map(operation).collect()
 }
 
-/// The categories take turns, so that every family has its share of the catalog.
+/// Cycles through the categories, so that every family has its share of the catalog.
 fn category(index: usize) -> (Category, &'static str) {
     match index % 5 {
         0 => (Category::Create, "create"),
@@ -75,7 +75,7 @@ fn fields() -> Vec<Parameter> {
     ]
 }
 
-/// Requests to ten operations spread over the whole catalog, as the arguments of a tool call.
+/// Requests for ten operations spread over the whole catalog, as tool call arguments.
 pub(crate) fn requests(operations: usize) -> Vec<Map<String, Value>> {
     let step = (operations / 10).max(1);
     (0..10).map(|index| request(&name(index * step % operations.max(1)))).collect()

@@ -1,4 +1,4 @@
-//! An engine behind a real gate, with limits whose windows are as full as they get.
+//! An engine behind a real gate, with limits whose windows have all buckets in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,43 +15,44 @@ use aquifer_protocol::surface::{Receiver, Surface};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// What a window is divided into.
+/// Number of buckets of a window.
 const BUCKETS: usize = 60;
-const SECOND: i64 = 1;
-/// A sixtieth of a day.
-const PART_OF_A_DAY: i64 = 24 * 60;
+/// Seconds per bucket of a minute.
+const MINUTE_BUCKET_SECONDS: i64 = 1;
+/// Seconds per bucket of a day.
+const DAY_BUCKET_SECONDS: i64 = 24 * 60;
 
-/// The operating system's clock, some seconds ahead.
+/// The system clock plus an offset in seconds.
 #[derive(Default)]
-struct Ahead(AtomicI64);
+struct OffsetClock(AtomicI64);
 
-impl Clock for Ahead {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
-        let ahead = SignedDuration::from_secs(self.0.load(Ordering::Relaxed));
-        Timestamp::now().checked_add(ahead).unwrap_or(Timestamp::MAX)
+        let offset = SignedDuration::from_secs(self.0.load(Ordering::Relaxed));
+        Timestamp::now().checked_add(offset).unwrap_or(Timestamp::MAX)
     }
 }
 
-/// With a rate limit and a quota, both for each caller, or with neither.
+/// Creates the engine, either with a rate limit and a quota, both per caller, or with neither.
 pub(crate) async fn engine(
     surface: Surface,
     source: Arc<dyn Source>,
     limited: bool,
     call: &Map<String, Value>,
 ) -> anyhow::Result<Engine> {
-    let ahead = Arc::new(Ahead::default());
-    let clock = Arc::new(SteadyClock::new(ahead.clone()));
+    let offset = Arc::new(OffsetClock::default());
+    let clock = Arc::new(SteadyClock::new(offset.clone()));
     let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
     let quota = if limited { limits()? } else { QuotaSettings::default() };
     let settings = GateSettings { quota, ..GateSettings::default() };
     let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store.clone(), clock.clone())?;
     let engine = Engine::builder(surface).source(source).gate(Arc::new(gate)).store(store).clock(clock).build()?;
-    for step in [PART_OF_A_DAY, SECOND] {
+    for step in [DAY_BUCKET_SECONDS, MINUTE_BUCKET_SECONDS] {
         for _ in 1..BUCKETS {
             let context = Context::new(Caller::anonymous(), "req");
             let reply = engine.handle(&Receiver::Unified, call.clone(), context).await;
             ensure!(matches!(reply, Reply::Response(Response::Success(_))), "the gate did not let a call pass");
-            ahead.0.fetch_add(step, Ordering::Relaxed);
+            offset.0.fetch_add(step, Ordering::Relaxed);
         }
     }
     Ok(engine)

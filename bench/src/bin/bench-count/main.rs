@@ -1,14 +1,14 @@
-//! Runs one scenario a given number of times, to be counted from outside, and prints the nanoseconds of one run.
+//! Runs one scenario a given number of times, to be counted from outside, and prints the nanoseconds per run.
 //!
 //! Usage: bench-count SCENARIO OPERATIONS ITERATIONS
 //!
-//! Run it under an instruction counter with K and with 2K iterations: the difference divided by K is what one iteration
-//! costs, because building the catalog cancels out.
+//! Run it under an instruction counter with K and with 2K iterations: the difference divided by K is the cost of one
+//! iteration, because building the catalog cancels out.
 
+mod bookshelf;
 mod catalog;
 mod gated;
 mod scenario;
-mod shelf;
 
 use anyhow::{Context, bail};
 

@@ -1,4 +1,4 @@
-//! What can be counted. A scenario is prepared once and then run many times.
+//! The scenarios that can be counted. Each is prepared once and then run many times.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::{Strictness, route};
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Generated, operations, requests};
+use crate::bookshelf::Bookshelf;
+use crate::catalog::{GeneratedSource, operations, requests};
 use crate::gated;
-use crate::shelf::Shelf;
 
-/// Prepares the scenario of this name with a catalog of this size and runs it so many times. The nanoseconds of one run.
+/// Prepares a scenario with a catalog of this size and runs it this many times. Returns the nanoseconds per run.
 pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f64> {
     match name {
-        // Copies requests and drops them: what every other scenario costs besides.
+        // Copies and drops requests, which every other scenario also does.
         "requests" => timed(times, &parsed(size)?, async |request| copy(request)).await,
         "check" => {
             let (catalog, surface, requests) = catalog(size)?;
@@ -35,7 +35,7 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             };
             timed(times, &requests, check).await
         }
-        // The operation is misspelt, so that every name is looked at for a suggestion.
+        // The operation is misspelled, so every name is considered as a suggestion.
         "unknown" => {
             let (catalog, surface, mut requests) = catalog(size)?;
             requests.iter_mut().for_each(|request| request.operation = request.operation.replace("record", "recrod"));
@@ -47,24 +47,24 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
             timed(times, &requests, check).await
         }
         "arguments" => timed(times, &requests(size), async |arguments| copy(arguments)).await,
-        "call" => through(&engine(Generated::new(size))?, &requests(size), false, times).await,
-        "list" => through(&engine(Generated::new(size))?, &[list()?], false, times).await,
-        "list-rendered" => through(&engine(Generated::new(size))?, &[list()?], true, times).await,
-        "engine" => through(&engine(Shelf::new().into_adapter().build()?)?, &[book()?], false, times).await,
+        "call" => call_engine(&engine(GeneratedSource::new(size))?, &requests(size), false, times).await,
+        "list" => call_engine(&engine(GeneratedSource::new(size))?, &[list()?], false, times).await,
+        "list-rendered" => call_engine(&engine(GeneratedSource::new(size))?, &[list()?], true, times).await,
+        "engine" => call_engine(&engine(Bookshelf::new().into_adapter().build()?)?, &[book()?], false, times).await,
         "gated" | "gated-limited" => {
-            let shelf = Shelf::new().into_adapter().build()?;
+            let shelf = Bookshelf::new().into_adapter().build()?;
             let engine = gated::engine(surface()?, shelf, name == "gated-limited", &book()?).await?;
-            through(&engine, &[book()?], false, times).await
+            call_engine(&engine, &[book()?], false, times).await
         }
-        // Reads the parameters, calls the method and writes the answer.
+        // Parses the parameters, calls the method and serializes the answer.
         "by-hand" => {
-            let (shelf, params) = (Shelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
+            let (shelf, params) = (Bookshelf::new(), object(json!({ "id": 7, "lang": "en" }))?);
             let call = async |params: &Map<String, Value>| shelf.by_hand(params.clone()).await.map(black_box).map(drop);
             timed(times, &[params], call).await
         }
-        // Calls the method.
+        // Only calls the method.
         "direct" => {
-            let shelf = Shelf::new();
+            let shelf = Bookshelf::new();
             let call = async |id: &u64| {
                 let book = shelf.get_book(black_box(*id), Some("en".to_owned())).await;
                 ensure!(black_box(book).is_ok(), "the method failed");
@@ -76,9 +76,9 @@ pub(crate) async fn run(name: &str, size: usize, times: u32) -> anyhow::Result<f
     }
 }
 
-/// Does something with the items in turn. Fails if it fails once: a refusal must not pass for an answer.
+/// Runs a function on the items in turn. Fails if it fails once, so that a refusal is not taken for an answer.
 async fn timed<T>(times: u32, items: &[T], run: impl AsyncFn(&T) -> anyhow::Result<()>) -> anyhow::Result<f64> {
-    // What is made on first use is made before anything is measured.
+    // One run before measuring initializes everything that is created on first use.
     run(items.first().context("no items")?).await?;
     let started = Instant::now();
     for item in items.iter().cycle().take(times as usize) {
@@ -92,8 +92,13 @@ fn copy<T: Clone>(item: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends arguments through an engine, and renders the answers where that is wanted.
-async fn through(engine: &Engine, arguments: &[Map<String, Value>], render: bool, times: u32) -> anyhow::Result<f64> {
+/// Sends arguments through an engine, and optionally renders the answers.
+async fn call_engine(
+    engine: &Engine,
+    arguments: &[Map<String, Value>],
+    render: bool,
+    times: u32,
+) -> anyhow::Result<f64> {
     let call = async |arguments: &Map<String, Value>| {
         let context = Context::new(Caller::anonymous(), "req");
         let reply = engine.handle(&Receiver::Unified, arguments.clone(), context).await;

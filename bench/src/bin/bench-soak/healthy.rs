@@ -1,4 +1,5 @@
-//! The upstream beside the faulty one, called all the while. Whatever it suffers is the fault's doing, or the machine's.
+//! Calls the healthy upstream next to the faulty ones all the time. Any disturbance is caused by the fault or by the
+//! machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,11 +7,11 @@ use std::time::{Duration, Instant};
 use aquifer_bench::http::Address;
 use serde_json::json;
 
-use crate::ask::{Asker, is_success};
+use crate::client::{GatewayClient, is_success};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A call that took longer was disturbed, even if it was answered.
+/// A slower call counts as disturbed, even if it was answered.
 const SLOW: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -21,13 +22,13 @@ pub(crate) struct Health {
     pub(crate) slow: usize,
 }
 
-/// Calls until it is over.
-pub(crate) fn watch(address: &Address, over: &AtomicBool) -> Health {
+/// Makes calls until `over` is set.
+pub(crate) fn monitor(address: &Address, over: &AtomicBool) -> Health {
     let mut health = Health::default();
-    let mut asker = Asker::new(address);
+    let mut client = GatewayClient::new(address);
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
-        let answer = asker.ask("well_echo", &json!({ "text": "well" }));
+        let answer = client.call("well_echo", &json!({ "text": "well" }));
         health.times.push(asked.elapsed().as_secs_f64() * 1e3);
         health.slow += usize::from(asked.elapsed() > SLOW);
         health.failed += usize::from(!answer.is_ok_and(|envelope| is_success(&envelope)));

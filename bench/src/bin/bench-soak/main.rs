@@ -1,19 +1,19 @@
-//! Has upstreams of a real `aquifer serve` misbehave, round after round, while a healthy one beside them is called.
+//! Makes upstreams of a real `aquifer serve` misbehave, round after round, while a healthy one is called.
 //!
 //! Usage: bench-soak AQUIFER SERVER.PY ROUNDS MINUTES [FAULT…]
 //!
-//! Every fault has a gateway of its own, with several upstreams that have it, and all run at once: most of the time is
-//! spent waiting. A fault ends after so many rounds, or when the minutes are over. Progress goes to stderr; the
-//! tables are printed as JSON. Fails if something is not as it should be.
+//! Every fault has its own gateway with several faulty upstreams, and all run at once, because most of the time is
+//! spent waiting. A fault ends after the given number of rounds or minutes. Progress goes to stderr; the tables are
+//! printed as JSON. Fails if any result is not as expected.
 
-mod ask;
+mod client;
 mod faults;
+mod faulty_upstream;
+mod gateway;
 mod healthy;
-mod marked;
-mod patient;
-mod play;
-mod stage;
-mod tally;
+mod process_scan;
+mod results;
+mod runner;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use faults::{FAULTS, Fault};
-use tally::Tally;
+use results::FaultResults;
 
-/// What all faults share.
+/// The settings that all faults share.
 pub(crate) struct Plan {
     aquifer: PathBuf,
     script: PathBuf,
@@ -50,19 +50,19 @@ fn main() -> anyhow::Result<()> {
     }
     let outcomes = std::thread::scope(|scope| {
         let running: Vec<_> =
-            chosen.iter().map(|fault| (fault.name, scope.spawn(|| play::endure(fault, &plan)))).collect();
+            chosen.iter().map(|fault| (fault.name, scope.spawn(|| runner::run_fault(fault, &plan)))).collect();
         let ended = running.into_iter().map(|(name, thread)| match thread.join() {
-            Ok(tally) => tally.with_context(|| format!("fault '{name}'")),
+            Ok(results) => results.with_context(|| format!("fault '{name}'")),
             Err(_) => bail!("fault '{name}' panicked"),
         });
-        ended.collect::<Vec<anyhow::Result<Tally>>>()
+        ended.collect::<Vec<anyhow::Result<FaultResults>>>()
     });
-    // What one fault broke does not hide what became of the others.
-    let tallies: Vec<&Tally> = outcomes.iter().flatten().collect();
-    print(&tally::tables(&tallies));
-    let problems: Vec<String> = tallies.iter().flat_map(|tally| tally.problems()).collect();
+    // A problem with one fault must not hide the results of the others.
+    let all_results: Vec<&FaultResults> = outcomes.iter().flatten().collect();
+    print(&results::tables(&all_results));
+    let problems: Vec<String> = all_results.iter().flat_map(|results| results.problems()).collect();
     outcomes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    ensure!(problems.is_empty(), "not all is well:\n{}", problems.join("\n"));
+    ensure!(problems.is_empty(), "problems were found:\n{}", problems.join("\n"));
     Ok(())
 }
 

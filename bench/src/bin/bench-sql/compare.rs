@@ -1,4 +1,4 @@
-//! Both sides in turns, and first of all whether they answer the same.
+//! Compares both sides in turns, after checking that they give the same answers.
 
 use std::hint::black_box;
 
@@ -9,64 +9,64 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::by_hand::paths::PathQuestion;
-use crate::by_hand::{ByHand, PAGE, Place, Question, Target};
-use crate::ours::{self, Ours};
+use crate::by_hand::paths::PathQuery;
+use crate::by_hand::{HandWrittenQueries, PAGE, PageStart, Query, Target};
+use crate::engine_queries::{self, EngineQueries};
 use crate::paths;
 
-/// Pages before the deep one.
+/// Number of pages before the deep page.
 const PAGES_BEFORE: usize = 999;
-/// An order to ask for.
+/// The id of the order to get.
 const ID: i64 = 654_321;
 pub(crate) const BY_HAND: &str = "SQL by hand";
-/// A list by an indexed column of times, whatever their format, beside the same SQL.
+/// Maximum ratio for a list by an indexed time column, in any format.
 const MAX_TIMES_RATIO: f64 = 2.0;
 
-/// Blocks, and calls in a block, for each side.
+/// Number of blocks, and of calls per block, for each side.
 const CHEAP: (usize, usize) = (50, 60);
-/// Every row is looked at, which takes its time.
+/// For queries that scan every row and take longer.
 pub(crate) const COSTLY: (usize, usize) = (25, 1);
 
-/// Everything that is compared.
+/// Runs all comparisons.
 pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<Figure>> {
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     let target = Target::read(target)?;
     let mut deep = None;
     for _ in 0..PAGES_BEFORE {
-        let question = Question::List(deep);
-        let (page, same) = both(&ours, &by_hand, &question).await?;
+        let query = Query::List(deep);
+        let (page, same) = both(&ours, &by_hand, &query).await?;
         deep = Some(end(&page, &same, "/created_at")?);
     }
-    let (row, same) = both_values(&ours, &by_hand, &Question::Get(ID)).await?;
+    let (row, same) = both_values(&ours, &by_hand, &Query::Get(ID)).await?;
     for name in ["id", "customer_id", "note"].into_iter().chain(same.get("_etag").map(|_| "_etag")) {
         let found = row.pointer(&format!("/data/{name}"));
-        ensure!(found.is_some() && found == same.get(name), "not alike: {row} and {same}");
+        ensure!(found.is_some() && found == same.get(name), "the answers differ: {row} and {same}");
     }
 
-    let engine = |question: &Question| Call::Engine(&ours, ours::arguments(question));
-    let hand = |question: Question| (engine(&question), Call::ByHand(&by_hand, question));
-    let first = Question::List(None);
-    let deep = Question::List(deep);
+    let engine = |query: &Query| Call::Engine(&ours, engine_queries::arguments(query));
+    let hand = |query: Query| (engine(&query), Call::HandWrittenQueries(&by_hand, query));
+    let first = Query::List(None);
+    let deep = Query::List(deep);
     let mut figures = Vec::new();
     for (what, reference, limit, extent, (one, other)) in [
         ("list 25 of 1,000,000", BY_HAND, Some(1.25), CHEAP, hand(first.clone())),
         ("page 1,000", BY_HAND, None, CHEAP, hand(deep.clone())),
         ("page 1,000", "page 1", Some(1.2), CHEAP, (engine(&deep), engine(&first))),
-        ("count by group", BY_HAND, Some(1.1), COSTLY, hand(Question::CountByStatus)),
-        ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Question::Get(ID))),
-        ("get by key", "without an etag", None, CHEAP, hand(Question::GetBare(ID))),
+        ("count by group", BY_HAND, Some(1.1), COSTLY, hand(Query::CountByStatus)),
+        ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Query::Get(ID))),
+        ("get by key", "without an etag", None, CHEAP, hand(Query::GetBare(ID))),
     ] {
-        let sides = take_turns(if is_quick { COSTLY } else { extent }, || one.ask(), || other.ask()).await?;
+        let sides = take_turns(if is_quick { COSTLY } else { extent }, || one.run(), || other.run()).await?;
         let p50 = sides.p50(format!("{}: {what}, p50", target.title()), reference);
         figures.push(limit.map_or(p50.clone(), |limit| p50.max_ratio(limit)));
         figures.push(sides.p99(format!("{}: {what}, p99", target.title()), reference));
     }
     for column in target.time_columns() {
         for (what, is_bounded) in [("latest 25 of 1,000,000", false), ("25 before a time", true)] {
-            let question = Question::Latest(*column, is_bounded);
-            both(&ours, &by_hand, &question).await?;
-            let (one, other) = hand(question);
-            let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, || one.ask(), || other.ask()).await?;
+            let query = Query::Latest(*column, is_bounded);
+            both(&ours, &by_hand, &query).await?;
+            let (one, other) = hand(query);
+            let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, || one.run(), || other.run()).await?;
             let name = format!("{}: {what}, {}, p50", target.title(), column.title);
             figures.push(sides.p50(name, BY_HAND).max_ratio(MAX_TIMES_RATIO));
         }
@@ -75,49 +75,53 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
     Ok(figures)
 }
 
-/// Only what leads through references.
+/// Runs only the queries that follow references.
 pub(crate) async fn paths(target: &str) -> anyhow::Result<Vec<Figure>> {
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     paths::compare(&ours, &by_hand, Target::read(target)?.title(), false).await
 }
 
-/// Asks the same of one side again and again, and nothing else, to be counted from outside.
+/// Repeats one query on one side and does nothing else, to be counted from outside.
 pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) -> anyhow::Result<()> {
-    let question = match name {
-        "list" => Question::List(None),
-        "group" => Question::CountByStatus,
-        "get" => Question::Get(ID),
-        "path-list" => Question::Path(PathQuestion::LatestOfCity(None)),
-        "path-sort" => Question::Path(PathQuestion::ByCity(None)),
-        "path-group" => Question::Path(PathQuestion::CountryGroups),
-        "months" => Question::Path(PathQuestion::MonthGroups),
-        "embedded" => Question::Path(PathQuestion::Embedded),
-        "some" => Question::Path(PathQuestion::Some),
-        other => bail!("'{other}' is not a question"),
+    let query = match name {
+        "list" => Query::List(None),
+        "group" => Query::CountByStatus,
+        "get" => Query::Get(ID),
+        "path-list" => Query::Path(PathQuery::LatestOfCity(None)),
+        "path-sort" => Query::Path(PathQuery::ByCity(None)),
+        "path-group" => Query::Path(PathQuery::CountryGroups),
+        "months" => Query::Path(PathQuery::MonthGroups),
+        "embedded" => Query::Path(PathQuery::Embedded),
+        "some" => Query::Path(PathQuery::Some),
+        other => bail!("'{other}' is not a query"),
     };
-    let (ours, by_hand) = (Ours::open(target).await?, ByHand::open(target).await?);
+    let (ours, by_hand) = (EngineQueries::open(target).await?, HandWrittenQueries::open(target).await?);
     let call = match side {
-        "ours" => Call::Engine(&ours, ours::arguments(&question)),
-        "by-hand" => Call::ByHand(&by_hand, question),
+        "ours" => Call::Engine(&ours, engine_queries::arguments(&query)),
+        "by-hand" => Call::HandWrittenQueries(&by_hand, query),
         other => bail!("'{other}' is neither ours nor by-hand"),
     };
     for _ in 0..count {
-        black_box(call.ask().await?);
+        black_box(call.run().await?);
     }
     Ok(())
 }
 
-/// Both answers to a question, which have to hold the same full page.
-async fn both(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
-    let (page, same) = both_values(ours, by_hand, question).await?;
+/// Both answers to a query, which must contain the same full page.
+async fn both(ours: &EngineQueries, by_hand: &HandWrittenQueries, query: &Query) -> anyhow::Result<(Value, Value)> {
+    let (page, same) = both_values(ours, by_hand, query).await?;
     let ids = |answer| rows(answer).iter().filter_map(|row| row.get("id")?.as_i64()).collect::<Vec<_>>();
-    ensure!(ids(&page).len() == PAGE && ids(&page) == ids(&same), "not alike: {page} and {same}");
+    ensure!(ids(&page).len() == PAGE && ids(&page) == ids(&same), "the answers differ: {page} and {same}");
     Ok((page, same))
 }
 
-pub(crate) async fn both_values(ours: &Ours, by_hand: &ByHand, question: &Question) -> anyhow::Result<(Value, Value)> {
-    let page = serde_json::from_str(&ours.ask(ours::arguments(question)).await?)?;
-    Ok((page, serde_json::from_str(&by_hand.ask(question).await?)?))
+pub(crate) async fn both_values(
+    ours: &EngineQueries,
+    by_hand: &HandWrittenQueries,
+    query: &Query,
+) -> anyhow::Result<(Value, Value)> {
+    let page = serde_json::from_str(&ours.run(engine_queries::arguments(query)).await?)?;
+    Ok((page, serde_json::from_str(&by_hand.run(query).await?)?))
 }
 
 /// The first list of objects in an answer.
@@ -130,28 +134,28 @@ pub(crate) fn rows(answer: &Value) -> &[Value] {
     }
 }
 
-/// The place after the last row, whose sorted value is here.
-pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<Place> {
+/// The position after the last row. `value` points to its sort value.
+pub(crate) fn end(page: &Value, same: &Value, value: &str) -> anyhow::Result<PageStart> {
     let last = rows(same).last().context("no rows")?;
-    Ok(Place {
+    Ok(PageStart {
         value: last.pointer(value).and_then(Value::as_str).context("no sorted value")?.to_owned(),
         id: last.get("id").and_then(Value::as_i64).context("no id")?,
         cursor: page.pointer("/data/pageInfo/endCursor").and_then(Value::as_str).context("no cursor")?.to_owned(),
     })
 }
 
-/// Something to be asked again and again.
+/// A query that is repeated.
 pub(crate) enum Call<'a> {
-    Engine(&'a Ours, Map<String, Value>),
-    ByHand(&'a ByHand, Question),
+    Engine(&'a EngineQueries, Map<String, Value>),
+    HandWrittenQueries(&'a HandWrittenQueries, Query),
 }
 
 impl Call<'_> {
-    pub(crate) fn ask(&self) -> BoxFuture<'_, anyhow::Result<String>> {
+    pub(crate) fn run(&self) -> BoxFuture<'_, anyhow::Result<String>> {
         match self {
-            // The engine keeps its arguments, as it keeps those that came with a request.
-            Call::Engine(ours, arguments) => ours.ask(arguments.clone()).boxed(),
-            Call::ByHand(by_hand, question) => by_hand.ask(question).boxed(),
+            // The engine takes ownership of its arguments, as it does with those of a request.
+            Call::Engine(ours, arguments) => ours.run(arguments.clone()).boxed(),
+            Call::HandWrittenQueries(by_hand, query) => by_hand.run(query).boxed(),
         }
     }
 }

@@ -65,14 +65,14 @@ pub(crate) const WRITE_CHECKS: &[Check] = &[
     .writes(),
 ];
 
-/// Three requests that the introspection tool answers.
+/// Three requests that go to the introspection tool.
 fn items(context: &CheckContext<'_>) -> Vec<Value> {
     let description = &context.description;
     if description.operations_list.is_empty() {
         return Vec::new();
     }
     let on_same_tool = |name: &&String| description.operation(name).is_some_and(|own| own.tool == description.tool);
-    // Only requests without parameters: others may refer to rows that are gone by now.
+    // Only requests without parameters: others may refer to rows that no longer exist.
     let reads = context.valid_requests.iter().filter(|(name, params)| on_same_tool(name) && params.is_empty());
     let mut items = vec![json!({"operation": "introspect", "params": {"query": "types"}})];
     items.extend(reads.take(1).map(|(name, params)| json!({"operation": name, "params": params})));

@@ -6,14 +6,14 @@ use super::feature::Feature;
 use crate::context::CheckContext;
 use crate::report::{Category, Tally};
 
-/// The function of a check. It examines the server and counts what it finds.
+/// The function of a check. It examines the server and records the results in the tally.
 type CheckFunction = for<'a> fn(&'a mut CheckContext<'_>, &'a mut Tally) -> BoxFuture<'a, ()>;
 
 /// A check.
 pub struct Check {
     /// The stable name, for scripts: `parameters.required`.
     pub id: &'static str,
-    /// What it verifies, for people.
+    /// What it verifies, as shown in the report.
     pub name: &'static str,
     /// The category in the report.
     pub category: Category,
@@ -21,11 +21,11 @@ pub struct Check {
     pub depends_on: &'static [&'static str],
     /// Whether it needs permission to write.
     pub writes: bool,
-    /// What is counted, in the plural.
+    /// The unit of the count, in the plural.
     pub(crate) unit: &'static str,
-    /// The optional feature it belongs to. Without the feature, the check is left out.
+    /// The optional feature it belongs to. Without the feature, the check is omitted.
     pub(crate) feature: Option<Feature>,
-    /// Why there may be nothing to examine.
+    /// The reason given if there is nothing to examine.
     pub(crate) skip_reason: &'static str,
     pub(crate) run: CheckFunction,
 }

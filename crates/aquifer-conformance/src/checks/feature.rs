@@ -1,5 +1,5 @@
-//! Optional features. A server offers what it documents. Checks of features that it does not document are left out, and
-//! the check of its capabilities lists them.
+//! Optional features. A server offers the features that it documents. Checks of other features are omitted, and the
+//! check of its capabilities lists them.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::record::Mode;
 /// An optional feature of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Feature {
-    /// Operations grouped into families, so that one can be sent to the wrong tool.
+    /// Operations grouped into families, so that an operation can be sent to the wrong tool.
     Families,
     /// `filter`.
     Filters,
@@ -32,11 +32,11 @@ pub(crate) enum Feature {
     Computed,
     /// Documented defaults.
     Defaults,
-    /// Parameter names of several words.
+    /// Parameter names with several words.
     LongNames,
     /// `get_*` operations.
     Getting,
-    /// Creating with an identifier given by the caller.
+    /// Creation with an identifier given by the caller.
     OwnKeys,
     /// Fields that may be null.
     Nullable,
@@ -50,7 +50,7 @@ pub(crate) enum Feature {
     Controls,
 }
 
-/// All features, with their names for people.
+/// All features, with their display names.
 pub(crate) const ALL: [(Feature, &str); 19] = [
     (Feature::Families, "endpoint families"),
     (Feature::Filters, "filters"),

@@ -1,4 +1,4 @@
-//! All checks, in the order of a run: reading first, writing later, destructive ones last.
+//! All checks, in the order of a run: first those that read, then those that write, and destructive ones last.
 
 mod batch;
 mod check;
@@ -18,7 +18,7 @@ pub fn all() -> Vec<&'static Check> {
     description_checks().into_iter().chain(read_checks()).chain(write_checks()).collect()
 }
 
-/// The checks of the description and of the modes. They come before any writes, because the modes may not share rows.
+/// The checks of the description and of the modes. They run before any writes, because the modes may not share rows.
 pub(crate) fn description_checks() -> Vec<&'static Check> {
     [introspection::lists::CHECKS, introspection::details::CHECKS, modes::CHECKS].into_iter().flatten().collect()
 }

@@ -128,7 +128,7 @@ async fn capabilities(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(claimed) = capability(name) else { continue };
         tally.count();
         match (claimed, documented) {
-            // It may be one of those that a run leaves out.
+            // It may be documented by an operation that the run omitted.
             (true, false) if context.description.left_out > 0 => {
                 tally.note(format!("{name} is declared, and no operation that was read documents it"));
             }

@@ -1,4 +1,4 @@
-//! Monitors every answer of a run for what must always hold. Checks report the result at the end.
+//! Checks the invariants of every answer in a run. The results are reported at the end.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::mcp::{Reply, ReplyKind};
 use crate::report::Tally;
 
-/// What a message for callers must never contain.
+/// Patterns that a message for callers must not match.
 static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new([
-        // Names from the programming language.
+        // Names from programming languages.
         r"\b(Type|Reference|Syntax|Range|Attribute|Key|Index|Value|Runtime|Assertion)Error\b",
         r"\b[A-Z]\w*Exception\b",
         r"#<\w+>|\[object \w+\]|\bundefined is not\b|\bis not a function\b|\bCannot read propert(y|ies) of\b|\bNoneType\b|\bnil pointer\b",
@@ -100,7 +100,7 @@ impl AnswerMonitor {
         }
     }
 
-    /// Expects a failure with one of these codes.
+    /// Expects a failure to have one of these codes.
     pub(crate) fn expect_code(&mut self, subject: &str, codes: &[&str], reply: &Reply) {
         if reply.kind == ReplyKind::Failure && !reply.code().is_empty() {
             self.registry.count();
@@ -111,7 +111,7 @@ impl AnswerMonitor {
         }
     }
 
-    /// Expects a failure whose message contains a word of each group.
+    /// Expects the message of a failure to contain a word of each group.
     pub(crate) fn expect_words(&mut self, subject: &str, groups: &[&[String]], reply: &Reply) {
         if !reply.is_refused() {
             return;

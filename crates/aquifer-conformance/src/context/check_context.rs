@@ -20,19 +20,19 @@ use crate::options::Options;
 use crate::record::{Mode, Purpose, Record, RecordedExchange, Surface};
 use crate::transport::{Connector, TransportError};
 
-/// How many exchanges are recorded as evidence. More would only repeat the same kinds.
+/// Maximum number of exchanges recorded as evidence. More would only repeat the same kinds.
 const MAX_EXCHANGES: usize = 5_000;
 
-/// Larger exchanges are not recorded: truncated ones would be wrong evidence.
+/// Larger exchanges are not recorded, because truncated ones would be wrong evidence.
 const MAX_EXCHANGE_BYTES: usize = 256 * 1024;
 
 /// The other mode of the server.
 pub(crate) enum SecondSurface {
-    /// It is not available, for this reason.
+    /// Not available, with the reason.
     Unavailable(String),
-    /// The first connection has both modes.
+    /// Available on the first connection, which has both modes.
     Same,
-    /// It has a connection of its own.
+    /// Available on a connection of its own.
     Own(Box<Client>),
 }
 
@@ -56,21 +56,21 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) collections: Arc<Vec<Arc<Collection>>>,
     /// Rows of lists, by [`list_id`](resources::list_id).
     pub(crate) known_rows: BTreeMap<String, Vec<Row>>,
-    /// Whether [`CheckContext::bind_kinds`] was done.
+    /// Whether [`CheckContext::bind_kinds`] has run.
     pub(crate) kinds_bound: bool,
-    /// How a resource could be created, by noun.
+    /// The recipe that worked for creating a resource, by noun.
     pub(crate) recipes: BTreeMap<String, Recipe>,
     pub(crate) sandbox: Sandbox,
     /// The replies to creations, by noun.
     pub(crate) creations: Vec<(String, Reply)>,
-    /// Operations that got no answer, and why. They are not called again.
+    /// Operations that got no answer, with the reason. They are not called again.
     pub(crate) unanswered: Vec<(String, String)>,
     pub(crate) calls_before: usize,
     reconnects: usize,
 }
 
 impl<'a> CheckContext<'a> {
-    /// Connects and reads the description of the server.
+    /// Connects and reads the server's description.
     pub(crate) async fn open(connector: &'a dyn Connector, options: &'a Options) -> Result<Self, TransportError> {
         let connection =
             connector.open(None).await?.ok_or_else(|| TransportError("there is nothing to connect to".into()))?;
@@ -148,7 +148,7 @@ impl<'a> CheckContext<'a> {
         reply
     }
 
-    /// Calls an operation, and confirms it with the returned token if necessary.
+    /// Calls an operation and, if necessary, confirms it with the returned token.
     pub(crate) async fn call_confirmed(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
         let reply = self.call(operation, params.clone()).await;
         let Some(token) = reply.confirmation_token().map(str::to_owned) else { return reply };
@@ -219,7 +219,7 @@ impl<'a> CheckContext<'a> {
         self.calls_before + self.client.calls + second
     }
 
-    /// Connects again after the server was lost, at most three times per run.
+    /// Reconnects after the server was lost, at most three times per run.
     pub(crate) async fn reconnect(&mut self) -> bool {
         const MAX_RECONNECTS: usize = 3;
         self.reconnects += 1;
@@ -234,7 +234,7 @@ impl<'a> CheckContext<'a> {
         true
     }
 
-    /// If a call of an operation lost the server, connects again and excludes the operation from the rest of the run.
+    /// If a call of an operation lost the server, reconnects and excludes the operation from the rest of the run.
     pub(crate) async fn exclude_if_lost(&mut self, operation: &Operation) -> bool {
         let Some(reason) = self.client.lost.clone() else { return false };
         if Box::pin(self.reconnect()).await {
@@ -248,7 +248,7 @@ impl<'a> CheckContext<'a> {
         true
     }
 
-    /// Creates rows again that were lost with the server.
+    /// Recreates rows that were lost with the server.
     async fn recreate_lost_rows(&mut self) {
         let resources = self.resources.clone();
         let mut missing = false;
@@ -264,7 +264,7 @@ impl<'a> CheckContext<'a> {
         }
     }
 
-    /// A field in the answers of an operation.
+    /// The name of a field in the answers of an operation.
     pub(crate) fn known_field(&self, operation: &Operation) -> Option<String> {
         let data = self.last_replies.get(&operation.name)?.data();
         let row = if data.get("items").is_some() { rows(data)?.into_iter().next()? } else { data.as_object()?.clone() };
@@ -276,7 +276,7 @@ impl<'a> CheckContext<'a> {
         self.generate_variant(parameter, 0)
     }
 
-    /// Generates another value from the description.
+    /// Generates a different value from the description.
     pub(crate) fn generate_variant(&self, parameter: &Parameter, variant: usize) -> Option<Value> {
         ValueGenerator { types: &self.description.types, salt: self.sandbox.salt(), variant }.generate(parameter)
     }

@@ -8,7 +8,7 @@ use crate::context::AnswerMonitor;
 use crate::description::{Operation, ServerDescription, Type};
 use crate::mcp::{Client, Reply};
 
-/// A list with more pages is considered endless.
+/// A list with more pages than this is considered endless.
 const MAX_PAGES: usize = 100;
 
 /// Reads the lists, then the details of up to `max` operations and `max` types.
@@ -38,7 +38,7 @@ pub(super) async fn read_description(
     }
     let tools = client.aql_tools();
     let placed = |operation: &Operation| tools.contains(&operation.tool);
-    (description.operations, description.unplaced) = description.operations.into_iter().partition(placed);
+    (description.operations, description.without_tool) = description.operations.into_iter().partition(placed);
     for name in types_to_read(&description, max) {
         let reply = introspect(client, monitor, &description.tool, json!({"query": "types", "name": name})).await;
         if let Some(details) = reply.data().get("type").filter(|details| details.is_object()) {
@@ -50,7 +50,7 @@ pub(super) async fn read_description(
     description
 }
 
-/// The names of the types of parameters, which requests are made from, and of others up to `max`.
+/// The names of the parameters' types, which are needed to build requests, and of up to `max` others.
 fn types_to_read(description: &ServerDescription, max: usize) -> Vec<String> {
     let all = names(&description.types_list);
     let parameters = description.operations.iter().flat_map(|operation| &operation.parameters);
@@ -59,7 +59,7 @@ fn types_to_read(description: &ServerDescription, max: usize) -> Vec<String> {
         all.into_iter().partition(|name| of_parameters.contains(name.as_str()));
     let mut read = first;
     match max.checked_sub(read.len()) {
-        // 0 is no limit.
+        // 0 means no limit.
         _ if max == 0 => read.extend(others),
         Some(room) if room > 0 => read.extend(sample(others, room)),
         _ => {}
@@ -126,37 +126,37 @@ fn sample(names: Vec<String>, max: usize) -> Vec<String> {
     names.into_iter().enumerate().filter(|(index, _)| is_chosen(*index)).map(|(_, name)| name).collect()
 }
 
-/// About `max` operations, in their order. Operations on the same things stay together, because checks need what creates a
-/// thing and what reads it; and every verb occurs, because some operations exist only once.
+/// About `max` operations, in their order. Operations on the same noun stay together, because checks need both the
+/// operation that creates a row and the one that reads it. Every verb occurs, because some operations exist only once.
 fn sample_operations(names: Vec<String>, max: usize) -> Vec<String> {
     if names.len() <= max || max == 0 {
         return names;
     }
-    let things: BTreeSet<String> = names.iter().map(|name| thing(name)).collect();
-    // The number of things so that their operations are about as many as allowed.
-    let room = (max * things.len() / names.len()).max(1);
-    // One of each kind, then others: `ledger_1` and `ledger_2` are of one kind.
+    let nouns: BTreeSet<String> = names.iter().map(|name| noun(name)).collect();
+    // The number of nouns whose operations add up to about `max`.
+    let room = (max * nouns.len() / names.len()).max(1);
+    // One of each kind, then others: `ledger_1` and `ledger_2` are of the same kind.
     let mut kinds = BTreeSet::new();
-    let kind = |thing: &String| thing.split('_').next().unwrap_or_default().to_owned();
-    let (first, others): (Vec<String>, Vec<String>) = things.into_iter().partition(|thing| kinds.insert(kind(thing)));
+    let kind = |noun: &String| noun.split('_').next().unwrap_or_default().to_owned();
+    let (first, others): (Vec<String>, Vec<String>) = nouns.into_iter().partition(|noun| kinds.insert(kind(noun)));
     let mut chosen: BTreeSet<String> = sample(first, room).into_iter().collect();
     match room - chosen.len() {
         0 => {}
         left => chosen.extend(sample(others, left)),
     }
     let mut verbs: BTreeSet<String> =
-        names.iter().filter(|name| chosen.contains(&thing(name))).map(|name| verb(name)).collect();
-    let is_chosen = |name: &String| chosen.contains(&thing(name)) || verbs.insert(verb(name));
+        names.iter().filter(|name| chosen.contains(&noun(name))).map(|name| verb(name)).collect();
+    let is_chosen = |name: &String| chosen.contains(&noun(name)) || verbs.insert(verb(name));
     names.into_iter().filter(is_chosen).collect()
 }
 
-/// What an operation does: the first word of its name.
+/// The verb of an operation: the first word of its name.
 fn verb(name: &str) -> String {
     words(name).into_iter().next().unwrap_or_default()
 }
 
-/// What an operation acts on: the other words of its name, each in the singular.
-fn thing(name: &str) -> String {
+/// The noun of an operation: the other words of its name, each in the singular.
+fn noun(name: &str) -> String {
     words(name).iter().skip(1).map(|word| singular(word)).collect::<Vec<_>>().join("_")
 }
 
@@ -192,10 +192,10 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{sample_operations, thing};
+    use super::{noun, sample_operations};
 
     #[test]
-    fn operations_on_the_same_things_are_sampled_together() {
+    fn operations_on_the_same_noun_are_sampled_together() {
         let tables = ["order", "entry", "box", "house", "address", "person"];
         for name in tables {
             let plural = match name {
@@ -203,9 +203,9 @@ mod tests {
                 "box" | "address" => format!("{name}es"),
                 name => format!("{name}s"),
             };
-            assert_eq!(thing(&format!("create_{name}")), thing(&format!("list_{plural}")));
+            assert_eq!(noun(&format!("create_{name}")), noun(&format!("list_{plural}")));
         }
-        assert_eq!(thing("createOrderLine"), thing("list-order-lines"));
+        assert_eq!(noun("createOrderLine"), noun("list-order-lines"));
         let mut names = vec!["introspect".to_owned(), "query_relationships".to_owned()];
         for number in 0..100 {
             let of = |verb: &str, plural: &str| format!("{verb}_ledger{plural}_{number}");

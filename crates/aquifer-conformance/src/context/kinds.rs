@@ -1,7 +1,7 @@
 //! Operations that serve several kinds of resources, selected by one parameter: `get_record` with `table_name`.
 //!
 //! Each kind becomes a resource with the same operations, narrowed to that kind. The fields of a kind come from an
-//! operation whose only required parameter is the same one, and that returns a list of `{name, type}`.
+//! operation that requires only the same parameter and returns a list of `{name, type}`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::context::CheckContext;
 use crate::description::resources::{CONTROLS, Resource, is_plural_of, split_name};
 use crate::description::{Binding, Operation, Parameter, ValueKind};
 
-/// How many kinds are examined, without those that they refer to.
+/// Maximum number of kinds that are examined, not counting referenced ones.
 const MAX_KINDS: usize = 24;
 
-/// How many kinds are examined because others refer to them.
+/// Maximum number of kinds that are examined because others refer to them.
 const MAX_REFERRED: usize = 24;
 
 /// The pattern of base64 text.
@@ -37,7 +37,7 @@ struct GenericFamily {
 }
 
 impl CheckContext<'_> {
-    /// Makes a resource of each kind that shares operations with others. Done once, because the kinds do not change
+    /// Creates a resource for each kind that shares operations with others. Done once, because the kinds do not change
     /// during a run.
     pub(crate) async fn bind_kinds(&mut self) {
         if std::mem::replace(&mut self.kinds_bound, true) {
@@ -80,7 +80,7 @@ impl CheckContext<'_> {
             .unwrap_or_default()
     }
 
-    /// The rows of the list that contains the values of a parameter, and the field with the value.
+    /// The rows of the list that contains the values of a parameter, and the name of the field with the value.
     fn rows_naming(&self, selector: &Parameter) -> Option<(String, Vec<Map<String, Value>>)> {
         let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
         let is_list = |operation: &&Operation| {
@@ -126,7 +126,7 @@ impl CheckContext<'_> {
         None
     }
 
-    /// Parses a list of fields, in any member of an answer.
+    /// Parses a list of fields from any member of an answer.
     fn parse_shape(&self, data: &Value) -> Option<KindShape> {
         let is_field = |item: &Value| item.get("name").is_some() && item.get("type").is_some();
         let lists = data.as_object()?.values().filter_map(Value::as_array);

@@ -12,20 +12,20 @@ use crate::mcp::Reply;
 use crate::mcp::rows::{Row, rows};
 use crate::record::Purpose;
 
-/// How many collections are examined in detail.
+/// Maximum number of collections that are examined in detail.
 const MAX_COLLECTIONS: usize = 12;
 
-/// How many searches are examined in detail as well.
+/// Maximum number of searches that are examined in detail in addition.
 const MAX_SEARCHES: usize = 3;
 
-/// How many rows of a list are remembered for later requests.
+/// Maximum number of rows of a list that are remembered for later requests.
 const MAX_KNOWN_ROWS: usize = 200;
 
-/// With how many kinds an operation is tried that serves several.
+/// Maximum number of kinds that an operation for several kinds is tried with.
 const MAX_KINDS_TRIED: usize = 8;
 
 impl CheckContext<'_> {
-    /// Finds a request that works for every READ operation, and reads collections up to `max_rows` rows.
+    /// Finds a working request for every READ operation, and reads collections up to `max_rows` rows.
     pub(crate) async fn prepare(&mut self, max_rows: usize) {
         let mut collections = self.prepare_lists(max_rows).await;
         self.bind_kinds().await;
@@ -82,7 +82,7 @@ impl CheckContext<'_> {
     async fn prepare_bound_lists(&mut self, collections: &mut Vec<Arc<Collection>>, max_rows: usize) -> Vec<String> {
         let resources = self.resources.clone();
         let mut names: Vec<String> = Vec::new();
-        // Collections with rows come first, because empty ones show nothing.
+        // Collections with rows come first, because empty ones prove nothing.
         let mut empty = Vec::new();
         for resource in resources.iter().filter(|resource| !resource.list_params.is_empty()) {
             let Some(list) = &resource.list else { continue };
@@ -248,7 +248,7 @@ impl CheckContext<'_> {
         })
     }
 
-    /// A value that the server lists outside the description of the parameter.
+    /// A value that the server lists elsewhere than in the description of the parameter.
     fn listed_value(&self, parameter: &Parameter) -> Option<Value> {
         if parameter.name != "relationship" {
             return None;
@@ -274,7 +274,7 @@ impl CheckContext<'_> {
         self.values_in(resource, field).into_iter().next()
     }
 
-    /// The values of a field in the rows of a resource, those of rows that this run created first.
+    /// The values of a field in the rows of a resource, starting with rows that this run created.
     pub(crate) fn values_in(&self, resource: &Resource, field: &str) -> Vec<Value> {
         let own = self.sandbox.values(&resource.noun, field);
         let known = self.rows_of(resource).iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
@@ -287,7 +287,7 @@ impl CheckContext<'_> {
         values
     }
 
-    /// Parameters of a valid request, with only the required ones.
+    /// The parameters of a valid request, reduced to the required ones.
     pub(crate) fn minimal_params(&self, operation: &Operation) -> Option<Map<String, Value>> {
         let working = self.valid_requests.get(&operation.name).and_then(|params| operation.unwrap_params(params));
         if let Some(params) = working {
@@ -304,7 +304,7 @@ impl CheckContext<'_> {
     }
 }
 
-/// Whether a parameter takes search words.
+/// Whether a parameter takes search terms.
 fn is_query(parameter: &Parameter) -> bool {
     ["query", "q", "search", "text"].contains(&parameter.name.as_str()) && parameter.accepts(&ValueKind::String)
 }

@@ -73,7 +73,7 @@ impl Sandbox {
         }
     }
 
-    /// Removes a row that is gone.
+    /// Removes a row that no longer exists.
     pub(crate) fn forget(&mut self, gone: &CreatedRow) {
         self.rows.retain(|created| created.noun != gone.noun || created.key != gone.key);
     }
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(key("order", "order_id", json!({ "id": 5, "order_id": 6 })), Some(json!({ "order_id": 6 })));
         assert_eq!(key("order", "order_id", json!({ "id": 5 })), Some(json!({ "order_id": 5 })));
         assert_eq!(key("shop_order", "order_id", json!({ "order": { "id": 5 } })), Some(json!({ "order_id": 5 })));
-        // The identifier of something else.
+        // The identifier of another resource.
         assert_eq!(key("comment", "order_id", json!({ "id": 5 })), None);
         assert_eq!(key("reorder", "order_id", json!({ "id": 5 })), None);
     }

@@ -44,7 +44,7 @@ pub(crate) struct Walk {
     /// The answers with the first and the last page.
     pub(crate) first: Option<Reply>,
     pub(crate) last: Option<Reply>,
-    /// Pages that state wrongly whether there are more.
+    /// Descriptions of pages that state incorrectly whether there are more.
     pub(crate) wrong_ends: Vec<&'static str>,
     pub(crate) pages: usize,
 }
@@ -87,7 +87,7 @@ impl Collection {
         self.key.iter().map(|key| row.get(key).map(Value::to_string).unwrap_or_default()).collect::<Vec<_>>().join("/")
     }
 
-    /// The fields with scalar values. Those with several distinct values come first.
+    /// The fields with scalar values, starting with those that have several distinct values.
     pub(crate) fn plain_fields(&self) -> Vec<String> {
         self.plain.iter().map(|(field, _)| field.clone()).collect()
     }

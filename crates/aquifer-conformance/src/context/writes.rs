@@ -8,16 +8,16 @@ use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
 use crate::mcp::rows::{Row, object_with, total, values_equal};
 
-/// How many resources a run creates rows of.
+/// Maximum number of resources that a run creates rows of.
 const MAX_RESOURCES: usize = 15;
 
-/// How many attempts are made to create a row.
+/// Maximum number of attempts to create a row.
 const MAX_ATTEMPTS: usize = 8;
 
-/// How many rows a collection needs for comparing and sorting.
+/// Number of rows that a collection needs for comparing and sorting.
 const ENOUGH_ROWS: usize = 3;
 
-/// How many collections are filled up to [`ENOUGH_ROWS`].
+/// Maximum number of collections that are filled up to [`ENOUGH_ROWS`].
 const MAX_FILLED: usize = 3;
 
 /// How the parameters of a creation are chosen.
@@ -28,16 +28,16 @@ pub(crate) enum Recipe {
     Full,
     /// Only the required parameters.
     Least,
-    /// A copy of an existing row with other texts. It satisfies rules that introspection does not describe.
+    /// A copy of an existing row with different texts. It satisfies rules that introspection does not describe.
     LikeOther,
     /// A copy of an existing row.
     SameAsOther,
-    /// Only the required parameters, with other values and references for each variant, to avoid duplicates.
+    /// Only the required parameters, with different values and references for each variant, to avoid duplicates.
     Variant(usize),
 }
 
 impl CheckContext<'_> {
-    /// Creates a row of each resource. Resources that others refer to come first.
+    /// Creates a row of each resource, starting with resources that others refer to.
     pub(crate) async fn create_rows(&mut self) {
         let resources = self.resources.clone();
         let mut waiting: Vec<&Resource> = resources.iter().filter(|resource| resource.create.is_some()).collect();
@@ -83,8 +83,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Creates a row: first with all parameters, then in ways that are less likely to violate a rule that introspection
-    /// does not describe.
+    /// Creates a row: first with all parameters, then with recipes that are less likely to violate a rule that
+    /// introspection does not describe.
     async fn create_row(&mut self, resource: &Resource) -> Option<Reply> {
         let create = resource.create.as_ref()?;
         let plain = [Recipe::Full, Recipe::Least, Recipe::LikeOther, Recipe::SameAsOther];
@@ -106,7 +106,7 @@ impl CheckContext<'_> {
             if excludes_kind(create, &reply) {
                 return None;
             }
-            // A refusal of an invalid request is more informative than one because of the state of the server.
+            // A refusal as an invalid request is more informative than one caused by the state of the server.
             if refusal.as_ref().is_none_or(|before| !before.is_invalid_request()) {
                 refusal = Some(reply);
             }
@@ -131,13 +131,13 @@ impl CheckContext<'_> {
         !telling.is_empty() && self.rows_of(resource).iter().any(equals)
     }
 
-    /// Parameters for a new row, different each time, chosen in the way that worked before.
+    /// Parameters for a new row, different each time, built with the recipe that worked before.
     pub(crate) fn creation_params(&mut self, resource: &Resource) -> Option<Map<String, Value>> {
         let recipe = self.recipes.get(&resource.noun).copied().unwrap_or_default();
         self.build_params(resource, recipe)
     }
 
-    /// Parameters for a new row, chosen by a recipe.
+    /// Builds the parameters for a new row with a recipe.
     fn build_params(&mut self, resource: &Resource, recipe: Recipe) -> Option<Map<String, Value>> {
         let create = resource.create.as_ref()?;
         self.sandbox.change_salt();
@@ -189,7 +189,7 @@ impl CheckContext<'_> {
             if let Some(value) = values.get(chosen % values.len().max(1)) {
                 return Some(value.clone());
             }
-            // The referenced resource has no rows; leave the reference out.
+            // The referenced resource has no rows, so leave out the reference.
             if !parameter.required {
                 return None;
             }
@@ -285,7 +285,7 @@ impl CheckContext<'_> {
     pub(crate) fn harmless_params(&mut self, operation: &Operation) -> Option<Map<String, Value>> {
         let resources = self.resources.clone();
         let about = |resource: &&Resource| resource.has_operation(operation);
-        // Of several kinds, prefer one with a created row.
+        // Among several kinds, prefer one with a created row.
         let ours = resources.iter().filter(about).find(|own| self.sandbox.row(&own.noun).is_some());
         let resource = ours.or_else(|| resources.iter().find(about));
         match (operation.category.as_str(), resource) {
@@ -317,7 +317,7 @@ impl CheckContext<'_> {
             Some(params) => Some(params),
             // Without required parameters, the operation could affect all data if the server ignores the mistake.
             None if !operation.is_read() && operation.required_parameters().next().is_none() => None,
-            // Never refer to rows of others, not even in a request that must fail.
+            // Never refer to existing rows that the run did not create, not even in a request that must fail.
             None => {
                 operation.required_parameters().map(|own| Some((own.name.clone(), self.generate_value(own)?))).collect()
             }
@@ -355,7 +355,7 @@ fn is_free_text(parameter: &Parameter) -> bool {
     unbound && parameter.accepts(&ValueKind::String)
 }
 
-/// Whether an operation that serves several kinds refuses this kind entirely.
+/// Whether an operation that serves several kinds rejects this kind altogether.
 fn excludes_kind(operation: &Operation, reply: &Reply) -> bool {
     let blamed = reply.exchange.answer.pointer("/error/details/param_name").and_then(Value::as_str);
     let binding = operation.binding.as_ref();

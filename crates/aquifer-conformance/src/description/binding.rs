@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Converts between plain fields and parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Binding {
-    /// Parameters of every request.
+    /// Parameters that every request has.
     pub(crate) fixed: Map<String, Value>,
     /// The object parameters that hold fields, each with the names of those fields.
     pub(crate) containers: Vec<(String, Vec<String>)>,

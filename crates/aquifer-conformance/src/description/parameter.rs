@@ -9,10 +9,10 @@ pub(crate) struct Parameter {
     pub(crate) required: bool,
     /// The alternatives of its type.
     pub(crate) kinds: Vec<ValueKind>,
-    /// The type as introspection writes it.
+    /// The type as written in introspection.
     pub(crate) type_text: String,
     pub(crate) description: String,
-    /// The descriptions of the types that it names.
+    /// The descriptions of the types it names.
     pub(crate) type_descriptions: Vec<String>,
     pub(crate) default: Option<Value>,
     pub(crate) allowed: Vec<Value>,
@@ -23,7 +23,7 @@ pub(crate) struct Parameter {
     pub(crate) pattern: Option<String>,
     pub(crate) format: Option<String>,
     pub(crate) items: Option<Box<Parameter>>,
-    /// Whether it is a secret, which is never returned.
+    /// Whether it is a secret that is never returned.
     pub(crate) sensitive: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum ValueKind {
 }
 
 impl Parameter {
-    /// Parses leniently; `None` only without a name.
+    /// Parses leniently. `None` only if there is no name.
     pub(crate) fn parse(raw: &Value) -> Option<Self> {
         let mut parameter = Self::parse_element(raw);
         parameter.name = raw.get("name")?.as_str()?.to_owned();

@@ -19,7 +19,7 @@ pub(crate) struct Resource {
     pub(crate) delete: Option<Operation>,
     /// The parameters that identify one row.
     pub(crate) key: Vec<String>,
-    /// The parameters of the list: the kind, if one operation lists several kinds.
+    /// The parameters of the list operation: the kind, if one operation lists several kinds.
     pub(crate) list_params: Map<String, Value>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn list_id(operation: &str, params: &Map<String, Value>) -> String {
     if params.is_empty() { operation.to_owned() } else { format!("{operation} {}", Value::Object(params.clone())) }
 }
 
-/// Finds the resources by the names and categories of operations.
+/// Groups operations into resources by their names and categories.
 pub(crate) fn find_resources(description: &ServerDescription) -> Vec<Resource> {
     let mut resources: Vec<Resource> = Vec::new();
     for operation in &description.operations {
@@ -83,7 +83,7 @@ pub(crate) fn find_resources(description: &ServerDescription) -> Vec<Resource> {
     resources
 }
 
-/// Splits an operation name into verb and noun. The prefix of a source may precede the verb: `shop_create_order` becomes
+/// Splits an operation name into verb and noun. A source prefix may precede the verb: `shop_create_order` becomes
 /// `create` and `shop_order`.
 pub(crate) fn split_name(name: &str) -> Option<(&str, String)> {
     const VERBS: [&str; 13] = [
@@ -116,7 +116,7 @@ pub(crate) fn find_referenced<'a>(
         place.split_once('.').map(|(table, field)| (table.to_owned(), field.to_owned()))
     });
     if let Some((table, field)) = stated {
-        // With several sources, nouns have the prefix of their source, but descriptions do not.
+        // With several sources, nouns have their source as prefix, but descriptions do not.
         let behind_prefix = |noun: &str| {
             noun.match_indices('_')
                 .any(|(place, _)| noun.get(place + 1..).is_some_and(|rest| is_plural_of(&table, rest)))

@@ -1,4 +1,4 @@
-//! The description of a server, kept unchanged and parsed leniently: checks report mistakes in it.
+//! The description of a server, kept unchanged and parsed leniently, because checks report the mistakes in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub(crate) struct ServerDescription {
     pub(crate) type_replies: Vec<(String, Reply)>,
     /// The operations whose details could be parsed.
     pub(crate) operations: Vec<Operation>,
-    /// Operations whose tool does not exist, which therefore cannot be called.
-    pub(crate) unplaced: Vec<Operation>,
+    /// Operations whose tool does not exist and which therefore cannot be called.
+    pub(crate) without_tool: Vec<Operation>,
     /// The types whose details could be parsed.
     pub(crate) types: BTreeMap<String, Type>,
-    /// How many operations were left out because of the limit.
+    /// The number of operations that were omitted because of the limit.
     pub(crate) left_out: usize,
 }
 
@@ -74,8 +74,7 @@ impl ServerDescription {
         self.operations.iter().filter(|operation| !operation.is_read())
     }
 
-    /// The tools of the operations, without duplicates.
-    /// Adds to each parameter what the types that it names say: their descriptions, and the alternatives of unions.
+    /// Adds to each parameter the descriptions of the types it names, and the alternatives of unions.
     pub(crate) fn expand_named_types(&mut self) {
         let listed = self.types_list.iter().filter_map(|listed| {
             Some((listed.get("name")?.as_str()?.to_owned(), listed.get("description")?.as_str()?.to_owned()))
@@ -86,7 +85,7 @@ impl ServerDescription {
             for name in named {
                 parameter.type_descriptions.extend(descriptions.get(&name).cloned());
                 let members = self.types.get(&name).map(|known| known.members.as_slice()).unwrap_or_default();
-                // The elements of a list are no alternatives of the list.
+                // The elements of a list are not alternatives of the list.
                 let is_alternative = parameter.accepts(&ValueKind::Named(name));
                 parameter
                     .kinds
@@ -95,6 +94,7 @@ impl ServerDescription {
         }
     }
 
+    /// The tools of the operations, without duplicates.
     pub(crate) fn tools(&self) -> Vec<&str> {
         let mut tools: Vec<&str> = self.operations.iter().map(|operation| operation.tool.as_str()).collect();
         tools.sort_unstable();

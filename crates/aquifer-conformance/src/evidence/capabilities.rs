@@ -6,7 +6,7 @@ use crate::record::{Exchange, Mode, Purpose, Record, Surface};
 
 use super::cases::succeeded;
 
-/// The modes in which a call succeeded, by the names of the runner: `crude` means one tool per endpoint family. Another
+/// The modes in which a call succeeded, by the runner's names: `crude` means one tool per endpoint family. Another
 /// profile keeps its own name.
 pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     let profile = record.protocol.get("profile").and_then(Value::as_str);
@@ -22,13 +22,13 @@ pub(super) fn endpoint_modes(record: &Record) -> Vec<&str> {
     modes.into_iter().filter(|(_, is_unified)| has_worked(*is_unified)).map(|(word, _)| word).collect()
 }
 
-/// The tools of a surface that take all operations, or those that take one family.
+/// The tools of a surface that take all operations if `unified`, or else those that take one family.
 fn tools(surface: &Surface, unified: bool) -> Vec<&str> {
     let names: Vec<&str> = surface.tools.iter().filter_map(|tool| tool.get("name")?.as_str()).collect();
     let is_unified = |name: &str| match surface.mode {
         Mode::Single => true,
         Mode::Semantic => false,
-        // It is the tool whose name is a prefix of the others.
+        // The tool whose name is a prefix of all others.
         Mode::All => names.iter().all(|other| other.starts_with(name)),
     };
     names.iter().copied().filter(|name| is_unified(name) == unified).collect()
@@ -65,7 +65,7 @@ fn items(data: Option<&Value>) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// The shortest answer to a batch that answers every operation in it.
+/// The shortest batch answer that covers every operation of its batch.
 pub(super) fn batch_example(record: &Record) -> Option<&Value> {
     let batches = record.exchanges.iter().filter(|recorded| recorded.purpose == Purpose::Batch);
     let whole = batches.map(|recorded| &recorded.exchange).filter(|exchange| worked(exchange) && answers_all(exchange));

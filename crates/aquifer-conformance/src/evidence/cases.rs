@@ -26,7 +26,7 @@ pub(super) fn accepted_parameters(record: &Record) -> Value {
     Value::Object(operations)
 }
 
-/// The parameters of an operation that an exchange shows to be accepted.
+/// The parameters of an operation that an exchange proves to be accepted.
 fn accepted_in<'a>(recorded: &'a RecordedExchange, wanted: &str) -> Vec<&'a str> {
     match &recorded.purpose {
         Purpose::Accepted { operation, parameter } if operation == wanted => {
@@ -36,7 +36,7 @@ fn accepted_in<'a>(recorded: &'a RecordedExchange, wanted: &str) -> Vec<&'a str>
         Purpose::Valid { operation } if operation == wanted && succeeded(&recorded.exchange.answer) => {
             sent(recorded).collect()
         }
-        // A parameter that is refused for its value is a known parameter.
+        // A parameter whose value is refused is a known parameter.
         Purpose::Error { .. } if names_operation(&recorded.exchange.arguments, wanted) => {
             let message =
                 recorded.exchange.answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
@@ -94,7 +94,7 @@ pub(super) fn unknown_parameter(record: &Record) -> Value {
     })
 }
 
-/// The runner compares by identity, so only scalars are included.
+/// Only scalars are included, because the runner compares by identity.
 pub(super) fn optional_defaults(record: &Record) -> Value {
     cases(record, |purpose, answer| match purpose {
         Purpose::Default { operation, parameter, path, value } if is_scalar(value) => Some(json!({

@@ -1,8 +1,8 @@
 //! Writes the specification's evidence bundle from the recorded exchanges.
 //!
 //! The specification's runner reads a file instead of calling a server, and treats a missing section as one without
-//! problems. Therefore a bundle with an empty section is not written: it would pass without having been checked. What
-//! the runner itself reports as missing (a mode, a capability, a batch) is left out if it was not observed.
+//! problems. So a bundle with an empty section is not written: it would pass unchecked. Anything that the runner itself
+//! reports as missing (a mode, a capability, a batch) is omitted if it was not observed.
 
 mod capabilities;
 mod cases;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::record::Record;
 
-/// The sections of a bundle without any exchange.
+/// The bundle has sections without any exchange.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EmptySectionsError {
     /// Their names, as in the bundle.
@@ -64,11 +64,11 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, EmptySectionsError> {
     Ok(Value::Object(bundle))
 }
 
-/// A default has to appear in an answer to be shown here. The run itself compares answers with and without a parameter,
-/// which the specification's runner cannot do, so a server none of whose defaults appear in an answer has no case to show.
+/// Shows defaults that appear in an answer. The run itself compares answers with and without a parameter, which the
+/// specification's runner cannot do, so a server whose defaults never appear in answers has no case here.
 const OPTIONAL_DEFAULTS: &str = "parameter_tests.optional_defaults";
 
-/// Why the bundle has no cases of defaults, if it has none.
+/// Why the bundle has no cases of defaults, if so.
 pub fn missing_defaults(record: &Record) -> Option<&'static str> {
     let is_empty = cases::optional_defaults(record).as_array().is_none_or(Vec::is_empty);
     is_empty

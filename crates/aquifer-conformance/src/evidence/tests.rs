@@ -145,7 +145,7 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     unseen("constraint")(&mut record);
     assert!(bundle(&record, 1).unwrap().get("constraint_tests").is_none(), "level 1 does without");
 
-    // A default that appears in no answer cannot be shown. That is reported, and keeps nothing from being written.
+    // A default that appears in no answer cannot be shown. This is reported, but does not prevent writing the bundle.
     let mut record = good();
     unseen("default")(&mut record);
     assert!(bundle(&record, 2).unwrap()["parameter_tests"].get("optional_defaults").is_none());

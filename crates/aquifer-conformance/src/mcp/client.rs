@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::mcp::Reply;
 use crate::transport::{Connection, TransportError};
 
-/// The protocol revision. Servers with a later one accept it as well.
+/// The protocol revision. Servers that support a later one also accept it.
 const REVISION: &str = "2025-06-18";
 
-/// A tool list with more pages is considered endless.
+/// A tool list with more pages than this is considered endless.
 const MAX_PAGES: usize = 50;
 
 /// A connection after the handshake.
@@ -18,9 +18,9 @@ pub(crate) struct Client {
     connection: Box<dyn Connection>,
     deadline: Duration,
     next_id: u64,
-    /// How many calls were made.
+    /// The number of calls made.
     pub(crate) calls: usize,
-    /// Why the server is lost, if it is.
+    /// The reason why the server was lost, if it was.
     pub(crate) lost: Option<String>,
     /// The name and version of the server.
     pub(crate) name: String,
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Sends bytes that are not a request, and returns whether the server still answers.
+    /// Sends bytes that are not a request. Returns whether the server still answers.
     pub(crate) async fn send_garbage(&mut self, bytes: &[u8]) -> bool {
         const GARBAGE_TIMEOUT: Duration = Duration::from_millis(150);
         if self.lost.is_some() {

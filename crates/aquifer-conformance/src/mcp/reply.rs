@@ -1,4 +1,4 @@
-//! The reply to a call, parsed leniently: checks report what is wrong with its shape.
+//! The reply to a call, parsed leniently, because checks report problems with its shape.
 
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ impl Reply {
         self.exchange.answer.get("warnings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether the reply reports an unknown name: by refusing with the name, or by a warning.
+    /// Whether the reply reports an unknown name, by a refusal that mentions it or by a warning.
     pub(crate) fn reports_unknown(&self, name: &str) -> bool {
         match self.kind {
             ReplyKind::Success => !self.warnings().is_empty(),
@@ -85,24 +85,24 @@ impl Reply {
         }
     }
 
-    /// Whether the code of a refusal says that something was not found.
+    /// Whether the code of a refusal means "not found".
     pub(crate) fn is_not_found(&self) -> bool {
         self.is_refused() && self.code().contains("NOT_FOUND")
     }
 
-    /// Whether the message of a failure says that something was not found.
+    /// Whether the message of a failure means "not found".
     pub(crate) fn says_not_found(&self) -> bool {
         let message = self.message().to_lowercase();
         self.kind == ReplyKind::Failure
             && ["not found", "does not exist", "no such"].iter().any(|words| message.contains(words))
     }
 
-    /// Whether a valid request was refused. For something that existed before, this means that it is gone.
+    /// Whether a valid request was refused. For a resource that existed before, this means that it is gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_refused() && !self.is_invalid_request()
     }
 
-    /// Whether the request itself was refused as invalid, and not because of the state of the server.
+    /// Whether the request was refused as invalid, rather than because of the state of the server.
     pub(crate) fn is_invalid_request(&self) -> bool {
         self.kind == ReplyKind::RpcError || (self.is_refused() && self.code().contains("VALIDATION"))
     }

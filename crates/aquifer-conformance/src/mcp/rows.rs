@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// One row of a collection.
 pub(crate) type Row = Map<String, Value>;
 
-/// The rows in the answer of a collection; `None` if it is not one.
+/// The rows in the answer of a collection; `None` if it is not a collection.
 pub(crate) fn rows(data: &Value) -> Option<Vec<Row>> {
     if let Some(edges) = data.get("edges").and_then(Value::as_array) {
         return Some(edges.iter().filter_map(|edge| edge.get("node")?.as_object().cloned()).collect());
@@ -18,7 +18,7 @@ pub(crate) fn rows(data: &Value) -> Option<Vec<Row>> {
     Some(listed.iter().filter_map(|item| item.as_object().cloned()).collect())
 }
 
-/// Whether a cursor page has a successor, and its end cursor.
+/// Whether there is a page after this one, and the end cursor.
 pub(crate) fn page_info(data: &Value) -> Option<(bool, Option<&str>)> {
     let info = data.get("pageInfo").or_else(|| data.get("page_info"))?;
     let more = info.get("hasNextPage").or_else(|| info.get("has_next_page")).and_then(Value::as_bool)?;
@@ -41,7 +41,7 @@ pub(crate) fn total(data: &Value) -> Option<u64> {
     PLACES.iter().find_map(|place| data.pointer(place)?.as_u64())
 }
 
-/// The object that has all these keys: `data` itself or a member of it.
+/// The object that has all these keys: `data` itself or one of its members.
 pub(crate) fn object_with<'a>(data: &'a Value, keys: &[String]) -> Option<&'a Row> {
     let has_all = |row: &&Row| keys.iter().all(|key| row.contains_key(key));
     let own = data.as_object().filter(has_all);
@@ -76,7 +76,7 @@ fn instant(text: &str) -> String {
     }
 }
 
-/// Removes what may differ between equal answers: cursors, timestamps of the answer, request identifiers.
+/// Removes members that may differ between equal answers: cursors, timestamps of the answer, request identifiers.
 pub(crate) fn without_volatile(value: &Value) -> Value {
     const VOLATILE: [&str; 6] = ["cursor", "_meta", "request_id", "session_id", "timestamp", "_etag"];
     let is_volatile = |key: &str| key.ends_with("Cursor") || key.ends_with("_cursor") || VOLATILE.contains(&key);

@@ -14,7 +14,7 @@ pub fn render(report: &Report) -> String {
     format!("{text}\n")
 }
 
-/// Why a text is not a report.
+/// Why text is not a report.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReportError {
     /// It is not JSON.
@@ -40,7 +40,7 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Parses a report of Aquifer or of the specification's runner, which contains less.
+/// Parses a report from Aquifer or from the specification's runner, which contains less.
 ///
 /// # Errors
 /// The text is not a report.

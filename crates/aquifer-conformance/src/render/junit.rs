@@ -7,7 +7,7 @@ use crate::report::{Outcome, Report, Section, Summary, Verdict};
 use super::{is_hidden, truncate};
 
 /// Requests and answers are truncated to this length.
-const MAX_OF_EXCHANGE: usize = 1_000;
+const MAX_EXCHANGE_CHARS: usize = 1_000;
 
 /// Renders a report as JUnit XML.
 #[must_use]
@@ -73,8 +73,8 @@ fn findings(test: &Outcome) -> String {
         let _ = writeln!(out, "{}: {}", finding.subject, finding.problem);
         if let Some(seen) = &finding.exchange {
             let (asked, answered) = (seen.arguments.to_string(), seen.answer.to_string());
-            let _ = writeln!(out, "  > {} {}", seen.tool, truncate(&asked, MAX_OF_EXCHANGE));
-            let _ = writeln!(out, "  < {}", truncate(&answered, MAX_OF_EXCHANGE));
+            let _ = writeln!(out, "  > {} {}", seen.tool, truncate(&asked, MAX_EXCHANGE_CHARS));
+            let _ = writeln!(out, "  < {}", truncate(&answered, MAX_EXCHANGE_CHARS));
         }
     }
     out

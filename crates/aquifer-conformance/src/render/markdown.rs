@@ -1,4 +1,4 @@
-//! Renders a report for a pull request: the verdict and a table first, then the problems in collapsed sections.
+//! Renders a report for a pull request: first the verdict and a table, then the problems in collapsed sections.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use super::{
     verdict_sentence,
 };
 
-/// How many findings of a check are listed.
+/// Maximum number of findings listed per check.
 const MAX_FINDINGS: usize = 20;
 /// Requests and answers are truncated to this length.
-const MAX_OF_EXCHANGE: usize = 1_600;
+const MAX_EXCHANGE_CHARS: usize = 1_600;
 
 /// Renders a report as Markdown.
 #[must_use]
@@ -164,7 +164,7 @@ impl Page {
         self.fenced("json", &pretty(&seen.answer));
     }
 
-    /// A code block with a fence longer than any in the text.
+    /// Writes a code block with a fence longer than any in the text.
     fn fenced(&mut self, language: &str, text: &str) {
         let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
@@ -176,11 +176,11 @@ impl Page {
 fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let lines: Vec<String> = text.lines().map(make_visible).collect();
-    truncate(&lines.join("\n"), MAX_OF_EXCHANGE)
+    truncate(&lines.join("\n"), MAX_EXCHANGE_CHARS)
 }
 
-/// Escapes text for Markdown, on one line, so that it fits a table cell. Uses character references instead of backslashes,
-/// because they also work inside HTML.
+/// Escapes text for Markdown, on one line, so that it fits in a table cell. Uses character references instead of
+/// backslashes, because they also work inside HTML.
 fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let make_visible = make_visible(text);
@@ -192,7 +192,7 @@ fn escape_markdown(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // Inside a word, an underscore has no meaning in Markdown.
+            // Within a word, an underscore has no special meaning in Markdown.
             '_' if is_inside(before) && letters.peek().copied().is_some_and(is_inside) => out.push('_'),
             '|' | '*' | '[' | ']' | '`' | '\\' | '~' | '_' => {
                 let _ = write!(out, "&#{};", u32::from(letter));

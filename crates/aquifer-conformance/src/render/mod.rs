@@ -15,15 +15,15 @@ use crate::report::{Blocker, Category, Finding, Report, Verdict};
 pub enum Format {
     /// For a terminal.
     Text,
-    /// The published JSON format, for scripts and to be rendered again.
+    /// The published JSON format, for scripts and for rendering again.
     Json,
     /// For a pull request.
     Markdown,
-    /// For the test reports of continuous integration.
+    /// For test reports in continuous integration.
     Junit,
 }
 
-/// Renders a report. Only text has colours.
+/// Renders a report. Only the text format has colors.
 #[must_use]
 pub fn render(report: &Report, format: Format, colour: bool) -> String {
     match format {
@@ -44,7 +44,7 @@ pub fn badge(level: u8) -> Option<&'static str> {
     }
 }
 
-/// The claim that a server may make. It always names the tested revision of the specification.
+/// The claim that a server may make. It always states the tested revision of the specification.
 fn claim_text(report: &Report) -> String {
     let revision = match report.spec_version.as_str() {
         "" => "unknown revision of the specification".to_owned(),
@@ -53,7 +53,7 @@ fn claim_text(report: &Report) -> String {
     format!("MCP-AQL Level {} Conformant ({revision})", report.conformance_level)
 }
 
-/// The granted level in one sentence.
+/// The granted level as a sentence.
 fn verdict_sentence(report: &Report) -> String {
     let claimed = report.claimed_conformance.as_deref();
     let beyond = claimed.filter(|claimed| {
@@ -76,9 +76,9 @@ fn level_sentence(report: &Report) -> String {
     }
 }
 
-/// What blocks the requested level, one line each. Failures are listed one by one; skipped checks are grouped by reason,
-/// because one cause may skip many checks. Our own reports have no blockers if the level is granted; reports of other
-/// runners may.
+/// The blockers of the requested level, one line each. Failures are listed individually; skipped checks are grouped by
+/// reason, because one cause may skip many checks. Our own reports have no blockers if the level is granted; reports of
+/// other runners may.
 fn blocker_lines(report: &Report) -> Vec<String> {
     let blockers = report.blockers(report.requested_level);
     let skipped = |blocker: &Blocker<'_>| {
@@ -103,7 +103,7 @@ fn blocker_lines(report: &Report) -> Vec<String> {
     lines
 }
 
-/// The level of a category, in words.
+/// Describes the level of a category.
 fn level_words(category: Category) -> &'static str {
     match (category.blocks(), category.level()) {
         (false, _) => "optional",
@@ -112,7 +112,7 @@ fn level_words(category: Category) -> &'static str {
     }
 }
 
-/// A blocker in one line.
+/// Describes a blocker on one line.
 fn reason(blocker: &Blocker<'_>) -> String {
     let category = blocker.category.name();
     match blocker.test {
@@ -131,7 +131,7 @@ fn reason(blocker: &Blocker<'_>) -> String {
     }
 }
 
-/// The finding with the smallest exchange, if any has one.
+/// The finding with the smallest exchange, if any has an exchange.
 fn smallest_exchange(findings: &[Finding]) -> Option<&Finding> {
     let seen = findings.iter().filter_map(|finding| Some((finding, finding.exchange.as_ref()?)));
     let size = |value: &Value| value.to_string().len();

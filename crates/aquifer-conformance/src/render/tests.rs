@@ -42,7 +42,7 @@ fn good() -> Report {
     report
 }
 
-/// Everything that a terminal, a table, HTML and XML could take for their own.
+/// Everything that a terminal, a table, HTML or XML could interpret.
 const NASTY: &str = "a|b <b>\u{1b}[31m&amp;\"'` \u{0}\u{202e}\u{fffe}]]>\n</details> *x* [y](z) _w_ snake_case \\ end";
 
 fn bad() -> Report {
@@ -88,7 +88,7 @@ fn text_of_a_bad_run() {
 }
 
 #[test]
-fn text_has_colours_only_when_asked_for() {
+fn text_has_colors_only_if_requested() {
     let (plain, coloured) = (render(&good(), Format::Text, false), render(&good(), Format::Text, true));
     assert!(!plain.contains('\u{1b}') && coloured.contains("\u{1b}[32mPASS\u{1b}[0m"));
     let mut stripped = coloured;
@@ -115,7 +115,7 @@ fn markdown_of_a_bad_run() {
 }
 
 #[test]
-fn a_fence_is_longer_than_what_it_holds() {
+fn a_fence_is_longer_than_any_in_its_content() {
     let mut report = bad();
     for section in &mut report.categories {
         for finding in section.tests.iter_mut().flat_map(|test| &mut test.findings) {

@@ -9,10 +9,10 @@ use super::{
 
 /// Longer lines are wrapped.
 const WIDTH: usize = 100;
-/// How many findings of a check are shown. The JSON format has all.
+/// Maximum number of findings shown per check. The JSON format has all.
 const MAX_FINDINGS: usize = 5;
 /// Requests and answers are truncated to this length.
-const MAX_OF_EXCHANGE: usize = 320;
+const MAX_EXCHANGE_CHARS: usize = 320;
 
 /// Renders a report as text.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn render(report: &Report, colour: bool) -> String {
     page.write(report)
 }
 
-/// The width of the column of check names.
+/// The width of the check name column.
 fn name_width(report: &Report) -> usize {
     let tests = report.categories.iter().flat_map(|section| &section.tests);
     tests.map(|test| make_visible(&test.name).chars().count()).max().unwrap_or(0).min(60)
@@ -101,8 +101,8 @@ impl Page {
         let message = format!("{}: {}", make_visible(&finding.subject), make_visible(&finding.problem));
         self.wrapped(&message, "        - ", "          ");
         let Some(seen) = finding.exchange.as_ref().filter(|_| with_exchange) else { return };
-        let arguments = truncate(&make_visible(&seen.arguments.to_string()), MAX_OF_EXCHANGE);
-        let answer = truncate(&make_visible(&seen.answer.to_string()), MAX_OF_EXCHANGE);
+        let arguments = truncate(&make_visible(&seen.arguments.to_string()), MAX_EXCHANGE_CHARS);
+        let answer = truncate(&make_visible(&seen.answer.to_string()), MAX_EXCHANGE_CHARS);
         self.wrapped(&format!("{} {arguments}", make_visible(&seen.tool)), "          > ", "            ");
         self.wrapped(&answer, "          < ", "            ");
     }

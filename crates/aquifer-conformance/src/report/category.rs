@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// The server meets the requirement.
     Pass,
-    /// The server meets it in part. This does not affect the level.
+    /// The server partially meets it. This does not affect the level.
     Warn,
     /// The server does not meet it.
     Fail,
@@ -38,7 +38,7 @@ impl Verdict {
 /// The published categories of checks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Category {
-    /// Introspection describes what is accepted.
+    /// Introspection describes exactly what is accepted.
     #[serde(rename = "Introspection Fidelity")]
     IntrospectionFidelity,
     /// Required, unknown and defaulted parameters.
@@ -56,7 +56,7 @@ pub enum Category {
     /// Constraints are enforced and documented.
     #[serde(rename = "Constraint Documentation")]
     ConstraintDocumentation,
-    /// Whether a model understands the server. A run without a model leaves it out.
+    /// Whether a model understands the server. Omitted in runs without a model.
     #[serde(rename = "Semantic Evaluation")]
     SemanticEvaluation,
 }

@@ -1,4 +1,4 @@
-//! The outcomes of checks: single ones, by category, and counted.
+//! The outcomes of checks: individually, by category, and in total.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,14 +24,14 @@ pub struct Outcome {
     /// The stable name of the check, for scripts: `parameters.missing`. Empty in reports of other runners.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// What the check verifies, for people.
+    /// What the check verifies, as shown to people.
     pub name: String,
     /// The verdict.
     pub result: Verdict,
     /// One sentence: what was examined, what was wrong, or why nothing could be examined.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// How many subjects were examined. 0 in reports of other runners, which do not count them.
+    /// The number of examined subjects. 0 in reports of other runners, which do not count them.
     #[serde(rename = "lookedAt", default)]
     pub examined: usize,
     /// The problems.
@@ -40,7 +40,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Turns a verdict over nothing into a SKIP.
+    /// Turns a verdict that is based on nothing into a SKIP.
     pub(super) fn skip_if_vacuous(mut self) -> Self {
         if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
             self.result = Verdict::Skip;
@@ -60,8 +60,8 @@ pub struct Section {
     pub name: Category,
     /// Whether level 1 requires it.
     pub required: bool,
-    /// The worst verdict of its checks; a SKIP is worse than a WARN. As the specification says, a failure in a category
-    /// that level 1 does not require is a warning.
+    /// The worst verdict of its checks; a SKIP is worse than a WARN. As the specification requires, a failure in a
+    /// category that level 1 does not require is a warning.
     pub result: Verdict,
     /// The checks.
     pub tests: Vec<Outcome>,

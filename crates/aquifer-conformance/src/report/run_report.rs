@@ -1,6 +1,6 @@
-//! The report of a run: the checks by category, the granted level, and what blocks a level.
+//! The report of a run: the checks by category, the granted level, and its blockers.
 //!
-//! Only checks that examined something count for a level. [`Report::assemble`] ensures this: a verdict over nothing
+//! Only checks that examined something count for a level. [`Report::assemble`] ensures this: a verdict based on nothing
 //! becomes a SKIP, and a category without checks blocks its level.
 
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Category, Outcome, Section, Summary, Verdict};
 
-/// The part of a report besides its checks.
+/// The metadata of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// The name that the server gave.
+    /// The server's name.
     pub implementation: String,
-    /// The version that the server gave.
+    /// The server's version.
     pub version: String,
     /// The revision of the specification that the server claims to implement.
     pub spec_version: String,
@@ -24,7 +24,7 @@ pub struct Header {
     pub claimed: Option<String>,
     /// The checked surfaces: `semantic over stdio`, `single over stdio`.
     pub surfaces: Vec<String>,
-    /// How many calls were made.
+    /// The number of calls made.
     pub calls: usize,
 }
 
@@ -32,10 +32,10 @@ pub struct Header {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The name that the server gave.
+    /// The server's name.
     #[serde(default)]
     pub implementation: String,
-    /// The version that the server gave.
+    /// The server's version.
     #[serde(default)]
     pub version: String,
     /// The revision of the specification that the server claims to implement.
@@ -48,13 +48,13 @@ pub struct Report {
     /// The level that the server claims in `_protocol.conformance`, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_conformance: Option<String>,
-    /// The command that made the report.
+    /// The command that produced the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
     /// The checked surfaces: `semantic over stdio`, `single over stdio`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub surfaces: Vec<String>,
-    /// How many calls were made. 0 in reports of other runners, which make none.
+    /// The number of calls made. 0 in reports of other runners, which make none.
     #[serde(default)]
     pub calls: usize,
     /// The number of checks by verdict.
@@ -63,7 +63,7 @@ pub struct Report {
     pub categories: Vec<Section>,
 }
 
-/// What blocks a level: a check, or a category without checks.
+/// A check, or a category without checks, that blocks a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker<'a> {
     /// The category it belongs to.
@@ -73,7 +73,7 @@ pub struct Blocker<'a> {
 }
 
 impl Report {
-    /// Builds a report of the outcomes. Categories beyond the requested level are left out, and those without a check
+    /// Builds a report from the outcomes. Categories beyond the requested level are omitted, and those without a check
     /// are shown empty. Semantic Evaluation is a SKIP with a reason unless there is an outcome for it.
     #[must_use]
     pub fn assemble(header: Header, outcomes: Vec<(Category, Outcome)>) -> Self {
@@ -104,7 +104,7 @@ impl Report {
         report
     }
 
-    /// What blocks a level; empty if it is granted. Level 2 requires level 1.
+    /// The blockers of a level; empty if it is granted. Level 2 requires level 1.
     #[must_use]
     pub fn blockers(&self, level: u8) -> Vec<Blocker<'_>> {
         let needed = Category::ALL.into_iter().filter(|category| category.blocks() && category.level() <= level);

@@ -1,16 +1,16 @@
-//! The tally of a check: what it examined and what it found.
+//! The tally of a check: the number of examined subjects, and the findings.
 
 use super::{Finding, Verdict};
 use crate::mcp::Reply;
 use crate::record::Exchange;
 
-/// More findings are only counted.
+/// Further findings are only counted.
 const MAX_FINDINGS: usize = 25;
 
 /// Longer requests and answers are not shown in findings.
 const MAX_SHOWN_LEN: usize = 20_000;
 
-/// What a check examined and found so far.
+/// The results of a check so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) examined: usize,
@@ -62,7 +62,8 @@ impl Tally {
         }
     }
 
-    /// Records that the server was lost during this check. Findings without an answer are dropped: they only show the loss.
+    /// Records that the server was lost during this check. Findings without an answer are dropped, because they only
+    /// reflect the loss.
     pub(crate) fn mark_server_lost(&mut self, reason: &str) {
         let answered = |finding: &Finding| finding.exchange.as_ref().is_none_or(|exchange| !exchange.answer.is_null());
         self.findings.retain(answered);
@@ -109,7 +110,7 @@ impl Tally {
     }
 }
 
-/// An exchange as it is shown in findings, without very long requests and answers.
+/// An exchange as shown in findings, without very long requests and answers.
 pub(crate) fn shortened(exchange: &Exchange) -> Exchange {
     let short = |value: &serde_json::Value| {
         let text = value.to_string();

@@ -1,4 +1,4 @@
-//! Which verdicts grant which level.
+//! The level that each combination of verdicts grants.
 
 use super::outcome::section_result;
 use super::*;
@@ -14,7 +14,7 @@ fn outcome(result: Verdict, examined: usize) -> Outcome {
     Outcome { id, name, result, detail, examined, findings: Vec::new() }
 }
 
-/// A run in which everything passes except these.
+/// A run in which everything passes except the given flaws.
 fn run(requested_level: u8, flaws: &[(Category, Verdict)]) -> Report {
     let blocking = Category::ALL.into_iter().filter(|category| category.blocks());
     let mut outcomes: Vec<(Category, Outcome)> = blocking.map(|category| (category, outcome(Pass, 3))).collect();
@@ -71,7 +71,7 @@ fn r_con_1_an_empty_or_vacuous_run_gets_no_level() {
 }
 
 #[test]
-fn a_verdict_over_nothing_is_skipped_and_says_so() {
+fn a_verdict_based_on_nothing_becomes_a_skip() {
     let outcome_with =
         |result, detail: &str| Outcome { detail: detail.to_owned(), ..outcome(result, 0) }.skip_if_vacuous();
     assert_eq!(outcome_with(Pass, "").detail, "There was nothing to check.");

@@ -1,4 +1,4 @@
-//! The traits of connections, and the servers they are opened to.
+//! The connection traits, and the servers to connect to.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub trait Connection: Send {
     /// Sends a notification.
     fn notify<'a>(&'a mut self, notification: &'a Value) -> BoxFuture<'a, Result<(), TransportError>>;
 
-    /// Sends bytes unchanged, and returns the answer if one comes within `timeout`.
+    /// Sends bytes unchanged, and returns the answer if one arrives within `timeout`.
     fn send_raw<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -28,7 +28,7 @@ pub trait Connection: Send {
     ) -> BoxFuture<'a, Result<Option<Value>, TransportError>>;
 }
 
-/// Why a connection cannot be used any more.
+/// Why a connection can no longer be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransportError(pub String);
 
@@ -42,10 +42,10 @@ impl std::error::Error for TransportError {}
 
 /// Opens connections to a server.
 pub trait Connector: Sync {
-    /// Opens a connection. With a mode: to the same server in that mode, or `None` if it cannot be requested.
+    /// Opens a connection. If a mode is given, to the same server in that mode, or `None` if it cannot be requested.
     fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>>;
 
-    /// `stdio` or `http`, for people.
+    /// `stdio` or `http`, as shown to people.
     fn transport(&self) -> &'static str;
 
     /// Why a second mode cannot be requested, if [`Connector::open`] returns `None`.
@@ -57,7 +57,7 @@ pub trait Connector: Sync {
 /// A server to check.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A program that uses its standard input and output.
+    /// A program that communicates over standard input and output.
     Command {
         /// The program and its arguments.
         argv: Vec<String>,
@@ -113,7 +113,7 @@ pub(super) fn is_response_to(message: &Value, id: &Value) -> bool {
     message.get("id") == Some(id) && (message.get("result").is_some() || message.get("error").is_some())
 }
 
-/// The answer to a request from the server: pings are answered, everything else is refused.
+/// The answer to a request from the server: pings are answered, all other requests are refused.
 pub(super) fn answer_to_server(message: &Value) -> Option<Value> {
     let method = message.get("method")?.as_str()?;
     let id = message.get("id").filter(|id| !id.is_null())?;

@@ -77,7 +77,7 @@ impl HttpConnection {
         if status.is_success() {
             return Ok(None);
         }
-        // A refusal by the transport is an answer as well: the client is not left waiting.
+        // A refusal by the transport is also an answer: the client is not left waiting.
         let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
         match status.as_u16() {
             400 | 413 | 415 | 422 => {
@@ -90,8 +90,8 @@ impl HttpConnection {
         }
     }
 
-    /// Reads an event stream up to the wanted message. The gateway has a parser of its own for the event streams of its
-    /// upstreams. They share nothing, because a mistake that both sides make would pass every check (see
+    /// Reads an event stream up to the wanted message. The gateway has its own parser for the event streams of its
+    /// upstreams. They share no code, because a mistake on both sides would pass every check (see
     /// `docs/adr/0018-a-client-like-any-other.md`).
     async fn read_events(
         &mut self,
@@ -171,7 +171,7 @@ impl Connection for HttpConnection {
     }
 }
 
-/// Whether a message is a JSON-RPC error, with any id: the server may not have parsed the id.
+/// Whether a message is a JSON-RPC error. The id is ignored, because the server may not have parsed it.
 fn is_refusal(message: &Value) -> bool {
     message.get("jsonrpc").is_some() && message.get("error").is_some_and(Value::is_object)
 }

@@ -1,4 +1,4 @@
-//! A child process as server: one JSON message per line.
+//! A child process as the server: one JSON message per line.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
 
-/// How much of the end of standard error is kept to explain why the process ended.
+/// Size of the end of standard error that is kept to explain why the process ended.
 const MAX_STDERR_BYTES: usize = 2_000;
 
 /// A running child process. Dropping this kills its whole process group.
@@ -44,7 +44,7 @@ impl StdioConnection {
             return Err(TransportError(format!("the pipes of '{program}' cannot be opened")));
         };
         let stderr_tail = Arc::<Mutex<VecDeque<u8>>>::default();
-        // The task ends when the process group does, because that closes the pipe.
+        // The task ends with the process group, because that closes the pipe.
         let stderr_task = tokio::spawn(drain_stderr(errors, stderr_tail.clone()));
         Ok(Self { child, group, input, output: BufReader::new(output), stderr_tail, stderr_task })
     }
@@ -61,7 +61,7 @@ impl StdioConnection {
         }
     }
 
-    /// Reads the next message. Lines that are not JSON are skipped: some programs print them by mistake.
+    /// Reads the next message. Lines that are not JSON are skipped, because some programs print them by mistake.
     async fn read(&mut self) -> Result<Value, TransportError> {
         loop {
             let mut line = Vec::new();
@@ -139,7 +139,7 @@ impl Drop for StdioConnection {
     }
 }
 
-/// Drains standard error, so that the process never blocks on it, and keeps the end.
+/// Drains standard error, so that the process never blocks on it, and keeps its end.
 async fn drain_stderr(mut errors: impl AsyncRead + Unpin, stderr_tail: Arc<Mutex<VecDeque<u8>>>) {
     let mut chunk = vec![0; 4_096];
     while let Ok(read) = errors.read(&mut chunk).await {

@@ -26,7 +26,7 @@ const MAX_NAME_CHARS: usize = 200;
 pub enum Event {
     /// Policy, trust or danger denied the call.
     Denied,
-    /// The call has to be confirmed; a token was issued.
+    /// The call needs confirmation; a token was issued.
     ConfirmationRequired,
     /// The call was confirmed and its token consumed.
     Confirmed,
@@ -50,11 +50,11 @@ pub enum Event {
     QuotaContinued,
     /// A quota or rate limit is exhausted.
     QuotaStopped,
-    /// The number of refusals that were not written individually.
+    /// The number of refusals that were counted instead of being written individually.
     Counted,
-    /// An upstream's tool is quarantined until somebody accepts its definition.
+    /// An upstream tool is quarantined until its definition is accepted.
     DefinitionQuarantined,
-    /// Somebody accepted the definition of an upstream's tool.
+    /// The definition of an upstream tool was accepted.
     DefinitionAccepted,
 }
 
@@ -170,7 +170,7 @@ struct Quota {
 }
 
 impl Entry {
-    /// An entry that is not about an operation yet.
+    /// Creates an entry that is not tied to an operation.
     pub fn new(event: Event) -> Self {
         Self {
             event: event.as_str(),
@@ -195,7 +195,7 @@ impl Entry {
         }
     }
 
-    /// An entry about this operation.
+    /// Creates an entry for this operation.
     pub fn for_operation(event: Event, operation: &Operation) -> Self {
         Self {
             endpoint: Some(operation.category.as_str()),
@@ -234,7 +234,8 @@ impl Entry {
         self
     }
 
-    /// The event and principal of a refusal that a caller can cause as often as it likes; `None` for other entries.
+    /// The event and principal of an entry that records a refusal, which a caller can provoke any number of times.
+    /// `None` for other entries.
     pub(super) fn refusal(&self) -> Option<(&'static str, Option<&str>)> {
         let kinds = [Event::Denied, Event::TokenRejected, Event::QuotaStopped].map(Event::as_str);
         kinds.contains(&self.event).then_some((self.event, self.user_id.as_deref()))
@@ -247,7 +248,7 @@ impl Entry {
         self
     }
 
-    /// Sets the parameters, redacted. `types` are those of the catalog; they are needed to find sensitive fields inside
+    /// Sets the parameters, redacted. `types` is the catalog's type registry, needed to find sensitive fields inside
     /// named types.
     #[must_use]
     pub fn parameters(mut self, operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Self {
@@ -283,14 +284,14 @@ impl Entry {
         self
     }
 
-    /// Sets the intent whose outcome this is. The writer adds its position.
+    /// Sets the intent that this outcome belongs to. The writer adds its position.
     #[must_use]
     pub fn intent(mut self, intent: &EntryHandle) -> Self {
         self.intent = Some(intent.clone());
         self
     }
 
-    /// Takes the intent whose outcome this is.
+    /// Takes the intent that this outcome belongs to.
     pub(super) fn take_intent(&mut self) -> Option<EntryHandle> {
         self.intent.take()
     }
@@ -302,7 +303,7 @@ impl Entry {
         self
     }
 
-    /// Sets the time of the gate's clock, where it differs from the wall clock.
+    /// Sets the gate clock's time. Used when it differs from the wall clock.
     #[must_use]
     pub(super) fn gate_time(mut self, time: Timestamp) -> Self {
         self.gate_time = Some(time);
@@ -315,7 +316,7 @@ impl Entry {
         if text.len() <= MAX_ENTRY_BYTES {
             return text;
         }
-        // Escaping can make short text long. Every other part is bounded by itself.
+        // Escaping can inflate the parameters. Every other field has its own limit.
         self.parameters = Some("[too long]".into());
         json_members(&self)
     }

@@ -1,5 +1,5 @@
-//! The names of the fields that a write sets and clears. The values are in the redacted parameters; those are cut when
-//! they are long, and a cleared field must not be lost there.
+//! The names of the fields that a write sets or clears. The redacted parameters hold the values but are truncated when
+//! long, which could hide a cleared field.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 4096;
 /// Maximum depth searched for nested nulls.
 const MAX_DEPTH: usize = 16;
 
-/// Parameters of native operations that control how a change is made and are not part of it.
+/// Parameters of native operations that control how a change is made and are not themselves changes.
 const CONTROLS: &[&str] = &["dry_run", "if_match", "fields", "preset"];
 
 /// The fields that a write changes.

@@ -1,7 +1,7 @@
 //! Audit files: appended to, synced, and rotated when they grow too large.
 //!
 //! Only synced lines count. After a failed write, the file is truncated to its last good line before anything else is
-//! written. A file that somebody else changed is evidence and is not touched again.
+//! written. A file that another program changed is evidence and is never modified again.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -38,7 +38,7 @@ pub(super) enum Destination {
     CurrentFile,
     /// A new file of the same chain.
     NextFile,
-    /// A new chain: there is none yet, or somebody changed its file.
+    /// A new chain: none exists yet, or another program changed the current file.
     NewChain,
 }
 
@@ -68,7 +68,7 @@ impl Files {
         Some(self.open.as_ref()?.path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Chooses where this many more bytes are written. Truncates the open file after a failed write.
+    /// Chooses where the next `more` bytes are written. Truncates the open file after a failed write.
     pub(super) fn choose_destination(&mut self, more: usize) -> Result<Destination, AuditError> {
         let Some(open) = &mut self.open else { return Ok(Destination::NewChain) };
         let there = match std::fs::symlink_metadata(&open.path) {
@@ -83,7 +83,7 @@ impl Files {
         if open.dirty && ours.len() >= open.length {
             match open.file.set_len(open.length).and_then(|()| open.file.sync_all()) {
                 Ok(()) => open.dirty = false,
-                // The file may only be appended to.
+                // The file is append-only for us, so it cannot be truncated.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Destination::NewChain),
                 Err(error) => return Err(AuditError::file(&open.path, &error)),
             }
@@ -107,7 +107,7 @@ impl Files {
         Ok(())
     }
 
-    /// Starts a new file with these lines. On failure, the current file stays open.
+    /// Starts a new file with these lines. If this fails, the current file stays open.
     pub(super) fn begin(&mut self, name: &str, lines: &[u8]) -> Result<(), AuditError> {
         let path = self.directory.join(name);
         match self.try_begin(&path, lines) {
@@ -116,7 +116,7 @@ impl Files {
                 Ok(())
             }
             Err(error) => {
-                // Best effort: nothing in this file was acknowledged, and the next attempt removes it.
+                // Best effort: nothing in this file was acknowledged, and the next attempt removes it anyway.
                 let _ = std::fs::remove_file(&path);
                 Err(AuditError::file(&path, &error))
             }
@@ -133,8 +133,8 @@ impl Files {
             }
             other => other?,
         };
-        // The lock is held while the file is open, so that no process drops it. It is optional: files are dropped
-        // oldest first.
+        // The lock is held while the file is open, so that no process drops it. Failing to lock is harmless, because
+        // the oldest files are dropped first.
         let _ = file.try_lock();
         file.write_all(lines)?;
         file.sync_all()?;
@@ -150,7 +150,7 @@ impl Files {
         builder.create(&self.directory)
     }
 
-    /// The directory entry of a new file has to be synced, too.
+    /// Syncs the directory, so that the entry of a new file survives a crash.
     #[cfg(unix)]
     fn sync_directory(&self) -> io::Result<()> {
         File::open(&self.directory)?.sync_all()
@@ -181,8 +181,8 @@ fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     one.is_file() && other.is_file()
 }
 
-/// The parts of an audit file's name: the chain and the number of its first line. The time at which the chain started
-/// is only for people.
+/// The parts of an audit file's name: the chain and the number of its first line. The start time in the name is only
+/// informative.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileName {
     pub(super) chain: String,
@@ -190,13 +190,13 @@ pub(super) struct FileName {
 }
 
 impl FileName {
-    /// The name of the file that follows this position of the chain.
+    /// Formats the name of the file whose first line follows `tip`.
     pub(super) fn format(chain: &str, started: Timestamp, tip: &ChainTip) -> String {
         let stamp: String = started.to_string().chars().take(19).filter(char::is_ascii_alphanumeric).collect();
         format!("audit-{stamp}Z-{chain}-{:012}.jsonl", tip.sequence.saturating_add(1))
     }
 
-    /// Parses a name that [`format`](FileName::format) wrote.
+    /// Parses a name written by [`format`](FileName::format).
     pub(super) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?.split('-');
         let (_stamp, chain, first) = (parts.next()?, parts.next()?, parts.next()?);

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::EntryPosition;
 
-/// Identifies an entry that was given to the writer. Its position is known once it is written.
+/// Identifies an entry that was handed to the writer. Its position is known once it is written.
 ///
 /// An outcome refers to its intent by this handle. The writer works in order, so it knows the position of the intent
 /// when it writes the outcome, even if no caller waited for it.
@@ -17,13 +17,13 @@ impl EntryHandle {
         self.0.get()
     }
 
-    /// Sets the position. It does not change afterwards.
+    /// Sets the position, once.
     pub(super) fn set_position(&self, position: EntryPosition) {
-        // A handle is used for one entry only, so it is never set twice.
+        // Each handle belongs to one entry, so this never fails.
         let _ = self.0.set(position);
     }
 
-    /// Whether both handles are for the same entry.
+    /// Whether both handles identify the same entry.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,5 +1,5 @@
-//! The head of a chain: its last line, stored outside the files, so that somebody who can write the files cannot change
-//! it.
+//! The head of a chain: its last line, stored outside the files, so that write access to the files is not enough to
+//! change it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const MAX_HEADS: usize = 100_000;
 /// The key of a head is this prefix and the chain's id.
 pub(super) const PREFIX: &str = "audit/head/";
-/// How long a head is kept. Longer than files are.
+/// How long a head is kept. Longer than the files.
 pub(super) const HEAD_TTL: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 /// How long the head of a dropped chain is kept.
 const DROPPED_HEAD_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -39,7 +39,7 @@ pub struct Head {
 pub struct Beginning {
     /// The chain.
     pub chain: String,
-    /// The number of the first line that is kept; if none is, the number after the last.
+    /// The number of the first line that is kept, or the number after the last line if none is.
     pub sequence: u64,
     /// The hash of the line before it.
     #[serde(default)]
@@ -82,12 +82,12 @@ fn key(chain: &str) -> String {
     format!("{PREFIX}{chain}")
 }
 
-/// Advances the head. A chain has one writer, so a head that is already further was written by somebody else.
+/// Advances the head. A chain has one writer, so a head that is already further ahead was written by someone else.
 pub(super) async fn advance(store: &dyn StateStore, head: &Head, keep: Duration) -> Result<(), StoreError> {
     update(store, &head.chain, keep, |old| {
         let Some(old) = old else { return Ok(Some(head.clone())) };
         if old.sequence > head.sequence {
-            return Err(StoreError(format!("the head of audit chain {} is not ours", head.chain)));
+            return Err(StoreError(format!("another process wrote the head of audit chain {}", head.chain)));
         }
         let beginning = later_of(old.beginning, head.beginning.clone());
         Ok(Some(Head { beginning, ..head.clone() }))
@@ -95,7 +95,7 @@ pub(super) async fn advance(store: &dyn StateStore, head: &Head, keep: Duration)
     .await
 }
 
-/// Sets the beginning of a chain. A chain without a head is left alone.
+/// Sets the beginning of a chain. Does nothing if the chain has no head.
 pub(super) async fn set_beginning(store: &dyn StateStore, beginning: &Beginning) -> Result<(), StoreError> {
     let keep = if beginning.gone { DROPPED_HEAD_TTL } else { HEAD_TTL };
     update(store, &beginning.chain, keep, |old| {
@@ -128,5 +128,5 @@ async fn update(
             return Ok(());
         }
     }
-    Err(StoreError(format!("the head of audit chain {chain} is being changed by others")))
+    Err(StoreError(format!("other processes keep changing the head of audit chain {chain}")))
 }

@@ -2,7 +2,7 @@
 //!
 //! A line is one JSON object. Its last member is `hash`, always written the same way, so the tail of a line has a fixed
 //! length. The hash is SHA-256 over the bytes of the line without `,"hash":"…"`, which is again a JSON object.
-//! `previous` is the hash of the line before; in the first line of a chain it is 64 zeros.
+//! `previous` is the hash of the preceding line; in the first line of a chain it is 64 zeros.
 
 use aquifer_protocol::hex::{hex, hex_prefix};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ const TAIL_OPENS: &[u8] = b",\"hash\":\"";
 const TAIL_CLOSES: &[u8] = b"\"}";
 const TAIL: usize = TAIL_OPENS.len() + 64 + TAIL_CLOSES.len();
 
-/// The last line of a chain, which the next line refers to.
+/// The last line of a chain, which the next line links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChainTip {
     /// The number of the last line; 0 if there is none.
@@ -106,7 +106,7 @@ fn hash_line(body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(body).chain_update(b"}").finalize())
 }
 
-/// An identifier for a secret that must not be written: the beginning of its hash.
+/// A loggable identifier for a secret: the beginning of its hash.
 pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
     let digest = Sha256::digest(secret.as_bytes());
     format!("{prefix}{}", hex_prefix(&digest, 8))
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_saf_5_a_line_is_read_as_it_was_sealed() {
+    fn r_saf_5_a_sealed_line_is_parsed_unchanged() {
         let mut tip = ChainTip::new();
         let mut text = Vec::new();
         tip.seal("c", Timestamp::UNIX_EPOCH, r#""event":"X""#, &mut text);

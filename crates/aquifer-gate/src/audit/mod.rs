@@ -1,4 +1,4 @@
-//! The audit (R-SAF-5): append-only JSON lines, each linked to the one before by its hash.
+//! The audit (R-SAF-5): append-only JSON lines, each linked to the preceding one by its hash.
 //!
 //! [`Audit`] accepts entries from any task. One thread seals, writes and syncs them in batches. Every process writes
 //! its own chains, so no file has two writers. The head of each chain is kept in the state store, so that missing lines
@@ -8,10 +8,10 @@
 mod entry;
 mod fields;
 mod file;
-mod floods;
 mod handle;
 mod head;
 mod line;
+mod refusal_limiter;
 mod retention;
 mod stderr;
 mod store_sink;
@@ -27,7 +27,7 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use floods::RefusalFloods;
+use refusal_limiter::RefusalLimiter;
 
 pub use entry::Entry;
 pub use entry::EntryPosition;
@@ -54,13 +54,13 @@ const NOTABLE_DIFFERENCE: jiff::SignedDuration = jiff::SignedDuration::from_secs
 /// Settings of the audit.
 #[derive(Debug, Clone)]
 pub struct AuditSettings {
-    /// Where entries are written; each entry to all sinks. Without sinks there is no audit.
+    /// Where entries are written. Every entry goes to all sinks; without sinks there is no audit.
     pub sinks: Vec<Sink>,
     /// Whether operations that have to be recorded are refused while the audit cannot be written.
     pub required: bool,
     /// How long writing an entry may take.
     pub timeout: Duration,
-    /// Maximum number of entries that wait to be written.
+    /// Maximum number of entries waiting to be written.
     pub queue: usize,
 }
 
@@ -116,7 +116,7 @@ pub enum AuditError {
     /// The state store did not accept the entry or the head.
     #[error("audit: {0}")]
     Store(String),
-    /// Writing took too long, or too many entries wait.
+    /// Writing took too long, or too many entries are waiting.
     #[error("the audit cannot keep up")]
     Busy,
     /// The writer has stopped.
@@ -136,7 +136,7 @@ impl From<StoreError> for AuditError {
     }
 }
 
-/// How much was written.
+/// Counters of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AuditStats {
     /// Entries written.
@@ -161,7 +161,7 @@ struct Inner {
     required: bool,
     timeout: Duration,
     state: Arc<WriterState>,
-    floods: RefusalFloods,
+    refusals: RefusalLimiter,
 }
 
 struct DebugClock(SharedClock);
@@ -197,7 +197,7 @@ impl WriterState {
 }
 
 impl Audit {
-    /// Starts the writer. Call this inside the runtime that drives the store. A chain is started with the first entry.
+    /// Starts the writer. Must be called inside the runtime that drives the store. The first entry starts a chain.
     pub fn open(settings: AuditSettings, clock: SharedClock, store: Arc<dyn StateStore>) -> Result<Self, AuditError> {
         let state = Arc::new(WriterState::default());
         let queue = match settings.sinks.is_empty() {
@@ -212,7 +212,7 @@ impl Audit {
                 required,
                 timeout,
                 state,
-                floods: RefusalFloods::default(),
+                refusals: RefusalLimiter::default(),
             }),
         })
     }
@@ -220,8 +220,8 @@ impl Audit {
     /// An audit that discards everything.
     pub fn disabled(clock: SharedClock) -> Self {
         let (clock, queue, required, timeout) = (DebugClock(clock), None, false, Duration::ZERO);
-        let (state, floods) = (Arc::default(), RefusalFloods::default());
-        Self { inner: Arc::new(Inner { clock, queue, required, timeout, state, floods }) }
+        let (state, refusals) = (Arc::default(), RefusalLimiter::default());
+        Self { inner: Arc::new(Inner { clock, queue, required, timeout, state, refusals }) }
     }
 
     /// Whether entries are written anywhere.
@@ -243,10 +243,10 @@ impl Audit {
         self.enqueue(entry, None).await?.wait_until_written().await
     }
 
-    /// Queues an entry. Waits only for room in the queue. The entry is queued if and only if this returns `Ok`.
+    /// Queues an entry, waiting only for room in the queue. The entry is queued if and only if this returns `Ok`.
     pub(crate) async fn enqueue(&self, entry: Entry, handle: Option<EntryHandle>) -> Result<PendingEntry, AuditError> {
         let queue = self.inner.queue.as_ref().ok_or(AuditError::Closed)?;
-        // If the writer is stuck, callers need not wait to find out.
+        // Fail at once if the writer is stuck.
         if self.inner.state.is_stuck(self.inner.timeout) {
             return Err(AuditError::Busy);
         }
@@ -267,8 +267,8 @@ impl Audit {
         state.is_failing.load(Ordering::Relaxed) || state.is_stuck(self.inner.timeout)
     }
 
-    /// Queues the last entry of an operation from a place that cannot wait. If the queue is full, a task waits for
-    /// room. There are never more such tasks than operations.
+    /// Queues the last entry of an operation from a place that cannot wait. If the queue is full, a spawned task waits
+    /// for room. There are never more such tasks than operations.
     pub(crate) fn submit_final(&self, entry: Entry) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
         let job = match queue.try_send(self.job(entry, None, None)) {
@@ -289,11 +289,10 @@ impl Audit {
         Ok(())
     }
 
-    /// Queues an entry without waiting. The result of writing it is not reported. Floods of refusals are counted
-    /// instead.
+    /// Queues an entry without waiting. The result of writing it is not reported. Excess refusals are counted instead.
     pub fn submit(&self, entry: Entry) -> Result<(), AuditError> {
         if let Some(refusal) = entry.refusal() {
-            let (is_written, counted) = self.inner.floods.count(refusal, self.inner.clock.0.now());
+            let (is_written, counted) = self.inner.refusals.count(refusal, self.inner.clock.0.now());
             counted.into_iter().try_for_each(|entry| self.try_send(entry))?;
             if !is_written {
                 return Ok(());
@@ -307,10 +306,10 @@ impl Audit {
         queue.try_send(self.job(entry, None, None)).map_err(|error| send_error(&error))
     }
 
-    /// Waits until everything queued before is written or has failed.
+    /// Waits until all entries queued so far are written or have failed.
     pub async fn flush(&self) -> Result<(), AuditError> {
         let Some(queue) = &self.inner.queue else { return Ok(()) };
-        self.inner.floods.drain().into_iter().try_for_each(|entry| self.try_send(entry))?;
+        self.inner.refusals.drain().into_iter().try_for_each(|entry| self.try_send(entry))?;
         let (reply, answer) = oneshot::channel();
         let through = async {
             queue.send(writer::Job::Flush(reply)).await.map_err(|_| AuditError::Closed)?;
@@ -319,7 +318,7 @@ impl Audit {
         tokio::time::timeout(self.inner.timeout, through).await.unwrap_or(Err(AuditError::Busy))
     }
 
-    /// How much was written so far.
+    /// The counters so far.
     pub fn stats(&self) -> AuditStats {
         let state = &self.inner.state;
         AuditStats {
@@ -337,8 +336,7 @@ impl Audit {
     ) -> writer::Job {
         let intent = entry.take_intent();
         let (time, gate_time) = (self.inner.clock.0.wall_time(), self.inner.clock.0.now());
-        // People compare entries with other logs, so an entry's time is that of the wall clock. The gate's clock may
-        // differ.
+        // Entries carry wall-clock time, because people compare them with other logs. The gate's clock may differ.
         let entry = match gate_time.duration_since(time).abs() > NOTABLE_DIFFERENCE {
             true => entry.gate_time(gate_time),
             false => entry,

@@ -1,7 +1,7 @@
 //! Drops the oldest files when there are too many.
 //!
-//! Dropping is recorded: the chain that drops files writes the new beginning of every affected chain, and so do their
-//! heads, before the files are deleted. This distinguishes a dropped file from one that somebody removed.
+//! Dropping is recorded: before the files are deleted, the new beginning of every affected chain is written to the
+//! current chain and to the heads of those chains. This distinguishes a dropped file from one that was removed by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::file::FileName;
 use super::head::Beginning;
 use super::line;
 
-/// Maximum number of files dropped at once; the rest is dropped the next time.
+/// Maximum number of files dropped at once; the rest are dropped the next time.
 const MAX_DROPPED_AT_ONCE: usize = 64;
 /// Maximum number of files in a directory, whatever their size.
 const MAX_FILES: usize = 4096;
@@ -37,7 +37,7 @@ struct AuditFile {
     modified: SystemTime,
 }
 
-/// Chooses the files to drop so that this many bytes remain. `None` if nothing has to be dropped.
+/// Chooses the files to drop so that at most `max_bytes` remain. `None` if nothing has to be dropped.
 pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> io::Result<Option<Plan>> {
     let mut chains: BTreeMap<String, BTreeMap<u64, AuditFile>> = BTreeMap::new();
     let mut ages: BTreeSet<(SystemTime, String, u64)> = BTreeSet::new();
@@ -60,7 +60,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
         if (bytes <= max_bytes && count <= MAX_FILES) || plan.files.len() >= MAX_DROPPED_AT_ONCE {
             break;
         }
-        // The first file of a chain goes first, whatever the modification times are, so that no gap is left in it.
+        // Drop the first file of a chain first, regardless of modification times, so that the chain has no gap.
         let Some(entry) = chains.get_mut(&chain).and_then(|files| files.first_entry()) else { continue };
         if Some(entry.get().name.as_str()) == current || in_use(&entry.get().path) {
             continue;
@@ -76,7 +76,7 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
     for chain in touched {
         let rest = chains.get(&chain).and_then(|files| files.first_key_value());
         let (sequence, previous) = match rest {
-            // If somebody altered that line, the chain begins with a fault and verification reports it.
+            // If this line was altered, the chain begins with a fault and verification reports it.
             Some((first, file)) => {
                 (*first, first_line(&file.path).map(|sealed| sealed.header.previous).unwrap_or_default())
             }

@@ -13,7 +13,7 @@ const MAX_WAITING_BATCHES: usize = 64;
 pub(super) enum Stderr {
     /// Standard error is the only sink, so writing blocks.
     Blocking,
-    /// There are other sinks; lines that the reader is too slow for are lost here.
+    /// There are other sinks; lines are lost here if the reader is too slow.
     Buffered(SyncSender<Vec<u8>>),
 }
 

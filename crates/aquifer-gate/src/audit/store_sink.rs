@@ -14,7 +14,7 @@ pub(super) fn key(chain: &str, sequence: u64) -> String {
     format!("audit/line/{chain}/{sequence:012}")
 }
 
-/// Writes lines to the store in order. Lines wait while the store is unavailable.
+/// Writes lines to the store in order. Lines queue up while the store is unavailable.
 #[derive(Debug)]
 pub(super) struct StoreSink {
     pub(super) keep: Duration,
@@ -26,7 +26,7 @@ impl StoreSink {
         Self { keep, waiting: VecDeque::new() }
     }
 
-    /// Whether this many more lines can wait.
+    /// Whether there is room for `more` lines.
     pub(super) fn has_room(&self, more: usize) -> bool {
         self.waiting.len().saturating_add(more) <= MAX_BACKLOG
     }
@@ -36,7 +36,7 @@ impl StoreSink {
         self.waiting.push_back((key(chain, sequence), line.into()));
     }
 
-    /// The lines that wait.
+    /// The waiting lines.
     pub(super) fn waiting(&self) -> Vec<(String, Arc<[u8]>)> {
         self.waiting.iter().cloned().collect()
     }
@@ -47,7 +47,7 @@ impl StoreSink {
     }
 }
 
-/// Writes the lines. A line that is already there was written by an earlier attempt whose answer was lost.
+/// Writes the lines. A line that already exists was written by an earlier attempt whose response was lost.
 pub(super) async fn write(
     store: &dyn StateStore,
     lines: Vec<(String, Arc<[u8]>)>,
@@ -58,7 +58,7 @@ pub(super) async fn write(
             continue;
         }
         if store.get(&key).await?.is_none_or(|record| record.value != *line) {
-            return Err(StoreError(format!("{key} is another line already")));
+            return Err(StoreError(format!("{key} already holds a different line")));
         }
     }
     Ok(())

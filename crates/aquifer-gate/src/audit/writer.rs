@@ -1,7 +1,8 @@
-//! The writer thread: takes waiting entries, seals them, writes and syncs them once, advances the head and answers.
+//! The writer thread: takes the waiting entries, seals them, writes and syncs them in one batch, advances the head and
+//! replies.
 //!
-//! The order matters. Files come first: what is not in a file was not recorded. Then the store and standard error, then
-//! the head, then the answers, so that no caller continues before the head confirms its entry.
+//! The order matters. Files come first: an entry that is not in a file was not recorded. Then come the store and
+//! standard error, then the head, then the replies, so that no caller continues before the head confirms its entry.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,7 +37,7 @@ const LINE_OVERHEAD: usize = 320;
 pub(super) enum Job {
     /// Write this entry.
     Write(QueuedEntry),
-    /// Reply when everything before is written.
+    /// Reply when all earlier jobs are done.
     Flush(oneshot::Sender<()>),
 }
 
@@ -56,12 +57,12 @@ struct ChainStart<'a> {
     version: &'static str,
     process: u32,
     started: Timestamp,
-    /// The chain that the same process wrote before, if its file could not be continued.
+    /// The chain that the same process wrote before this one, if its file could not be continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<&'a str>,
 }
 
-/// The first line of every further file.
+/// The first line of each later file of a chain.
 #[derive(Serialize)]
 struct ChainContinuation {
     event: &'static str,
@@ -86,7 +87,7 @@ struct Writer {
     started: Timestamp,
     chain: Chain,
     state: Arc<WriterState>,
-    /// Whether the last batch failed, so that failures are logged once.
+    /// Whether the last batch failed. Keeps repeated failures from being logged again.
     failing: bool,
 }
 
@@ -107,7 +108,7 @@ pub(super) struct QueuedEntry {
     pub(super) time: Timestamp,
     /// The members of the entry's JSON object.
     pub(super) members: String,
-    /// The intent whose outcome it is.
+    /// The intent that this outcome belongs to.
     pub(super) intent: Option<EntryHandle>,
     /// Receives the position of the entry.
     pub(super) handle: Option<EntryHandle>,
@@ -363,7 +364,7 @@ impl Writer {
         let task = self.runtime.spawn(async move {
             let _ = sender.send(work.await);
         });
-        // Half of the timeout, so that whoever waits for the entry learns the reason.
+        // Half of the timeout, so that the caller waiting for the entry still learns the reason.
         match answer.recv_timeout(self.timeout / 2) {
             Ok(done) => Ok(done?),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
@@ -376,7 +377,7 @@ impl Writer {
 }
 
 impl Draft {
-    /// The position of an intent that was written before, or earlier in the same batch.
+    /// The position of an intent that was written earlier, either in a previous batch or in this one.
     fn position_of(&self, intent: &EntryHandle, earlier: &[QueuedEntry]) -> Option<String> {
         if let Some(EntryPosition { chain, sequence }) = intent.position() {
             return (!chain.is_empty()).then(|| format!("{chain}/{sequence}"));

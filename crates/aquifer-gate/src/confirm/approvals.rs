@@ -1,8 +1,8 @@
-//! Approvals: calls that wait for a person, who approves or denies them in a channel that no model can use.
+//! Approvals: calls that wait until a person approves or denies them through a channel that no model can use.
 //!
-//! Besides the token's record there is an approval record, under an id short enough to type, and the call itself in
-//! records of its own, because it may be larger than one record. The decision changes the token's record in one atomic
-//! step; only the caller knows the token. A call can be approved only after it was read back completely.
+//! Each approval has a record under an id short enough to type, in addition to the token's record. The call itself is
+//! stored separately in several records, because it may exceed the size of one. A decision updates the token's record
+//! atomically; only the caller knows the token. A call can be approved only after it was read back in full.
 
 use std::time::Duration;
 
@@ -30,16 +30,16 @@ const CALL_PREFIX: &str = "gate/call/";
 /// Size of one part of a call. Smaller than the largest record.
 const PART_BYTES: usize = 512 * 1024;
 
-/// Maximum number of approvals listed. Callers can only open a limited number, and they expire.
+/// Maximum number of approvals listed. Each caller can open only a limited number, and they expire.
 const MAX_APPROVALS: usize = 10_000;
 
 /// How long a decided or expired approval stays listed.
 const LISTED_AFTER_END: Duration = Duration::from_secs(10 * 60);
 
-/// Letters and digits that are not easily confused.
+/// Letters and digits that are not easily confused with each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Maximum number of attempts to update a record that others change at the same time.
+/// Maximum number of attempts to update a record that is being changed concurrently.
 const MAX_ATTEMPTS: usize = 8;
 
 /// A call that waits, or waited, for a person.
@@ -58,7 +58,7 @@ pub struct Approval {
     pub danger: String,
     /// The caller, if known.
     pub caller: Option<String>,
-    /// What would run, in words. [`get`] returns the parameters.
+    /// What would run, in plain words. [`get`] returns the parameters.
     pub message: String,
     /// Why it needs approval.
     pub reasons: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Approval {
     pub parameter_count: usize,
     /// Size of the stored call.
     pub call_bytes: usize,
-    /// When the caller asked.
+    /// When the caller requested it.
     pub asked_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
@@ -146,7 +146,7 @@ pub enum ApprovalError {
         /// Its status.
         status: Status,
     },
-    /// The stored call is missing, or is not the one that the token is for.
+    /// The stored call is missing, or does not match the token.
     #[error(
         "the call of approval '{0}' cannot be shown completely, so it cannot be approved. Have the caller send the \
          request again"
@@ -189,7 +189,7 @@ impl StoredCall {
 }
 
 impl Approval {
-    /// A new approval without an id.
+    /// Creates an approval without an id.
     pub(super) fn new(
         operation: &Operation,
         caller: &Caller,
@@ -246,7 +246,7 @@ pub(super) async fn publish(
     Err(StoreError("no free approval id was found".to_owned()))
 }
 
-/// The key of a part of the call for the token with this key.
+/// The key of one part of the call that belongs to this token key.
 fn part_key(token: &str, part: usize) -> String {
     format!("{CALL_PREFIX}{}/{part}", token.rsplit('/').next().unwrap_or(token))
 }
@@ -281,7 +281,7 @@ pub async fn approve(
     decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
 }
 
-/// Denies a call. Its token never works. An approved call can be denied until it is used.
+/// Denies a call. Its token will never work. An approved call can be denied until it is used.
 pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     decide(store, id, clock, ApprovalDecision::Deny).await
 }
@@ -338,7 +338,7 @@ async fn decide(
     let unknown = || ApprovalError::Unknown(id.clone());
     for _ in 0..MAX_ATTEMPTS {
         let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
-        // Read the clock only now, because it has learned the store's time.
+        // Read the clock after the store, because the store's response adjusts it.
         let now = clock.now();
         let status = status(&token_record, now);
         let is_approval = matches!(decision, ApprovalDecision::Approve(_));
@@ -352,20 +352,20 @@ async fn decide(
             return Err(ApprovalError::Incomplete(id));
         }
         token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
-        // Clocks may differ, and an ended token must stay distinguishable from one that never existed.
+        // Clocks may differ, and an expired token must stay distinguishable from one that never existed.
         let keep = token_record.keep(now, MAX_CLOCK_SKEW);
         if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
             approval.status = if is_approval { Status::Approved } else { Status::Denied };
             return Ok(approval);
         }
     }
-    Err(ApprovalError::Store(StoreError("a record keeps changing".to_owned())))
+    Err(ApprovalError::Store(StoreError("other processes keep changing the record".to_owned())))
 }
 
-/// The largest difference between clocks.
+/// The largest tolerated difference between clocks.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 
-/// Normalizes an id: case, blanks and hyphens do not matter.
+/// Normalizes an id by ignoring case, blanks and hyphens.
 fn normalize_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(32).collect()
 }

@@ -1,6 +1,6 @@
-//! The full call as shown to the person who decides about it: every parameter at every depth, nothing cut.
+//! The full call as shown to the person who decides about it: every parameter at every depth, nothing truncated.
 //!
-//! Secrets are replaced, and their places are recorded next to the values. So a value that only looks like a replaced
+//! Secrets are replaced, and their locations are recorded separately, so that a value that merely looks like a replaced
 //! secret is still shown as text. Values that equal their default are shown and marked.
 
 use aquifer_protocol::hex::hex;
@@ -15,7 +15,7 @@ use crate::redact::redact_for_approver;
 /// Maximum size of a call that can wait for approval: twice the default limit of a request.
 pub const MAX_CALL_BYTES: usize = 2 * 1024 * 1024;
 
-/// Maximum number of named types and unions that are followed.
+/// Maximum number of nested references to named types and unions that are followed.
 const MAX_REFERENCES: usize = 8;
 
 /// The complete parameters of a call, with secrets replaced.
@@ -23,14 +23,14 @@ const MAX_REFERENCES: usize = 8;
 pub struct FullCall {
     /// Every parameter that is sent.
     pub params: Map<String, Value>,
-    /// Places of values that equal their default, as JSON pointers into `params`.
+    /// Locations of values that equal their default, as JSON pointers into `params`.
     pub defaults: Vec<String>,
-    /// Places of replaced secrets, as JSON pointers into `params`.
+    /// Locations of replaced secrets, as JSON pointers into `params`.
     pub hidden: Vec<String>,
 }
 
 impl FullCall {
-    /// The call of a request. `None` if it cannot be shown completely.
+    /// Creates the full call for a request. `None` if it cannot be shown completely.
     pub(crate) fn new(request: &Checked) -> Option<Self> {
         let (operation, sent) = (request.operation(), request.params());
         let Value::Object(params) = redact_for_approver(operation, Some(request.types()), sent, usize::MAX) else {
@@ -49,7 +49,7 @@ impl FullCall {
         is_complete.then_some(Self { params, defaults, hidden })
     }
 
-    /// Several calls as one, each under its name.
+    /// Combines several calls into one, each under its name.
     pub(super) fn combine(calls: Vec<(String, &FullCall)>) -> Self {
         let mut all = Self { params: Map::new(), defaults: Vec::new(), hidden: Vec::new() };
         for (name, call) in calls {
@@ -80,26 +80,27 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// A step from a value to one inside it.
+/// One step of a path into a value.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Name(&'a str),
     Index(usize),
 }
 
-/// Compares the sent values with the shown ones. Collects the places where a secret was replaced, and those with a
-/// default value.
+/// Compares the values that are sent with those that are shown. Collects the locations of replaced secrets and of
+/// default values.
 struct Comparison<'a> {
     types: &'a Types,
     path: Vec<Step<'a>>,
     defaults: Vec<String>,
     hidden: Vec<String>,
-    /// Size of all pointers. Many places with long names must not use more memory than the call itself.
+    /// Total size of all pointers, limited so that many locations with long names use no more memory than the call
+    /// itself.
     pointer_bytes: usize,
 }
 
 impl<'a> Comparison<'a> {
-    /// Whether nothing is missing: everything except secrets is shown as sent.
+    /// Whether everything except secrets is shown exactly as sent.
     fn is_complete(&mut self, sent: &'a Value, shown: &Value, schemas: &[&'a Schema]) -> bool {
         match (sent, shown) {
             (Value::Object(sent), Value::Object(shown)) => {
@@ -151,7 +152,7 @@ impl<'a> Comparison<'a> {
             })
     }
 
-    /// The path as a JSON pointer. `None` if the pointers have become too large.
+    /// The current path as a JSON pointer. `None` if the pointers have become too large.
     fn pointer(&mut self) -> Option<String> {
         let mut pointer = String::new();
         for step in &self.path {

@@ -12,7 +12,7 @@ use super::message::ConfirmationPrompt;
 use super::record::{format_seconds, saturating_add};
 use super::scope::ScopeMismatch;
 
-/// Unknown and malformed tokens get the same message.
+/// The same message for unknown and malformed tokens.
 pub(super) fn invalid() -> Failure {
     Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
 }
@@ -67,7 +67,7 @@ pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
     .detail("mismatch", what)
 }
 
-/// Confirmation is required, as specified. If it needs an approval, the message says so.
+/// Confirmation is required, in the specification's format. The message mentions the approval if one is needed.
 pub(super) fn confirmation_required(
     operation: &Operation,
     prompt: &ConfirmationPrompt,
@@ -125,7 +125,7 @@ fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt)
         .detail("confirmation_message", prompt.message.as_str())
 }
 
-/// A call that cannot be shown cannot be approved.
+/// The call needs an approval but cannot be shown completely.
 pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Failure {
     let why = match bytes {
         Some(bytes) => format!("it is too large to be shown to that person ({bytes} bytes, limit {MAX_CALL_BYTES})"),
@@ -164,7 +164,7 @@ pub(crate) fn rate_limited(what: &str, limit: u64, retry_after: Duration, now: T
         .detail("retry_after_seconds", whole_seconds(retry_after))
 }
 
-/// Rounds up, so that waiting this long is enough.
+/// Rounds up, so that waiting this long is always enough.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }

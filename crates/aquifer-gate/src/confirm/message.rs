@@ -1,8 +1,8 @@
-//! The question that a person is asked: what would run, with every parameter, without secrets, and with everything
-//! escaped that could mislead.
+//! The question shown to a person: what would run, with every parameter, without secrets, and with misleading
+//! characters escaped.
 //!
-//! Clients cut long text, so a question has a maximum length. A call that does not fit is not asked about; it needs an
-//! approval, which shows all of it (`is_complete`).
+//! Clients truncate long text, so a question has a maximum length. A call that does not fit cannot be confirmed by a
+//! question (see `is_complete`); it needs an approval, which shows all of it.
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
@@ -14,7 +14,7 @@ use super::preview::Findings;
 use super::render::escape;
 use crate::policy::PolicyDecision;
 
-/// Maximum number of characters of a value mentioned in the operator's or the source's text. The parameters follow in
+/// Maximum number of characters of a value inserted into the operator's or the source's text. The parameters follow in
 /// full.
 const MAX_MENTIONED_CHARS: usize = 400;
 
@@ -24,14 +24,14 @@ const MAX_TEXT_CHARS: usize = 4000;
 /// Maximum number of characters of the question, including reasons.
 const MAX_QUESTION_CHARS: usize = 8000;
 
-/// The reason why a call needs an approval although policy would accept less.
+/// The reason added when a call needs an approval only because of its length.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
                         'aquifer approvals approve'";
 
-/// The question that a person is asked, with its reasons.
+/// The question shown to a person, and its reasons.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfirmationPrompt {
-    /// What would run, in the operator's words or ours, and what its source adds. Without parameters.
+    /// What would run, in the operator's words or ours, plus any text from the source. Without parameters.
     pub(crate) headline: String,
     /// The question: the headline and the parameters.
     pub(crate) message: String,
@@ -43,12 +43,12 @@ pub(crate) struct ConfirmationPrompt {
     is_complete: bool,
 }
 
-/// What a question about several calls of a batch is about.
+/// The calls of a batch that a question covers.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchSubject {
     /// The indices of the calls in the batch.
     pub(crate) covered: Vec<usize>,
-    /// The indices of everything that has to be sent again.
+    /// The indices of all calls that have to be sent again.
     pub(crate) sent_again: Vec<usize>,
     /// The sources, the places behind them, and the operations, as an approval shows them.
     pub(crate) source: String,
@@ -56,7 +56,7 @@ pub(crate) struct BatchSubject {
     pub(crate) operations: String,
 }
 
-/// A call that one confirmation covers together with others.
+/// A call covered by a batch confirmation.
 pub(crate) struct CoveredCall<'a> {
     pub(crate) index: usize,
     pub(crate) operation: &'a Operation,
@@ -64,14 +64,14 @@ pub(crate) struct CoveredCall<'a> {
 }
 
 impl ConfirmationPrompt {
-    /// The question about a call. The operator can set its text. The source's text is added to ours and never replaces
-    /// it: neither a source nor a caller decides what a person sees.
+    /// Creates the question about a call. The operator can set its text. The source's text is appended to ours and
+    /// never replaces it: neither a source nor a caller decides what a person sees.
     pub(crate) fn new(request: &Checked, decision: &PolicyDecision) -> Self {
         Self::build(request, decision, Findings::default())
     }
 
-    /// The question with what a rehearsal found. If both do not fit, the parameters are more important: whether a call is
-    /// shown completely must not depend on the data.
+    /// Creates the question with the findings of a rehearsal. If both do not fit, the parameters take precedence: whether
+    /// a call is shown completely must not depend on the data.
     pub(crate) fn with_findings(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
         let plain = Self::new(request, decision);
         if findings.is_empty() || !plain.is_complete {
@@ -96,7 +96,7 @@ impl ConfirmationPrompt {
         };
         headline.push_str(&findings.consequences());
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
-        // The matrix says what it does by itself.
+        // A decision by the matrix already describes the effect.
         if reasons.is_empty() && !decision.says_what_it_does() {
             reasons.extend(describe_danger(operation.danger).map(str::to_owned));
         }
@@ -109,7 +109,7 @@ impl ConfirmationPrompt {
             Some(call) => with_parameters(&headline, call, MAX_QUESTION_CHARS.saturating_sub(taken)),
             None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
-        // Longer text would push the parameters out of sight.
+        // Longer text would push the parameters out of view.
         let is_complete = is_complete && taken <= MAX_QUESTION_CHARS;
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
@@ -117,8 +117,8 @@ impl ConfirmationPrompt {
         Self { headline, message, reasons, call, batch: None, is_complete }
     }
 
-    /// The question about several calls of a batch. `others` run with them and need no confirmation; `later_count` more
-    /// need one of their own.
+    /// Creates the question about several calls of a batch. `others` run with them without confirmation; `later_count`
+    /// more calls will need a confirmation of their own.
     pub(crate) fn for_batch(
         covered: &[CoveredCall<'_>],
         others: &[&str],
@@ -159,7 +159,7 @@ impl ConfirmationPrompt {
             reasons.push(TOO_LONG.to_owned());
         }
         let calls = covered.iter().map(|call| {
-            // The number keeps calls of the same operation apart.
+            // The number distinguishes calls of the same operation.
             Some((format!("{}. {}", call.index, call.operation.name), call.prompt.call.as_ref()?))
         });
         let call = calls.collect::<Option<Vec<_>>>().map(FullCall::combine);
@@ -182,7 +182,7 @@ impl ConfirmationPrompt {
         Self { headline, message, reasons, call, batch: Some(batch), is_complete }
     }
 
-    /// What requires a confirmation, as the beginning of a sentence.
+    /// The beginning of a sentence that says what requires confirmation.
     pub(crate) fn subject(&self) -> String {
         match self.batch.as_ref().map(|batch| batch.covered.len()) {
             None => "This operation requires".to_owned(),
@@ -191,7 +191,7 @@ impl ConfirmationPrompt {
         }
     }
 
-    /// What to do after the confirmation, as the end of a sentence.
+    /// The end of a sentence that says how to continue after the confirmation.
     pub(crate) fn how_to_continue(&self) -> String {
         match &self.batch {
             None => "send the same request again with 'confirmation_token'".to_owned(),
@@ -202,7 +202,8 @@ impl ConfirmationPrompt {
         }
     }
 
-    /// Whether the question shows everything that would be sent. Nobody must confirm a call that is only shown in part.
+    /// Whether the question shows everything that would be sent. A call that is only partly shown must not be
+    /// confirmed.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -218,7 +219,7 @@ impl ConfirmationPrompt {
     }
 }
 
-/// Operations of a batch in words.
+/// Lists operations of a batch for a message.
 fn list_indices(indices: &[usize]) -> String {
     let is_range = indices.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
     match indices {
@@ -235,7 +236,7 @@ fn list_indices(indices: &[usize]) -> String {
 fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, bool) {
     let lines = call.parameter_lines();
     let mut message = headline.to_owned();
-    // The count comes first, so that a value that looks like another parameter is noticed.
+    // The count comes first, so that a value that looks like another parameter stands out.
     match lines.len() {
         0 => message.push_str("\nNo parameters"),
         1 => message.push_str("\n1 parameter:"),
@@ -282,7 +283,7 @@ fn plain(operation: &Operation) -> String {
     headline
 }
 
-/// Replaces `{name}` by values. Values are never read as templates.
+/// Replaces `{name}` with the parameter's value. Values are not expanded again.
 fn fill_in(template: &str, params: &Map<String, Value>) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -311,12 +312,12 @@ fn mention(value: &Value) -> String {
     }
 }
 
-/// Text of the operator or the source on one line, escaped and truncated.
+/// Puts text of the operator or the source on one line, escaped and truncated.
 fn clean(text: &str) -> String {
     truncate(&escape(text), MAX_TEXT_CHARS)
 }
 
-/// The text, or its beginning and the number of characters that are not shown.
+/// Truncates text and states how many characters are not shown.
 fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),

@@ -1,9 +1,9 @@
 //! Confirmation: an operation that has to be confirmed runs only with a token for exactly this call, once (R-SAF-3).
 //!
-//! The state store holds three kinds of tokens: for confirmations, for questions that a person was asked, and for
-//! continuing after a quota's pause. Each has 256 random bits and is stored under its hash. It is bound to source,
-//! operation, caller, session and every parameter, and is consumed in one atomic step before anything runs. Policy
-//! decides which kind a call needs; this module issues and redeems them.
+//! The state store holds three kinds of tokens: for confirmations, for questions put to a person, and for continuing
+//! after a quota's pause. Each has 256 random bits and is stored under its hash. It is bound to source, operation,
+//! caller, session and every parameter, and is consumed atomically before anything runs. Policy decides which kind a
+//! call needs; this module issues and redeems them.
 
 pub mod approvals;
 mod call;
@@ -50,17 +50,17 @@ pub(crate) use scope::CallSubject;
 pub(crate) use scope::Scope;
 pub(crate) use token::Purpose;
 
-/// Callers without an identity share the limit of this many callers.
+/// Callers without an identity share one limit, this many times as large.
 const ANONYMOUS_FACTOR: u64 = 10;
 
-/// Maximum number of attempts to update a record that others change at the same time.
+/// Maximum number of attempts to update a record that is being changed concurrently.
 const MAX_ATTEMPTS: usize = 8;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// Maximum size of calls that a caller may have waiting for approval per hour, because the store has to hold them.
+/// Maximum total size of calls that a caller may submit for approval per hour, because the store has to hold them.
 const MAX_WAITING_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Issues and redeems tokens.
@@ -77,7 +77,7 @@ pub(crate) struct TokenRequest<'a> {
     pub(crate) scope: Scope,
     pub(crate) operation: &'a Operation,
     pub(crate) caller: &'a Caller,
-    /// How long the token has to wait before it is accepted.
+    /// How long to wait before the token is accepted.
     pub(crate) cooldown: Duration,
 }
 
@@ -104,7 +104,7 @@ pub(crate) enum Refusal {
     Denied,
     /// The cooldown is not over.
     CoolingDown { wait: Duration, expires_at: Timestamp },
-    /// The call needs an approval, and cannot be shown completely.
+    /// The call needs an approval but cannot be shown completely.
     CannotDisplay {
         /// Size of the call. `None` if it is nested too deeply.
         bytes: Option<usize>,
@@ -128,7 +128,7 @@ impl Confirmations {
         self.clock.now()
     }
 
-    /// Issues a token for one call. If it needs an approval, `prompt` is what the person sees.
+    /// Issues a token for one call. If it needs an approval, the person is shown `prompt`.
     pub(crate) async fn issue(
         &self,
         request: TokenRequest<'_>,
@@ -156,13 +156,13 @@ impl Confirmations {
             record.approval = Some(approvals::publish(&*self.store, approval, &call, &key).await?);
         }
         if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
-            // Either 256 random bits were repeated, or the store is wrong.
+            // Either 256 random bits were repeated, or the store misbehaves.
             return Err(Refusal::Store(StoreError("a new token already exists".to_owned())));
         }
         Ok(IssuedToken { token, expires_at, approval: record.approval })
     }
 
-    /// The call that a person has to approve, if it can be stored and shown completely.
+    /// Prepares the call for approval. Fails if it cannot be stored or shown completely.
     async fn prepare_call(&self, prompt: &ConfirmationPrompt, caller: &Caller) -> Result<StoredCall, Refusal> {
         let call = StoredCall::new(prompt.call.as_ref().ok_or(Refusal::CannotDisplay { bytes: None })?);
         if call.len() > MAX_CALL_BYTES {
@@ -199,7 +199,7 @@ impl Confirmations {
         Ok(found.map(|(_, record, _)| record.scope.is_batch()))
     }
 
-    /// Whether a token would be redeemed now. Does not change it.
+    /// Whether a token could be redeemed now. Does not change it.
     pub(crate) async fn inspect(
         &self,
         token: &str,
@@ -238,7 +238,7 @@ impl Confirmations {
                 return Ok(());
             }
         }
-        Err(Refusal::Store(StoreError("a record keeps changing".to_owned())))
+        Err(Refusal::Store(StoreError("other processes keep changing the record".to_owned())))
     }
 
     /// The record of a token that is valid for this call.
@@ -280,8 +280,8 @@ impl Confirmations {
         Ok(record.map(|record| (key, record, version)))
     }
 
-    /// Counts an invalid token. Above the limit, the failure only says that there were too many. Valid tokens are
-    /// always accepted: callers without an identity are counted together, and one of them must not block the others.
+    /// Counts an invalid token. Above the limit, the failure says only that there were too many. Valid tokens are
+    /// always accepted: callers without an identity share one count, and one of them must not block the others.
     async fn reject_wrong_token(&self, caller: &Caller, failure: Failure) -> Refusal {
         let limit = self.settings.wrong_per_minute.max(1);
         match with_timeout(self.store.spend(&counter_key("wrong", caller), 1, limit, MINUTE)).await {
@@ -308,7 +308,7 @@ impl Confirmations {
         Ok(())
     }
 
-    /// The answer to one of our questions in a repeated call, with the question's key.
+    /// Finds the answer to one of our questions in a repeated call, with the question's key.
     pub(crate) fn find_answer(context: &Context) -> Option<(&str, ElicitationAnswer)> {
         let prefix = Purpose::Question.prefix();
         let (key, answer) = context.answers.iter().find(|(key, _)| key.starts_with(prefix))?;
@@ -322,9 +322,9 @@ impl Confirmations {
 pub(crate) enum ElicitationAnswer {
     Yes,
     No,
-    /// Closed the question without answering.
+    /// The person closed the question without answering.
     Cancelled,
-    /// Did not answer in time.
+    /// Nobody answered in time.
     TimedOut,
 }
 
@@ -352,7 +352,6 @@ impl ElicitationAnswer {
     }
 }
 
-/// The failure for the caller.
 impl Refusal {
     pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
         let operation = request.operation();
@@ -377,7 +376,7 @@ impl Refusal {
 }
 
 impl IssuedToken {
-    /// The failure for a call that has to be confirmed first.
+    /// The failure for a call that needs confirmation first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
         failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_deref())
     }
@@ -394,7 +393,7 @@ pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
     .because(error)
 }
 
-/// The failure if a person could be asked, but not in the middle of a batch.
+/// The failure if the client could ask a person, but not in the middle of a batch.
 pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
     failure::cannot_ask_in_batch(operation, prompt)
 }
@@ -402,11 +401,11 @@ pub(crate) fn cannot_ask_in_batch(operation: &Operation, prompt: &ConfirmationPr
 fn new_token(purpose: Purpose) -> Result<(String, String), StoreError> {
     let made =
         token::generate(purpose).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
-    let key = token::key(&made).ok_or_else(|| StoreError("a token without a key".to_owned()))?;
+    let key = token::key(&made).ok_or_else(|| StoreError("the generated token has no key".to_owned()))?;
     Ok((made, key))
 }
 
-/// The key of a caller's counter: the principal, else the connection, else one for all others.
+/// The key of a caller's counter: the principal, else the connection, else one shared by all others.
 fn counter_key(what: &str, caller: &Caller) -> String {
     format!("gate/{what}/{}", caller.owner().unwrap_or("-"))
 }

@@ -1,7 +1,7 @@
-//! What a rehearsal found, in words for the person who decides.
+//! Words the findings of a rehearsal for the person who decides.
 //!
-//! Names and values come from a database, whose content anybody may have written. They are quoted, escaped and shortened,
-//! and secrets in them are replaced, so that they cannot be mistaken for the question.
+//! Names and values come from a database whose content may be hostile. They are quoted, escaped and shortened, and
+//! secrets in them are replaced, so that they cannot be mistaken for the question itself.
 
 use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, FieldChange, Preview, RowCount, RowFate};
 use aquifer_protocol::error::Failure;
@@ -18,25 +18,25 @@ const MAX_VALUE_CHARS: usize = 80;
 /// Maximum number of changed fields that are shown.
 const MAX_FIELDS: usize = 10;
 
-/// Maximum number of characters of a failure.
+/// Maximum number of characters of a failure message.
 const MAX_FAILURE_CHARS: usize = 400;
 
-/// What a rehearsal found about a call.
+/// What a rehearsal found out about a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Findings<'a> {
     /// What the call would do.
     pub(crate) preview: Option<&'a Preview>,
-    /// Why the call would fail as things are. An earlier operation of its batch may change that.
+    /// Why the call would currently fail. An earlier operation of its batch may still change that.
     pub(crate) obstacle: Option<&'a Failure>,
 }
 
 impl Findings<'_> {
-    /// Whether there is nothing to say.
+    /// Whether the rehearsal found nothing to mention.
     pub(super) fn is_empty(&self) -> bool {
         self.preview.is_none() && self.obstacle.is_none()
     }
 
-    /// What would be done, as a question: `Delete treatment 4 ("X-ray") of source 'clinic'?`
+    /// The change as a question: `Delete treatment 4 ("X-ray") of source 'clinic'?`
     pub(super) fn question(&self, operation: &Operation) -> Option<String> {
         let preview = self.preview?;
         let verb = match preview.change {
@@ -46,10 +46,10 @@ impl Findings<'_> {
         };
         let of = if operation.source.is_empty() { String::new() } else { " of source ".to_owned() };
         let source = if of.is_empty() { String::new() } else { format!("'{}'", escape(&operation.source)) };
-        Some(format!("{verb} {}{of}{source}?", thing(preview)))
+        Some(format!("{verb} {}{of}{source}?", describe_row(preview)))
     }
 
-    /// The same as a statement.
+    /// The change as a statement.
     pub(super) fn statement(&self) -> Option<String> {
         let preview = self.preview?;
         let verb = match preview.change {
@@ -57,10 +57,10 @@ impl Findings<'_> {
             ChangeKind::Update => "updates",
             ChangeKind::Delete => "deletes",
         };
-        Some(format!("This {verb} {}.", thing(preview)))
+        Some(format!("This {verb} {}.", describe_row(preview)))
     }
 
-    /// What else would happen, as sentences that begin with a blank.
+    /// Side effects, as sentences that each start with a space.
     pub(super) fn consequences(&self) -> String {
         let mut text = String::new();
         if let Some(preview) = self.preview {
@@ -83,8 +83,8 @@ impl Findings<'_> {
     }
 }
 
-/// The thing that is changed: its noun, its key and its labels.
-fn thing(preview: &Preview) -> String {
+/// The object of the change: its noun, key and labels.
+fn describe_row(preview: &Preview) -> String {
     let mut text = escape(&preview.noun);
     match preview.key.as_slice() {
         [] => {}
@@ -141,7 +141,7 @@ fn push_affected(text: &mut String, preview: &Preview, fate: RowFate) {
         (RowFate::Cleared, false) => "would lose their reference",
     };
     let mut sentence = join(&listed);
-    // A sentence begins with a capital: "More than 10,000 …".
+    // Capitalize the sentence: "More than 10,000 …".
     if let Some(rest) = sentence.strip_prefix("more") {
         sentence = format!("More{rest}");
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_3_a_question_names_the_thing_and_what_goes_with_it() {
+    fn r_saf_3_a_question_names_the_row_and_the_affected_rows() {
         let preview = Preview {
             change: ChangeKind::Delete,
             noun: "treatment".to_owned(),

@@ -9,7 +9,8 @@ use super::scope::Scope;
 use super::token::Purpose;
 use crate::strength::Strength;
 
-/// How long the record of an ended token is kept, so that "expired" and "used" differ from "never existed".
+/// How long the record of an expired or used token is kept, so that it stays distinguishable from one that never
+/// existed.
 pub(super) const RECORD_TTL_AFTER_END: Duration = Duration::from_secs(45 * 60);
 
 /// The record of a token.
@@ -31,11 +32,11 @@ pub(super) struct TokenRecord {
     pub(super) call: Option<String>,
 }
 
-/// The state of a token. It only moves down this list.
+/// The state of a token. Transitions only go down this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenState {
-    /// Waits for an approval.
+    /// Waiting for an approval.
     Pending,
     /// Can be used.
     Ready,
@@ -66,12 +67,12 @@ impl TokenRecord {
     }
 }
 
-/// Adds a duration; the result is at most the largest timestamp.
+/// Adds a duration, saturating at the largest timestamp.
 pub(super) fn saturating_add(time: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| time.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// Formats a time to the second, as callers see it.
+/// Formats a time with second precision, as shown to callers.
 pub(crate) fn format_seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

@@ -1,8 +1,8 @@
 //! Renders a call as text for a person: as a question, and in full on a terminal.
 //!
 //! Values come from the caller, which may be a manipulated model. They must not look like the text around them. Strings
-//! are always quoted; replaced secrets never are. Characters that move, reverse, hide or redraw text are escaped, and
-//! so are those that the frame is drawn with: a line that starts with `├` or `│` is ours, and one that starts with `╎`
+//! are always quoted; replaced secrets never are. Characters that move, reverse, hide or redraw text are escaped, as
+//! are the characters used to draw the frame: a line that starts with `├` or `│` is ours, and one that starts with `╎`
 //! continues the line above.
 
 use std::collections::HashSet;
@@ -17,13 +17,13 @@ use super::call::{FullCall, push_step};
 const FIRST: &str = "├ ";
 /// Starts a line of a list or an object.
 const NEXT: &str = "│ ";
-/// Starts a line that continues a text, or a line too long for the terminal.
+/// Starts a continuation line: of multi-line text, or of a line too long for the terminal.
 const CONTINUED: &str = "╎ ";
-/// Columns that the start of a line takes.
+/// Number of columns taken by the prefix of a line.
 const MARGIN: usize = 2;
 /// Minimum width of a terminal.
 const MIN_WIDTH: usize = 20;
-/// Maximum number of consecutive blanks in a question. More could make text appear at the start of a line.
+/// Maximum number of consecutive blanks in a question. More could make text appear to start a new line.
 const MAX_BLANKS: usize = 8;
 /// Maximum number of combining marks on a letter. More would reach into the lines above and below.
 const MAX_MARKS: usize = 2;
@@ -40,7 +40,7 @@ impl FullCall {
         self.params.iter().map(line).collect()
     }
 
-    /// The full call in a frame, for a terminal of this width. Without a width, lines are not wrapped.
+    /// Renders the full call in a frame for a terminal of this width. Without a width, lines are not wrapped.
     pub fn lines(&self, width: Option<usize>) -> Vec<String> {
         let places = Places::new(self);
         let mut lines = Vec::new();
@@ -56,7 +56,7 @@ impl FullCall {
     }
 }
 
-/// The places of a call that are rendered differently.
+/// The locations in a call that are rendered differently.
 #[derive(Default)]
 struct Places<'a> {
     hidden: HashSet<&'a str>,
@@ -74,7 +74,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Escapes foreign text so that it can be part of our line.
+/// Escapes foreign text for use inside a line of ours.
 pub fn escape(text: &str) -> String {
     let places = Places::default();
     let mut writer = Writer::new(&places, false);
@@ -90,7 +90,7 @@ pub(super) fn quote(text: &str) -> String {
     writer.line
 }
 
-/// Wraps our text for a terminal of this width, so that a value in it does not decide where a line starts.
+/// Wraps our text for a terminal of this width, so that a value in it cannot control where a line starts.
 pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -100,12 +100,12 @@ pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
 }
 
 struct Writer<'a> {
-    /// Finished lines with their start.
+    /// Finished lines with their prefixes.
     lines: Vec<(&'static str, String)>,
     begin: &'static str,
     line: String,
     places: &'a Places<'a>,
-    /// Whether lists, objects and texts are broken into several lines.
+    /// Whether lists, objects and strings are broken across lines.
     is_multiline: bool,
 }
 
@@ -118,11 +118,11 @@ impl<'a> Writer<'a> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         match !name.is_empty() && name.chars().all(is_plain) {
             true => self.line.push_str(name),
-            // Only plain names are not quoted.
+            // Names are quoted unless they are plain.
             false => self.quoted(name),
         }
         self.line.push_str(" = ");
-        self.inside(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
+        self.nested(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
     }
 
     fn value(&mut self, value: &Value, place: &mut String, depth: usize) {
@@ -135,7 +135,7 @@ impl<'a> Writer<'a> {
                 self.line.push('[');
                 for (index, item) in items.iter().enumerate() {
                     self.element(index, depth + 1);
-                    self.inside(place, index, |writer, place| writer.value(item, place, depth + 1));
+                    self.nested(place, index, |writer, place| writer.value(item, place, depth + 1));
                 }
                 self.close(']', depth);
             }
@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
                     self.element(index, depth + 1);
                     self.quoted(name);
                     self.line.push_str(": ");
-                    self.inside(place, name, |writer, place| writer.value(member, place, depth + 1));
+                    self.nested(place, name, |writer, place| writer.value(member, place, depth + 1));
                 }
                 self.close('}', depth);
             }
@@ -155,8 +155,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes something inside a value, and marks defaults.
-    fn inside(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
+    /// Writes a nested value, and marks defaults.
+    fn nested(&mut self, place: &mut String, step: impl ToString, write: impl FnOnce(&mut Self, &mut String)) {
         let length = place.len();
         if !self.places.is_empty() {
             push_step(place, &step.to_string());
@@ -199,12 +199,12 @@ impl<'a> Writer<'a> {
         self.line.push('"');
     }
 
-    /// Escapes whatever could be mistaken for the end of the text, or for something around it.
+    /// Writes text, escaping everything that could be mistaken for its end or for surrounding text.
     fn text(&mut self, text: &str, is_quoted: bool) {
         let (mut blanks, mut marks) = (0, 0);
         let mut rest = text;
         while let Some(letter) = rest.chars().next() {
-            // Most text is plain and is copied at once.
+            // Most text is plain and is copied in one piece.
             let plain =
                 rest.bytes().take_while(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')).count();
             if plain > 0 {
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
             blanks = if letter == ' ' { blanks + 1 } else { 0 };
             marks = if is_mark(letter) { marks + 1 } else { 0 };
             let is_escaped = is_deceptive(letter)
-                || (is_quoted && is_like_quote(letter))
+                || (is_quoted && looks_like_closing_quote(letter))
                 || marks > MAX_MARKS
                 || (blanks > MAX_BLANKS && !self.is_multiline);
             match letter {
@@ -251,7 +251,7 @@ fn is_deceptive(letter: char) -> bool {
 }
 
 /// Whether a character looks like a closing quote.
-fn is_like_quote(letter: char) -> bool {
+fn looks_like_closing_quote(letter: char) -> bool {
     matches!(letter,
         '\u{2ba}' | '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{2036}' | '\u{275d}'..='\u{275e}'
         | '\u{301d}'..='\u{301f}' | '\u{ff02}')
@@ -266,8 +266,8 @@ fn is_mark(letter: char) -> bool {
         | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Wraps a line at the terminal's width, so that the rest stays inside the frame. Characters outside of ASCII are
-/// counted as two columns.
+/// Wraps a line at the terminal's width, so that its rest stays inside the frame. Non-ASCII characters count as two
+/// columns.
 fn wrap(begin: &str, line: &str, width: Option<usize>, lines: &mut Vec<String>) {
     let room = width.map_or(usize::MAX, |width| width.max(MIN_WIDTH) - MARGIN - 1);
     let (mut current, mut columns) = (begin.to_owned(), 0);

@@ -1,4 +1,4 @@
-//! The scope of a confirmation: it is valid for exactly this call.
+//! The scope of a confirmation: the exact call that it is valid for.
 
 use std::io::Write;
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The scope of a confirmation. Caller and parameters are stored as hashes: they may be secrets and only have to be
+/// The scope of a confirmation. Caller and parameters are stored as hashes, because they may be secret and are only
 /// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scope {
     source: String,
-    /// The database or server behind the source. Another source may have the same name.
+    /// The database or server behind the source, because another source could later have the same name.
     #[serde(default)]
     place: String,
     operation: String,
@@ -23,7 +23,7 @@ pub(crate) struct Scope {
     params: String,
 }
 
-/// Stands for the operation in the scope of a batch. No operation has this name.
+/// Used as the operation's name in the scope of a batch. No operation has this name.
 const BATCH: &str = "[batch]";
 
 /// How a call differs from the confirmed one.
@@ -33,23 +33,23 @@ pub(super) enum ScopeMismatch {
     Source,
     Operation,
     Params,
-    /// It is another batch, or in another order.
+    /// The calls or their order differ.
     Batch,
-    /// The confirmation is weaker than required now.
+    /// The confirmation is weaker than what is required now.
     Strength,
 }
 
-/// A call of a batch, as a confirmation is bound to it.
+/// A call of a batch, as bound to a confirmation.
 pub(crate) struct CallInBatch<'a> {
     pub(crate) subject: CallSubject<'a>,
-    /// Whether the confirmation covers it. Others only have to stay as they are.
+    /// Whether the confirmation covers it. Other calls only have to stay unchanged.
     pub(crate) is_confirmed: bool,
 }
 
 pub(crate) enum CallSubject<'a> {
     /// An operation with its parameters.
     Complete(&'a Operation, &'a Map<String, Value>),
-    /// An operation with parameters that refer to answers that are not there yet.
+    /// An operation whose parameters refer to results that are not available yet.
     Unresolved(&'a str, &'a Map<String, Value>),
 }
 
@@ -68,7 +68,7 @@ impl Scope {
     pub(crate) fn for_batch<'a>(calls: impl IntoIterator<Item = CallInBatch<'a>>, caller: &Caller) -> Self {
         let mut hash = Sha256::new();
         for call in calls {
-            // Lengths and kinds keep the parts apart.
+            // Lengths and kinds delimit the parts.
             let (kind, names, params) = match call.subject {
                 CallSubject::Complete(operation, params) => {
                     ("complete", [&*operation.source, &*operation.place, &*operation.name], params)
@@ -91,7 +91,7 @@ impl Scope {
         self.operation == BATCH
     }
 
-    /// The first difference that may be reported.
+    /// The first difference that may be disclosed.
     pub(super) fn find_mismatch(&self, other: &Scope) -> Option<ScopeMismatch> {
         let same = |a: &str, b: &str| bool::from(a.as_bytes().ct_eq(b.as_bytes()));
         if !same(&self.caller, &other.caller) {
@@ -115,7 +115,7 @@ fn caller_hash(caller: &Caller) -> String {
     let mut hash = Sha256::new();
     for part in [&caller.principal, &caller.session] {
         match part {
-            // The length keeps the two parts apart.
+            // The length delimits the two parts.
             Some(text) => hash.update(format!("{}:{text}", text.len())),
             None => hash.update("-"),
         }
@@ -123,8 +123,8 @@ fn caller_hash(caller: &Caller) -> String {
     hex(&hash.finalize())
 }
 
-/// The hash of everything that reaches the source. Tokens and other metadata are not parameters; a source's own
-/// parameter that starts with `_` is.
+/// The hash of everything that reaches the source. Tokens and other metadata are excluded; a source's own parameter
+/// that starts with `_` is included.
 fn params_hash(params: &Map<String, Value>) -> String {
     let mut hash = Sha256::new();
     write_object(params, &mut hash);
@@ -174,7 +174,7 @@ fn write_text(text: &str, out: &mut Sha256) {
     let _ = out.flush();
 }
 
-/// 1, 1.0 and 1e0 are the same number.
+/// Formats a number so that 1, 1.0 and 1e0 are equal.
 fn number_text(number: &Number) -> String {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {

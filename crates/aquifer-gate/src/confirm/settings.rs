@@ -1,10 +1,10 @@
-//! Settings for the lifetime and the number of confirmations.
+//! Settings of confirmations: lifetimes and rates.
 
 use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
 
-/// Settings for the lifetime and the number of confirmations.
+/// Limits on the lifetime and the number of confirmations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmSettings {
     /// How long a token is valid. At most fifteen minutes.
@@ -34,7 +34,7 @@ impl Default for ConfirmSettings {
     }
 }
 
-/// A setting outside of the range that the specification allows.
+/// A setting outside the range that the specification allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is {value} seconds, allowed are {min} to {max}")]
 pub struct ConfirmSettingsError {

@@ -14,7 +14,7 @@ const MAX_TOKEN_LEN: usize = 80;
 pub(crate) enum Purpose {
     /// Confirms an operation.
     Confirmation,
-    /// Identifies a question that a person was asked, so that its answer cannot be forged.
+    /// Identifies a question put to a person, so that its answer cannot be forged.
     Question,
     /// Continues after a quota's pause.
     Quota,
@@ -39,8 +39,8 @@ pub(super) fn generate(purpose: Purpose) -> Result<String, getrandom::Error> {
     Ok(token)
 }
 
-/// The key of a token's record. It is the token's hash, so that the store holds no tokens. `None` for text that is too
-/// long to be a token.
+/// The key of a token's record: the token's hash, so that the store holds no tokens. `None` for text that is too long
+/// to be a token.
 pub(super) fn key(token: &str) -> Option<String> {
     if token.is_empty() || token.len() > MAX_TOKEN_LEN {
         return None;

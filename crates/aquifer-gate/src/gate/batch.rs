@@ -1,9 +1,9 @@
 //! One confirmation for several calls of a batch.
 //!
-//! The token, or the question, is bound to everything that is sent again: all operations with their parameters in their
-//! order, and which of them are confirmed. It is as strong as the strongest that any of the calls needs, waits for the
-//! longest cooldown, and is consumed before the first call runs. Each call is still decided when it runs: the grant stands
-//! for the confirmation and for nothing else.
+//! The token, or the question, is bound to everything that is sent again: all operations with their parameters, their
+//! order, and which of them are confirmed. It has the highest strength and the longest cooldown that any of the calls
+//! requires, and it is consumed before the first call runs. Each call is still evaluated when it runs: the grant
+//! replaces only the confirmation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,19 +36,19 @@ struct GrantedCall {
 }
 
 impl BatchGrant {
-    /// The token or question, for the audit.
+    /// The token or the question's key, for the audit.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether it confirms exactly this call with this strength. It does so once.
+    /// Whether the grant confirms exactly this call with this strength. Works once per call.
     pub(super) fn confirm(&self, index: usize, scope: &Scope, required: Strength) -> bool {
         let granted = self.calls.iter().find(|call| call.index == index && call.scope == *scope);
         granted.is_some_and(|call| self.strength >= required && !call.is_used.swap(true, Ordering::Relaxed))
     }
 }
 
-/// A call of a batch that has to be confirmed.
+/// A call of a batch that needs confirmation.
 struct GatedCall<'a> {
     index: usize,
     request: &'a Checked,
@@ -81,7 +81,7 @@ struct CoveredCalls<'a> {
 }
 
 impl<'a> CoveredCalls<'a> {
-    /// The most dangerous operation, which decides how long the confirmation is valid.
+    /// The most dangerous operation, which determines how long the confirmation is valid.
     fn operation(&self) -> Option<&'a Operation> {
         self.calls.iter().map(|call| &**call.request.operation()).max_by_key(|operation| operation.danger)
     }
@@ -156,7 +156,7 @@ impl SafetyGate {
             }
         };
         match (is_for_batch, token) {
-            // A token of one call, or none at all, which is that call's own problem.
+            // A token for a single call, or an unknown token sent with one; that call handles it.
             (Some(false), _) | (None, BatchToken::OfOperation(_)) => BatchDecision::NotForBatch,
             (Some(true), _) | (None, BatchToken::OfBatch(_)) => {
                 self.redeem_covered(covered, token.text(), Purpose::Confirmation).await
@@ -164,13 +164,13 @@ impl SafetyGate {
         }
     }
 
-    /// Consumes a token or a question. Nothing runs unless that succeeds.
+    /// Consumes a token or a question. Nothing runs unless this succeeds.
     async fn redeem_covered(&self, covered: &CoveredCalls<'_>, token: &str, purpose: Purpose) -> BatchDecision {
         let caller = &covered.context.caller;
         let redeem = || self.confirmations.redeem(token, purpose, covered.required, &covered.scope, caller);
         let mut redeemed = redeem().await;
         if let (Err(Refusal::CoolingDown { wait, .. }), Purpose::Question) = (&redeemed, purpose) {
-            // Asking again would only restart the cooldown.
+            // Wait here: asking again would only restart the cooldown.
             tokio::select! {
                 () = tokio::time::sleep(*wait) => {}
                 () = covered.context.cancelled.cancelled() => {}
@@ -236,7 +236,7 @@ impl SafetyGate {
                 let failure = issued.into_failure(operation, &covered.prompt);
                 BatchDecision::Wait { failure, indices: covered.indices() }
             }
-            // Each call alone may be small enough to be shown.
+            // Each call may still be small enough to be shown on its own.
             Err(Refusal::CannotDisplay { .. }) => BatchDecision::NotForBatch,
             Err(refusal) => self.refuse_batch(covered, refusal, ""),
         }
@@ -297,13 +297,13 @@ fn required_strength(request: &Checked, decision: &PolicyDecision, context: &Con
         return None;
     }
     let required = strength.for_client(context.interaction.can_ask_alone());
-    // A question that does not show the whole call is not enough: an approval shows it.
+    // A question that cannot show the whole call is not enough; an approval can show it.
     let is_shown = required == Strength::Approval || ConfirmationPrompt::new(request, decision).is_complete();
     Some(if is_shown { required } else { Strength::Approval })
 }
 
-/// The calls that one question can show completely, which is at least the first. The others have to be confirmed later.
-/// An approval shows everything.
+/// The calls that one question can show completely, at least the first. The others have to be confirmed later. An
+/// approval shows everything.
 fn cover<'a>(
     batch: &BatchConfirmation<'_>,
     gated: &'a [GatedCall<'a>],
@@ -337,14 +337,14 @@ fn cover<'a>(
     let mut calls = gated;
     let mut prompt = prompt_for(calls, false);
     if required != Strength::Approval {
-        // Halving finds a number that fits without building the question for every number.
+        // Halving finds a count that fits without building a question for every count.
         while !prompt.is_complete() && calls.len() > 1 {
             calls = calls.get(..calls.len() / 2).unwrap_or_default();
             prompt = prompt_for(calls, false);
         }
     }
-    // Which calls are covered must not depend on what a rehearsal found: the token is bound to them, and redeemed without
-    // a rehearsal.
+    // The covered calls must not depend on the findings of a rehearsal: the token is bound to these calls and is redeemed
+    // without a rehearsal.
     let detailed = prompt_for(calls, true);
     if detailed.is_complete() || !prompt.is_complete() {
         prompt = detailed;

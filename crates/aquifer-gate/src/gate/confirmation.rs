@@ -26,7 +26,7 @@ impl SafetyGate {
         let context = evaluation.context;
         // A batch does not lower the strength for a client that can ask its user.
         let mut required = strength.for_client(context.interaction.can_ask_alone());
-        // A question that does not show the whole call is not enough: an approval shows it.
+        // A question that cannot show the whole call is not enough; an approval can show it.
         if required != Strength::Approval && !evaluation.prompt().is_complete() {
             required = Strength::Approval;
         }
@@ -62,7 +62,7 @@ impl SafetyGate {
         }
     }
 
-    /// The question about a call, which is rehearsed first: nobody is asked about a call that cannot succeed.
+    /// Builds the question about a call after a rehearsal: nobody is asked about a call that cannot succeed.
     async fn rehearse(&self, evaluation: Evaluation<'_>) -> Result<ConfirmationPrompt, EarlyDecision> {
         let Some(rehearsal) = evaluation.rehearsal else { return Ok(evaluation.prompt()) };
         let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
@@ -77,7 +77,7 @@ impl SafetyGate {
         Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
     }
 
-    /// Refuses the call with a token to send it again with.
+    /// Refuses the call and issues a token for sending it again.
     async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
         let prompt = match self.rehearse(evaluation).await {
             Ok(prompt) => prompt,
@@ -141,7 +141,7 @@ impl SafetyGate {
         let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
         let mut redeemed = redeem().await;
         if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
-            // Asking again would only restart the cooldown.
+            // Wait here: asking again would only restart the cooldown.
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = evaluation.context.cancelled.cancelled() => {}

@@ -1,4 +1,4 @@
-//! Explains what would be decided about a call, without deciding it.
+//! Explains how a call would be decided, without side effects.
 
 use aquifer_engine::Context;
 use aquifer_protocol::operation::Operation;
@@ -15,15 +15,15 @@ impl SafetyGate {
         self.policy.has_rules() || self.quotas.has_any()
     }
 
-    /// Finds every rule, limit, quota and price that has no effect, as far as that is known.
+    /// Finds every rule, limit, quota and price that is known to have no effect.
     pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = self.policy.find_unused(inventory);
         unused.extend(self.quotas.find_unused(inventory));
         unused
     }
 
-    /// What would be decided about a call: the decision with all its reasons, and the limits that count the call.
-    /// Nothing is spent, asked or recorded.
+    /// Explains how a call would be decided: the decision with all its reasons, and the limits that count the call.
+    /// Spends, asks and records nothing.
     pub async fn explain(&self, request: &Checked, context: &Context) -> Value {
         let operation = request.operation();
         let decision = self.decide_policy(&self.prepare(operation), request, &context.caller);
@@ -36,7 +36,7 @@ impl SafetyGate {
         Value::Object(explanation)
     }
 
-    /// What would be decided about a call whose parameters are not known yet. Rules that depend on them are named as
+    /// Explains how a call with unknown parameters would be decided. Rules that depend on the parameters are listed as
     /// reasons.
     pub async fn explain_without_params(&self, operation: &Operation, context: &Context) -> Value {
         let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };

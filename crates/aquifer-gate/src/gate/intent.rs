@@ -10,15 +10,15 @@ use super::receipt::AuditReceipt;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 
-/// Whether an operation may change something: every operation except safe reads.
+/// Whether an operation may change data: every operation except safe reads.
 pub(super) fn is_write(operation: &Operation) -> bool {
     operation.category != Category::Read || operation.danger > Danger::Safe
 }
 
 impl SafetyGate {
-    /// Records the intent of a call. If that is required and fails, the call is refused.
+    /// Records the intent of a call. If the audit is required and recording fails, the call is refused.
     ///
-    /// A destructive or confirmed call waits until its intent is on disk. A reversible one only queues it, unless the
+    /// A destructive or confirmed call waits until its intent is on disk. A reversible call only queues it, unless the
     /// audit is failing.
     pub(super) async fn record_intent(
         &self,

@@ -15,11 +15,11 @@ use crate::confirm::{Purpose, store_unavailable};
 use crate::policy::Strength;
 use crate::quota::{Charge, QuotaError, QuotaPause, ThresholdCrossing};
 
-/// How long reads are not counted after the store has failed, so that they do not all wait for it.
+/// How long reads go uncounted after the store has failed, so that they do not all wait for it.
 const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
 
 impl SafetyGate {
-    /// Checks whether the quotas would let the call pass. Spends nothing.
+    /// Checks whether the quotas would admit the call. Spends nothing.
     pub(super) async fn check_quotas(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
         let (operation, caller) = (evaluation.operation(), evaluation.caller());
         match self.quotas.check(evaluation.counters(), operation, caller, false).await {
@@ -39,7 +39,7 @@ impl SafetyGate {
         }
     }
 
-    /// Spends what the call costs.
+    /// Spends the cost of the call.
     pub(super) async fn consume(&self, evaluation: Evaluation<'_>) -> Result<Vec<Warning>, EarlyDecision> {
         let (operation, caller) = (evaluation.operation(), evaluation.caller());
         let charge = match self.quotas.spend(evaluation.counters(), operation, caller, false).await {
@@ -60,7 +60,7 @@ impl SafetyGate {
         Ok(charge.warnings)
     }
 
-    /// Continues after a quota's pause with a token.
+    /// Continues after a quota's pause by redeeming a token.
     async fn resume(&self, evaluation: Evaluation<'_>, token: &str) -> Result<(), EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
@@ -69,7 +69,7 @@ impl SafetyGate {
         Ok(())
     }
 
-    /// Refuses the call with a token to continue after a quota's pause.
+    /// Refuses the call and issues a token for continuing after a quota's pause.
     async fn pause(&self, evaluation: Evaluation<'_>, paused: QuotaPause) -> EarlyDecision {
         match self.confirmations.issue(self.token_request(evaluation, Purpose::Quota, Strength::Token), None).await {
             Ok(issued) => {
@@ -94,7 +94,7 @@ impl SafetyGate {
         let (name, used, limit, failure) = match quota_error {
             QuotaError::RateLimited { name, limit, failure } => (name, limit, limit, failure),
             QuotaError::Exhausted { metric, used, limit, failure } => (metric, used, limit, failure),
-            // Only a pause without a way to continue gets here.
+            // Reached only if there is no way to continue after the pause.
             QuotaError::Paused(paused) => {
                 let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
                 (paused.metric, paused.used, paused.limit, failure)
@@ -105,7 +105,7 @@ impl SafetyGate {
         Err(refuse_with(failure))
     }
 
-    /// Whether calls of the operation are counted. Reads are not while the store is failing.
+    /// Whether calls of the operation are counted. Reads are not counted while the store is failing.
     pub(super) fn is_counted(&self, operation: &Operation) -> bool {
         let until = self.uncounted_until.load(Ordering::Relaxed);
         operation.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
@@ -121,7 +121,8 @@ impl SafetyGate {
         Err(refuse_with(store_unavailable(operation.danger, error)))
     }
 
-    /// Records quotas that have just reached their warning threshold. Later calls only carry the warning.
+    /// Records quotas that have just reached their warning threshold. Later calls carry the warning without another
+    /// entry.
     pub(super) fn submit_crossings(&self, charge: &Charge, entry: impl Fn() -> Entry) {
         for ThresholdCrossing { metric, used, warn } in &charge.crossings {
             self.submit(|| entry().quota(metric, *used, *warn));

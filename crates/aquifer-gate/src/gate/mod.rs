@@ -1,6 +1,6 @@
-//! The gate: policy, then limits, then confirmation, then the recorded intent, then the pass.
+//! The gate: policy, then limits, then confirmation, then recording the intent, then the pass.
 //!
-//! A read that policy allows and nothing counts costs one lookup and no I/O. If the state store is unavailable, reads
+//! A read that policy allows and no limit counts costs one lookup and no I/O. If the state store is unavailable, reads
 //! continue uncounted, and everything that needs the store is refused. Every write is recorded; if the audit cannot be
 //! written, writes are refused.
 
@@ -65,29 +65,29 @@ pub enum GateSettingsError {
     Quota(#[from] QuotaSettingsError),
 }
 
-/// Stops calls that policy denies, that are not confirmed, or that exceed a limit.
+/// Stops calls that are denied by policy, lack confirmation, or exceed a limit.
 pub struct SafetyGate {
     policy: Policy,
-    /// Operations with everything that does not depend on the call.
+    /// Cached per-operation state that does not depend on the call.
     prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     quotas: Quotas,
     audit: Audit,
     started: Instant,
-    /// Until when reads are not counted because the store has failed, in milliseconds since `started`.
+    /// Reads are not counted until this time because the store has failed, in milliseconds since `started`.
     uncounted_until: AtomicU64,
-    /// Whether other rules are in force.
+    /// Whether this gate was replaced because the rules changed.
     is_retired: AtomicBool,
 }
 
-/// Everything about an operation that does not depend on the call.
+/// The state of an operation that does not depend on the call.
 struct PreparedOperation {
     compiled: CompiledPolicy,
     /// The limits and quotas that count its calls.
     counters: OperationCounters,
     /// Whether its calls are recorded.
     is_recorded: bool,
-    /// Whether every call is denied, so that callers must not learn of the operation.
+    /// Whether every call is denied, in which case callers must not learn of the operation.
     is_hidden: bool,
 }
 
@@ -98,9 +98,9 @@ struct Evaluation<'a> {
     context: &'a Context,
     prepared: &'a PreparedOperation,
     decision: &'a PolicyDecision,
-    /// A confirmation of several calls of a batch, and the index of this one.
+    /// The confirmation of a batch, and the index of this call in it.
     grant: Option<(&'a BatchGrant, usize)>,
-    /// Tries the call before anybody is asked about it.
+    /// Rehearses the call before a person is asked about it.
     rehearsal: Option<&'a dyn Rehearsal>,
 }
 
@@ -138,17 +138,17 @@ impl<'a> Evaluation<'a> {
 }
 
 /// Whether a request is a dry run: its source guarantees that nothing is changed, and `dry_run` is exactly `true`. An
-/// upstream's own dry run does not count, because nobody guarantees it.
+/// upstream's own dry run does not count, because nothing guarantees it.
 ///
-/// The parameters are checked and canonical, and reach the source unchanged. So the source cannot read another spelling
-/// instead.
+/// The parameters are validated and canonical, and reach the source unchanged, so the source cannot interpret a
+/// different spelling instead.
 fn is_dry_run(request: &Checked) -> bool {
     let operation = request.operation();
     operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
 }
 
 impl SafetyGate {
-    /// A gate over this store. The store should use the same clock, so that the gate learns the store's time; see
+    /// Creates a gate on this store. The store should use the same clock, so that the gate learns the store's time; see
     /// [`persist_time`](crate::persist_time).
     pub fn new(
         settings: &GateSettings,
@@ -175,8 +175,8 @@ impl SafetyGate {
         })
     }
 
-    /// Marks the gate as replaced by other rules. A call that waits here for its cooldown is refused: the new rules may
-    /// require another confirmation, or deny the call.
+    /// Marks the gate as replaced because the rules changed. A call that is waiting for its cooldown is then refused:
+    /// the new rules may require a different confirmation, or deny the call.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
@@ -193,7 +193,7 @@ impl SafetyGate {
         }
         let prepared = Arc::new(PreparedOperation {
             compiled: self.policy.compile(operation),
-            // The protocol's own operations belong to no source, and callers need them to find out what went wrong.
+            // The protocol's own operations belong to no source, and callers need them to diagnose failures.
             counters: match operation.source.is_empty() {
                 true => OperationCounters::default(),
                 false => self.quotas.counters_for(operation),
@@ -209,7 +209,6 @@ impl SafetyGate {
         prepared
     }
 
-    /// Decides about a request: the most restrictive decision about its operation and all operations that it needs.
     /// The effect before rules that depend on the call.
     fn default_effect(&self, operation: &Operation, context: &Context) -> Effect {
         let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
@@ -220,7 +219,7 @@ impl SafetyGate {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
         let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
         request.also_needs().iter().fold(decision, |decision, needed| {
-            // The needed operations are called without parameters of their own.
+            // The required operations are called without parameters of their own.
             let none = Map::new();
             let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
             let prepared = self.prepare(needed);
@@ -233,7 +232,7 @@ impl SafetyGate {
         })
     }
 
-    /// Decides about a call, which a confirmation of a batch may cover.
+    /// Decides about a call that a batch confirmation may cover.
     fn decide_with<'a>(
         &'a self,
         request: &'a Checked,
@@ -285,7 +284,7 @@ impl SafetyGate {
             // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
             Effect::Confirm(_) if is_dry_run => false,
             Effect::Confirm(strength) => {
-                // Boxed, so that calls without confirmation do not reserve space for it.
+                // Boxed, so that calls without confirmation do not pay for its size.
                 Box::pin(async move {
                     self.check_quotas(evaluation).await?;
                     self.confirm(evaluation, strength).await
@@ -303,7 +302,7 @@ impl SafetyGate {
         Ok(pass)
     }
 
-    /// Queues an entry without waiting for it.
+    /// Queues an entry without waiting until it is written.
     fn submit(&self, entry: impl FnOnce() -> Entry) {
         if self.audit.is_enabled()
             && let Err(error) = self.audit.submit(entry())
@@ -384,7 +383,7 @@ impl Gate for SafetyGate {
                 }
                 Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
                 Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
-                // There is no way to send a token here.
+                // A token cannot be sent here.
                 Err(QuotaError::Paused(paused)) => {
                     let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
                     (paused.metric, paused.used, paused.limit, failure)

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt};
 use super::Evaluation;
 use crate::audit::{Audit, AuditError, Entry, EntryHandle, Event, OperationOutcome};
 
-/// Records exactly one outcome for an intent: "not run" until [`begin`](AuditReceipt::begin), then "unknown" until the
+/// Records exactly one outcome for an intent: "not run" before [`begin`](AuditReceipt::begin), then "unknown" until the
 /// source returns an outcome.
 pub(super) struct AuditReceipt {
     audit: Audit,
@@ -22,7 +22,7 @@ pub(super) struct AuditReceipt {
     /// Whether the outcome has to be on disk before the caller gets its response.
     is_synced: bool,
     outcome: OutcomeDetails,
-    /// Whether the outcome is queued, or there is none to queue.
+    /// Whether the outcome was queued, or none is needed.
     is_settled: bool,
 }
 
@@ -55,7 +55,7 @@ impl OutcomeDetails {
 }
 
 impl AuditReceipt {
-    /// A receipt for an intent that is not queued yet.
+    /// Creates a receipt for an intent that is not queued yet.
     pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, is_synced: bool) -> Self {
         Self {
             audit,
@@ -69,17 +69,17 @@ impl AuditReceipt {
         }
     }
 
-    /// Records the intent. If `waits`, returns when it is written. If this fails or is cancelled, an intent that is
-    /// written nevertheless is followed by the outcome "not run".
+    /// Records the intent. If `waits`, returns once it is written. If this fails or is cancelled and the intent is
+    /// written nevertheless, the outcome "not run" follows it.
     pub(super) async fn record_intent(&mut self, entry: Entry, waits: bool) -> Result<(), AuditError> {
-        // Waits for room in the queue: many concurrent writes are no reason to refuse one.
+        // Waits for room in the queue: a burst of concurrent writes is no reason to refuse one.
         let pending = self.audit.enqueue(entry, Some(self.intent.clone())).await?;
         self.is_settled = false;
         if !waits {
             return Ok(());
         }
         let written = pending.wait_until_written().await;
-        // After any other error the writer has answered. If there is no position by now, the intent was not written.
+        // After any other error the writer has replied. Without a position, the intent was not written.
         let may_come_later = matches!(written, Ok(_) | Err(AuditError::Busy));
         self.is_settled = !may_come_later && self.intent.position().is_none();
         written.map(|_| ())
@@ -114,7 +114,7 @@ impl AuditReceipt {
 
 impl Receipt for AuditReceipt {
     fn settle<'a>(mut self: Box<Self>, outcome: &'a Outcome) -> BoxFuture<'a, ()> {
-        // From here on this is the outcome, even if the caller is cancelled while it is being recorded.
+        // From here on, the outcome is settled, even if the caller is cancelled while it is being recorded.
         self.outcome = OutcomeDetails::from_outcome(outcome);
         if !self.is_synced {
             drop(self);

@@ -1,7 +1,7 @@
-//! Messages for callers and for the people who confirm: what was decided and why, never how to change it.
+//! Messages for callers and for the people who confirm: the decision and its reason, without hints on how to change it.
 //!
-//! [`explain`](super::explain) has the operator's view with rules, matrix and what to change. The messages here reach
-//! models, so they follow [`aquifer_protocol::error::wording`].
+//! [`explain`](super::explain) provides the operator's view with rules, matrix and possible changes. The messages here
+//! reach models, so they follow [`aquifer_protocol::error::wording`].
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl PolicyDecision {
         self.reasons.first().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Whether the deciding reason begins with what the operation does.
+    /// Whether the deciding reason already says what the operation does.
     pub(crate) fn says_what_it_does(&self) -> bool {
         matches!(self.reasons.first(), Some(Reason::Cell { .. }))
     }
@@ -94,7 +94,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What an operation does, as far as policy knows.
+/// The effect of an operation, as far as policy knows it.
 fn consequence(category: Category, danger: Danger) -> &'static str {
     match (danger, category) {
         (Danger::Safe, _) => "This only reads",
@@ -127,7 +127,7 @@ fn rule_for_caller(rule: &Rule) -> String {
     }
 }
 
-/// The text, unless a client would take it for a leak.
+/// Drops text that a client would treat as a leak.
 fn reject_leaks(words: &str) -> Option<&str> {
     (!wording::looks_like_a_leak(words)).then_some(words)
 }

@@ -23,7 +23,7 @@ pub enum Effect {
     Deny(Denial),
 }
 
-/// Why a call is denied; each variant has its own error code.
+/// Why a call is denied. Each variant has its own error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     /// The operation is too dangerous for the trust of its source.
@@ -32,9 +32,9 @@ pub enum Denial {
     Trust,
     /// A rule denies it.
     Rule,
-    /// Its definition changed and nobody has accepted the change (R-DIS-7a).
+    /// The operation's definition changed and the change was not accepted (R-DIS-7a).
     Quarantine,
-    /// It needs another operation that is denied.
+    /// The call needs another operation that is denied.
     RequiredOperation,
 }
 
@@ -68,12 +68,12 @@ pub struct PolicyDecision {
 }
 
 impl PolicyDecision {
-    /// The question that the operator wrote for a person; from the first rule that has one.
+    /// The question that the operator wrote for the person, taken from the first rule that has one.
     pub fn message(&self) -> Option<&str> {
         self.rules().find_map(|rule| rule.message.as_deref())
     }
 
-    /// The cooldown of a confirmation: the longest of all rules.
+    /// The cooldown of the confirmation: the longest of all applicable rules.
     pub fn cooldown(&self) -> Duration {
         let needed = self.reasons.iter().filter_map(|reason| match reason {
             Reason::RequiredOperation(needed) => Some(needed.decision.cooldown()),
@@ -82,7 +82,7 @@ impl PolicyDecision {
         self.rules().map(|rule| rule.cooldown).chain(needed).max().unwrap_or_default()
     }
 
-    /// The decision about a request that also needs another operation: the more restrictive one.
+    /// Combines the decision with that about a required operation. The more restrictive one wins.
     #[must_use]
     pub(crate) fn combine_with(&self, needed: RequiredOperation) -> Self {
         let effect = match (self.effect, needed.decision.effect) {
@@ -110,7 +110,7 @@ impl PolicyDecision {
     }
 }
 
-/// Another operation that a request needs, because it reads the same data.
+/// Another operation that must be allowed, because the request reads the same data.
 #[derive(Debug, Clone)]
 pub struct RequiredOperation {
     /// Its name.
@@ -140,12 +140,12 @@ pub enum Reason {
         cell: Cell,
         /// Where the value comes from.
         origin: Origin,
-        /// The minimum trust with which neither the matrix nor the operator's minimum denies it.
+        /// The lowest trust at which neither the matrix nor the operator's minimum denies the call.
         needed: Option<Trust>,
         /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operator's minimum trust for the category, which the source does not have.
+    /// The operator's minimum trust for the category, which the source does not reach.
     Minimum {
         /// The operation's source.
         source: Arc<str>,
@@ -155,7 +155,7 @@ pub enum Reason {
         required: Trust,
         /// The source's trust.
         actual: Trust,
-        /// The minimum trust with which neither the matrix nor the minimum denies it.
+        /// The lowest trust at which neither the matrix nor the minimum denies the call.
         needed: Option<Trust>,
     },
     /// The operator requires confirmation for sources below this level.
@@ -174,17 +174,17 @@ pub enum Reason {
         /// Whether a rule loosened it.
         overruled: bool,
     },
-    /// The operation's definition changed and nobody has accepted the change. No rule loosens this.
+    /// The operation's definition changed and the change was not accepted. No rule loosens this.
     Quarantine(Arc<str>),
     /// Another operation that the request needs.
     RequiredOperation(Arc<RequiredOperation>),
     /// A rule that applies.
     Rule(Arc<Rule>),
-    /// A rule that applies depending on the parameters.
+    /// A rule that may apply, depending on the parameters.
     ConditionalRule(Arc<Rule>),
 }
 
-/// What is known about an operation before any rule is considered.
+/// The properties of an operation that matter before any rule is considered.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) source: Arc<str>,
@@ -204,7 +204,7 @@ impl Facts {
     /// Decides, given the applicable rules.
     ///
     /// A rule marked as loosening can lower what the matrix and the source require. It cannot lower what the operator
-    /// requires (minimums and other rules): there, the most restrictive wins.
+    /// requires (minimums and other rules): among those, the most restrictive wins.
     pub(super) fn decide(&self, rules: &[Arc<Rule>]) -> PolicyDecision {
         let loosened = rules.iter().filter(|rule| rule.loosens).map(|rule| rule.effect).max();
         let mut candidates = Vec::new();
@@ -240,8 +240,8 @@ impl Facts {
             let order = if has_say { ReasonOrder::Rule } else { ReasonOrder::Overruled };
             candidates.push((rule.effect, order, Reason::Rule(rule.clone())));
         }
-        // The deciding reason comes first: the most restrictive, and among those the one that an operator finds most
-        // easily.
+        // The deciding reason comes first: the most restrictive one, and among equals the one that is easiest to find
+        // for an operator.
         candidates.sort_by_key(|(severity, order, _)| (std::cmp::Reverse(*severity), *order));
         let severity = candidates.first().map_or(RuleEffect::Deny, |(severity, ..)| *severity);
         let reasons: Vec<Reason> = candidates.into_iter().map(|(.., reason)| reason).collect();
@@ -264,8 +264,8 @@ impl Facts {
         Reason::Cell { source, category, danger, trust, cell, origin, needed: self.needed, overruled }
     }
 
-    /// The strength of the confirmation: as the danger requires, or as a loosening rule says instead, and at least what
-    /// every other rule requires.
+    /// The strength of the confirmation: as the danger requires, or as a loosening rule sets instead, and never less
+    /// than what any other rule requires.
     fn required_strength(&self, rules: &[Arc<Rule>]) -> RequiredStrength {
         let strengths = |loosens: bool| {
             let own = rules.iter().filter(move |rule| rule.loosens == loosens);

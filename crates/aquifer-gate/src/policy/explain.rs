@@ -1,7 +1,7 @@
 //! Explains decisions to operators, as text and as JSON: the deciding reason, the other reasons, and how to change the
 //! decision.
 //!
-//! None of this reaches callers; [`caller_message`](super::caller_message) has their messages.
+//! None of this is shown to callers; see [`caller_message`](super::caller_message) for their messages.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -10,18 +10,17 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use serde_json::{Map, Value, json};
 
-use super::condition::Shapes;
+use super::condition::TypedOperation;
 use super::decision::{Effect, PolicyDecision, Reason};
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
 
 impl PolicyDecision {
-    /// The whole decision as JSON. With the types of the operation's parameters, it also says how conditions compare
-    /// them.
+    /// The complete decision as JSON. If `types` is given, it also describes how conditions compare values.
     pub fn explain(&self, operation: &Operation, types: Option<&Types>) -> Value {
-        let shapes = Shapes { operation, types };
-        let mut reasons = self.reasons.iter().map(|reason| reason.to_json(shapes));
+        let typed = TypedOperation { operation, types };
+        let mut reasons = self.reasons.iter().map(|reason| reason.to_json(typed));
         let mut json = Map::new();
         json.insert("decision".to_owned(), self.effect.as_str().into());
         if let Effect::Confirm(strength) = self.effect {
@@ -38,10 +37,10 @@ impl PolicyDecision {
         self.explanation_for(None)
     }
 
-    pub(super) fn explanation_for(&self, shapes: Option<Shapes<'_>>) -> String {
+    pub(super) fn explanation_for(&self, typed: Option<TypedOperation<'_>>) -> String {
         let conditional = self.reasons.iter().skip(1).filter(|reason| matches!(reason, Reason::ConditionalRule(_)));
         let reasons = self.reasons.iter().take(1).chain(conditional);
-        let words: Vec<String> = reasons.map(|reason| reason.for_operator(shapes)).collect();
+        let words: Vec<String> = reasons.map(|reason| reason.for_operator(typed)).collect();
         words.join("; ")
     }
 
@@ -60,12 +59,14 @@ impl PolicyDecision {
         }
         for reason in &self.reasons {
             let way = match reason {
-                Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => raise(operation, *needed),
-                Reason::Minimum { needed, .. } => raise(operation, *needed),
+                Reason::Cell { cell, needed, overruled: false, .. } if cell.denies() => {
+                    how_to_raise_trust(operation, *needed)
+                }
+                Reason::Minimum { needed, .. } => how_to_raise_trust(operation, *needed),
                 Reason::Cell { danger, trust, cell: Cell::Confirm, overruled: false, .. } => format!(
                     "Set matrix.{danger}.{trust} = \"allow\", or write a rule with effect = \"allow\" and loosen = true"
                 ),
-                Reason::ConfirmBelow { required, .. } => raise(operation, Some(*required)),
+                Reason::ConfirmBelow { required, .. } => how_to_raise_trust(operation, Some(*required)),
                 Reason::Safeguard { overruled: false, .. } => {
                     "Write a rule with effect = \"allow\" and loosen = true: its source requires confirmation"
                         .to_owned()
@@ -92,7 +93,7 @@ impl PolicyDecision {
 }
 
 /// How to raise the trust of an operation's source.
-fn raise(operation: &Operation, needed: Option<Trust>) -> String {
+fn how_to_raise_trust(operation: &Operation, needed: Option<Trust>) -> String {
     let source = &operation.source;
     match needed {
         Some(level) => format!(
@@ -108,7 +109,7 @@ fn raise(operation: &Operation, needed: Option<Trust>) -> String {
 
 impl Reason {
     /// The reason as JSON, including its text.
-    fn to_json(&self, shapes: Shapes<'_>) -> Value {
+    fn to_json(&self, typed: TypedOperation<'_>) -> Value {
         let mut json = match self {
             Reason::Protocol => json!({ "kind": "protocol" }),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => json!({
@@ -127,17 +128,17 @@ impl Reason {
                 "kind": "needed_operation", "operation": needed.operation, "decision": needed.decision.effect.as_str(),
                 "why": needed.decision.explanation(),
             }),
-            Reason::Rule(rule) => rule_json("rule", rule, shapes),
-            Reason::ConditionalRule(rule) => rule_json("rule_depending_on_parameters", rule, shapes),
+            Reason::Rule(rule) => rule_json("rule", rule, typed),
+            Reason::ConditionalRule(rule) => rule_json("rule_depending_on_parameters", rule, typed),
         };
         if let Some(json) = json.as_object_mut() {
-            json.insert("words".to_owned(), self.for_operator(Some(shapes)).into());
+            json.insert("words".to_owned(), self.for_operator(Some(typed)).into());
         }
         json
     }
 
     /// The reason as text, for operators.
-    fn for_operator(&self, shapes: Option<Shapes<'_>>) -> String {
+    fn for_operator(&self, typed: Option<TypedOperation<'_>>) -> String {
         match self {
             Reason::Protocol => "the protocol's own operations are always allowed".to_owned(),
             Reason::Cell { danger, trust, cell, origin, overruled, .. } => {
@@ -185,14 +186,14 @@ impl Reason {
                     RuleEffect::Allow => "may allow it",
                 };
                 let conditions: Vec<String> =
-                    rule.conditions().iter().map(|condition| condition.describe(shapes)).collect();
+                    rule.conditions().iter().map(|condition| condition.describe(typed)).collect();
                 format!("{rule} {does} if {}", conditions.join(" and "))
             }
         }
     }
 }
 
-/// What a cell of the matrix does.
+/// Describes the effect of a cell of the matrix.
 fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     match cell {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
@@ -202,7 +203,7 @@ fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     }
 }
 
-/// The evidence for an operation's danger level.
+/// What an operation's danger level is based on.
 pub(super) fn evidence(operation: &Operation) -> &str {
     if let Some(evidence) = &operation.danger_evidence {
         return evidence;
@@ -216,12 +217,12 @@ pub(super) fn evidence(operation: &Operation) -> &str {
     }
 }
 
-fn rule_json(kind: &str, rule: &Rule, shapes: Shapes<'_>) -> Value {
+fn rule_json(kind: &str, rule: &Rule, typed: TypedOperation<'_>) -> Value {
     let mut json = json!({ "kind": kind, "rule": rule.number, "effect": rule.effect, "loosens": rule.loosens });
     if let Some(json) = json.as_object_mut() {
         json.extend(rule.name.as_deref().map(|name| ("name".to_owned(), name.into())));
         json.extend(rule.reason.as_deref().map(|reason| ("reason".to_owned(), reason.into())));
-        let conditions = rule.conditions().iter().map(|condition| condition.describe(Some(shapes)));
+        let conditions = rule.conditions().iter().map(|condition| condition.describe(Some(typed)));
         let conditions: Vec<Value> = conditions.map(Value::from).collect();
         if !conditions.is_empty() {
             json.insert("conditions".to_owned(), conditions.into());

@@ -25,7 +25,7 @@ impl PolicyDecision {
                 .detail("operation", &**name)
                 .detail("required_trust", shown)
                 .detail("actual_trust", trust.as_str())
-                // The specification has a number here and a name elsewhere.
+                // The specification uses a number here and a name elsewhere.
                 .detail("danger_level", danger as u8),
             Denial::Rule | Denial::Quarantine | Denial::RequiredOperation => message(Code::PermissionDenied)
                 .detail("operation", &**name)
@@ -40,7 +40,7 @@ impl PolicyDecision {
         Some(failure.detail("policy", self.for_caller()))
     }
 
-    /// The minimum trust with which trust is no reason to deny the call.
+    /// The lowest trust at which trust is no longer a reason to deny the call.
     fn needed(&self) -> Option<Trust> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Cell { needed, .. } | Reason::Minimum { needed, .. } => *needed,

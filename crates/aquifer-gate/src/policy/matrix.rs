@@ -1,5 +1,4 @@
-//! The published matrix of danger and trust, the one place where we are stricter, and the operator's own cells
-//! (R-SAF-2).
+//! The published matrix of danger and trust, our one stricter rule, and the operator's own cells (R-SAF-2).
 
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
@@ -30,7 +29,7 @@ impl Cell {
         }
     }
 
-    /// Whether calls are denied, confirmed or not.
+    /// Whether calls are denied, with or without introspection.
     pub const fn denies(self) -> bool {
         matches!(self, Cell::IntrospectOnly | Cell::Deny)
     }
@@ -49,7 +48,7 @@ pub const PUBLISHED: [[Cell; 5]; 5] = {
     ]
 };
 
-/// From this level on, a person has to confirm, however trusted the source is, unless the operator sets the cell.
+/// From this level on, a person has to confirm regardless of the source's trust, unless the operator sets the cell.
 pub const CONFIRM_FLOOR: Danger = Danger::Destructive;
 
 /// Where a cell's value comes from.
@@ -95,7 +94,7 @@ impl Matrix {
         row.and_then(|row| row.get(trust as usize)).copied().unwrap_or((Cell::Deny, Origin::Published))
     }
 
-    /// The lowest trust, at least this, with which an operation of this danger is not denied.
+    /// The lowest trust, not below `minimum`, at which an operation of this danger is not denied.
     pub(super) fn min_trust(&self, danger: Danger, minimum: Option<Trust>) -> Option<Trust> {
         let minimum = minimum.unwrap_or(Trust::Untested);
         Trust::ALL.into_iter().find(|trust| *trust >= minimum && !self.cell(danger, *trust).0.denies())
@@ -108,7 +107,7 @@ impl Matrix {
     }
 }
 
-/// The published value, before anything makes it stricter.
+/// The published value, before any stricter setting.
 pub fn published_cell(danger: Danger, trust: Trust) -> Cell {
     PUBLISHED.get(danger as usize).and_then(|row| row.get(trust as usize)).copied().unwrap_or(Cell::Deny)
 }

@@ -1,5 +1,5 @@
-//! Policy: decides what may be done, from an operation, its caller and its parameters to a [`PolicyDecision`] with its
-//! reasons. No clock, no store, no I/O.
+//! Policy: decides whether an operation may run, given its caller and parameters, and gives the reasons as a
+//! [`PolicyDecision`]. Uses no clock, no store and no I/O.
 //!
 //! Four kinds of reasons are considered, and the most restrictive wins (R-SAF-2):
 //!
@@ -12,8 +12,8 @@
 //! A rule can only restrict, unless it is marked `loosen = true`: then it lowers what 1 and 2 require, and nothing
 //! else. So a forgotten `allow` opens nothing, and no rule undoes a `deny`.
 //!
-//! [`Policy::compile`] evaluates all rules that depend only on the operation. A call then costs a reference count,
-//! unless a rule looks at the caller or the parameters.
+//! [`Policy::compile`] evaluates all rules that depend only on the operation. A call then only clones an `Arc`, unless
+//! a rule inspects the caller or the parameters.
 
 mod caller_message;
 mod condition;
@@ -78,7 +78,7 @@ pub struct Subject<'a> {
     pub caller: &'a Caller,
     /// The caller's scopes.
     pub scopes: &'a [Arc<str>],
-    /// Its parameters. `None` asks for the decision in general.
+    /// The call's parameters. `None` for the decision regardless of parameters.
     pub params: Option<&'a Map<String, Value>>,
     /// The types that its parameters refer to, if known.
     pub types: Option<&'a Types>,
@@ -94,20 +94,20 @@ pub struct Policy {
     rules: Vec<Arc<Rule>>,
 }
 
-/// The policy for one operation, as far as it does not depend on the call.
+/// The policy for one operation, independent of the call.
 #[derive(Debug, Clone)]
 pub struct CompiledPolicy {
     key: OperationKey,
     facts: Option<Facts>,
-    /// The decision by everything that does not depend on the call.
+    /// The decision, independent of the call.
     static_decision: Arc<PolicyDecision>,
     /// The rules that apply to every call.
     static_rules: Vec<Arc<Rule>>,
-    /// The rules that look at the caller or the parameters.
+    /// The rules that inspect the caller or the parameters.
     dynamic_rules: Vec<Arc<Rule>>,
 }
 
-/// Everything about an operation that policy looks at before a call.
+/// The properties of an operation that policy evaluates before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OperationKey {
     name: Arc<str>,
@@ -145,7 +145,7 @@ impl Policy {
         self.compile(subject.operation).decide(subject)
     }
 
-    /// Decides about an operation as far as that does not depend on the call.
+    /// Evaluates the part of the policy that does not depend on the call.
     pub fn compile(&self, operation: &Operation) -> CompiledPolicy {
         self.compile_with(operation, operation.quarantine.as_ref())
     }
@@ -204,7 +204,7 @@ impl Policy {
         !matches!(compiled.static_decision.effect, Effect::Allow) || !compiled.dynamic_rules.is_empty()
     }
 
-    /// Whether a rule looks at the parameters of this operation.
+    /// Whether a rule inspects the parameters of this operation.
     pub fn judges_parameters(&self, operation: &Operation) -> bool {
         self.rules.iter().any(|rule| rule.concerns(operation) && rule.has_conditions())
     }
@@ -234,10 +234,10 @@ impl Default for Policy {
 }
 
 impl CompiledPolicy {
-    /// Whether it was compiled from this operation as it is now. A new catalog may have changed it.
+    /// Whether this was compiled from the operation in its current form. A new catalog may have changed it.
     pub fn matches(&self, operation: &Operation) -> bool {
         let key = &self.key;
-        // Usually they are the same allocation.
+        // Usually both are the same allocation.
         let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
         same(&key.name, &operation.name)
             && same(&key.source, &operation.source)
@@ -251,7 +251,7 @@ impl CompiledPolicy {
             && key.quarantine == operation.quarantine
     }
 
-    /// The decisions about calls that a rule on the caller or the parameters loosens.
+    /// The possible decisions when a rule on the caller or the parameters loosens.
     fn loosened(&self) -> impl Iterator<Item = PolicyDecision> {
         let loosening = self.dynamic_rules.iter().filter(|rule| rule.loosens);
         loosening.filter_map(|rule| {
@@ -303,7 +303,7 @@ impl OperationKey {
     }
 }
 
-/// The protocol's own operations are answered by the gate itself; no source can take their names.
+/// Whether this is one of the protocol's own operations. The gate answers them itself; no source can take their names.
 fn is_protocol(operation: &Operation) -> bool {
     operation.source.is_empty() && RESERVED.contains(&&*operation.name)
 }

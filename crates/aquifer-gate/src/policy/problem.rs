@@ -7,7 +7,7 @@ use aquifer_protocol::suggest;
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsProblem {
-    /// Where: `rule 2 'no deletes'`, `matrix`, `trust_policy`.
+    /// The location: `rule 2 'no deletes'`, `matrix`, `trust_policy`.
     pub place: String,
     /// A description.
     pub message: String,
@@ -36,7 +36,7 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// Collects the problems of one place.
+/// Collects the problems found in one location.
 pub(super) struct ProblemCollector<'a> {
     pub(super) place: &'a str,
     pub(super) problems: &'a mut Vec<SettingsProblem>,
@@ -47,7 +47,7 @@ impl ProblemCollector<'_> {
         self.problems.push(SettingsProblem { place: self.place.to_owned(), message: message.into() });
     }
 
-    /// Adds a problem for an unknown word, with a suggestion.
+    /// Adds a problem about an unknown word, with a suggestion.
     pub(super) fn unknown(&mut self, what: &str, word: &str, known: &[&str]) {
         // Categories may be written in either case.
         let lower: Vec<String> = known.iter().map(|known| known.to_ascii_lowercase()).collect();

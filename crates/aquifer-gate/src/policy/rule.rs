@@ -1,4 +1,4 @@
-//! A rule: which operations and callers it concerns, and under which conditions.
+//! A rule: the operations and callers it applies to, and its conditions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
-use super::condition::{Condition, RuleDirection, Shapes};
+use super::condition::{Condition, RuleDirection, TypedOperation};
 use super::problem::{ProblemCollector, SettingsProblem};
 use super::selector::{Selector, SelectorKeys};
 use super::settings::{PatternList, RuleEffect, RuleSettings};
@@ -26,7 +26,7 @@ pub struct Rule {
     pub effect: RuleEffect,
     /// Whether it lowers what the matrix and the source require.
     pub loosens: bool,
-    /// Whether it was meant to loosen but does not, because it does not name the source.
+    /// Whether it was meant to loosen but has no effect, because it does not name the source.
     pub(super) lacks_source: bool,
     /// The strength of the confirmation.
     pub strength: Option<Strength>,
@@ -49,17 +49,18 @@ pub struct Rule {
 pub(super) enum Applicability {
     Yes,
     No,
-    /// Its conditions need parameters, and there are none.
+    /// The conditions need parameters, which are not known.
     DependsOnParameters,
 }
 
 impl Rule {
-    /// The rule if several sources are served: a rule that loosens by name without naming a source does not loosen.
+    /// The rule as it applies with several sources: a rule that loosens operations by name without naming their source
+    /// does not loosen.
     pub(super) fn among_several_sources(number: usize, settings: &RuleSettings) -> Option<Self> {
         if !settings.loosen || names_a_source(settings) || is_every_operation(&settings.operation) {
             return None;
         }
-        // Problems are reported for the rule as written.
+        // Problems were already reported for the rule as written.
         let restricting = RuleSettings { loosen: false, ..settings.clone() };
         Some(Self { lacks_source: true, ..Self::new(number, &restricting, &mut Vec::new()) })
     }
@@ -104,7 +105,7 @@ impl Rule {
         }
     }
 
-    /// Whether it may concern this operation.
+    /// Whether it may apply to this operation.
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
             && self.dangers.contains(&operation.danger)
@@ -126,12 +127,12 @@ impl Rule {
         self.caller.is_all() && self.scope.is_all() && self.when.is_empty()
     }
 
-    /// Whether it looks at parameters.
+    /// Whether it inspects parameters.
     pub(super) fn has_conditions(&self) -> bool {
         !self.when.is_empty()
     }
 
-    /// Whether a rule that concerns the operation applies to this call.
+    /// Whether a rule that matches the operation applies to this call.
     pub(super) fn applies(&self, subject: &Subject<'_>) -> Applicability {
         let principal = subject.caller.principal.as_deref().unwrap_or_default();
         let admits_scopes = match subject.scopes {
@@ -145,8 +146,8 @@ impl Rule {
             return if self.when.is_empty() { Applicability::Yes } else { Applicability::DependsOnParameters };
         };
         let direction = if self.loosens { RuleDirection::Loosens } else { RuleDirection::Restricts };
-        let shapes = Shapes { operation: subject.operation, types: subject.types };
-        let holds = self.when.iter().all(|condition| condition.holds(shapes, params, direction));
+        let typed = TypedOperation { operation: subject.operation, types: subject.types };
+        let holds = self.when.iter().all(|condition| condition.holds(typed, params, direction));
         if holds { Applicability::Yes } else { Applicability::No }
     }
 }
@@ -161,7 +162,7 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Reports rules that contradict themselves, or loosen more than intended.
+/// Reports rules that contradict themselves or loosen more than intended.
 fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'_>) {
     if settings.name.as_deref().is_some_and(|name| name.trim().is_empty() || name.chars().any(char::is_control)) {
         collector.add("its name is empty or contains control characters");
@@ -198,19 +199,19 @@ fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'
     }
 }
 
-/// Whether it names sources. A wildcard does not: it would also match a source whose name starts with another's, and
-/// `b_delete` of source `a` is served under the same name as `delete` of source `a_b`.
+/// Whether the rule names sources. A wildcard does not count: it would also match a source whose name merely starts the
+/// same, and `b_delete` of source `a` has the same served name as `delete` of source `a_b`.
 fn names_a_source(settings: &RuleSettings) -> bool {
     let mut selecting = settings.source.iter().filter(|pattern| !pattern.starts_with('!')).peekable();
     selecting.peek().is_some() && selecting.all(is_literal)
 }
 
-/// Whether a list of patterns selects by no name: it is empty, or `*` alone.
+/// Whether a pattern list selects no particular name: it is empty, or `*` alone.
 fn is_every_operation(operation: &PatternList) -> bool {
     operation.iter().all(|pattern| pattern == "*")
 }
 
-/// The levels that a list admits; an empty list admits all. If levels are ordered, `x+` means x and above.
+/// Parses the levels that a list admits; an empty list admits all. If levels are ordered, `x+` means x and above.
 fn parse_levels<T: Copy, const N: usize>(
     what: &str,
     words: &PatternList,

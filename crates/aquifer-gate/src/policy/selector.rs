@@ -1,14 +1,13 @@
-//! Selects the operations that a rule, a limit or a price is about: by source, by name, and by the tool or table behind
-//! them.
+//! Selects the operations that a rule, a limit or a price applies to: by source, by name, and by the tool or table
+//! behind them.
 //!
 //! Names change: a second source adds a prefix, a collision adds a suffix. So an operation is matched by its served
-//! name, by the name that its source gives it, and by that name with the source as prefix. The same goes for the
-//! generic operation that resolves to it. Tools and tables are matched by the name that the upstream or the database
-//! gave them.
+//! name, by its name in the source, and by that name with the source as prefix. The same goes for the generic operation
+//! that resolves to it. Tools and tables are matched by their names in the upstream or the database.
 //!
-//! If in doubt, the stricter reading applies. Restricting selectors match every name and ignore case, and exclude only
-//! exact matches. Loosening selectors do the opposite: without a source they match the served name only, because a new
-//! source may use the same name for its own operation. If there are several sources, they have to name the source,
+//! When in doubt, the stricter reading applies. Restricting selectors match every name and ignore case, and exclude
+//! only exact matches. Loosening selectors do the opposite: without a source they match the served name only, because a
+//! new source may use the same name for its own operation. If there are several sources, they have to name the source,
 //! without wildcards.
 
 use aquifer_protocol::case::snake_case;
@@ -17,7 +16,7 @@ use aquifer_protocol::operation::Operation;
 use super::settings::PatternList;
 use aquifer_protocol::glob::{Case, Patterns};
 
-/// The keys of a selector as written.
+/// The keys of a selector as written in the configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SelectorKeys {
     pub(crate) source: PatternList,
@@ -35,18 +34,18 @@ pub(crate) struct Selector {
     operation: Patterns,
     tool: Patterns,
     table: Patterns,
-    /// The patterns of `table` with a dot, which may mean a schema and its table.
+    /// The patterns of `table` that contain a dot and may mean `schema.table`.
     table_in_schema: Patterns,
 }
 
 impl Selector {
-    /// A selector that restricts: for rules without `loosen`, limits and prices. Invalid patterns are reported with
-    /// their key.
+    /// Creates a restricting selector: for rules without `loosen`, limits and prices. Invalid patterns are reported
+    /// with their key.
     pub(crate) fn restricting(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
         Self::new(keys, false, report)
     }
 
-    /// A selector for a rule with `loosen = true`.
+    /// Creates a selector for a rule with `loosen = true`.
     pub(crate) fn loosening(keys: SelectorKeys, report: impl FnMut(String)) -> Self {
         Self::new(keys, true, report)
     }
@@ -63,7 +62,7 @@ impl Selector {
             tool: patterns("tool", &keys.tool, only, never),
             table: patterns("table", &keys.table, only, never),
             table_in_schema: Patterns::with_case(
-                // Without a dot, `sales*` means tables, not every table of a schema with that name.
+                // Without a dot, `sales*` matches tables, not every table of a schema with that name.
                 keys.table.iter().filter(|word| word.contains('.')),
                 only,
                 never,
@@ -74,7 +73,7 @@ impl Selector {
         }
     }
 
-    /// A selector of the same kind with other keys.
+    /// Creates a selector of the same kind with other keys.
     pub(super) fn with_keys(&self, keys: SelectorKeys) -> Self {
         Self::new(keys, self.loosens, |_| {})
     }
@@ -84,7 +83,7 @@ impl Selector {
         self.loosens
     }
 
-    /// The keys as written.
+    /// The keys as written in the configuration.
     pub(crate) fn keys(&self) -> &SelectorKeys {
         &self.keys
     }
@@ -139,12 +138,12 @@ impl Selector {
     }
 }
 
-/// Operations without a tool or table are not selected by one.
+/// Whether the patterns admit the tool or table. An operation without one is admitted only if there are no patterns.
 fn selects_backing(patterns: &Patterns, backing: Option<&str>) -> bool {
     patterns.is_empty() || backing.is_some_and(|name| patterns.admits(name))
 }
 
-/// The operation's own name with the source as prefix: its served name if there are several sources.
+/// The operation's own name with the source as prefix, as served when there are several sources.
 pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
     let mut name = String::with_capacity(source.len() + own_name.len() + 2);
     for letter in snake_case(source).chars() {
@@ -154,7 +153,7 @@ pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
             _ => name.push('_'),
         }
     }
-    // Operation names do not start with a digit.
+    // Operation names must not start with a digit.
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         name.insert(0, 'n');
     }

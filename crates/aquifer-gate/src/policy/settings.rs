@@ -1,7 +1,7 @@
 //! The policy settings in the `[gate]` table.
 //!
-//! Levels and patterns are text here. [`Policy::new`](super::Policy::new) parses them and reports all problems at once,
-//! with the name of the rule.
+//! Levels and patterns are plain text here. [`Policy::new`](super::Policy::new) parses them and reports all problems at
+//! once, with the name of the rule.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,8 +31,8 @@ pub struct PolicySettings {
     pub has_several_sources: bool,
 }
 
-/// The trust that sources need, as in the trust document, with a setting for each category. If two settings concern the
-/// same operation, the higher one applies.
+/// The trust that sources need, as in the trust document, with a setting for each category. If two settings apply to
+/// the same operation, the higher one wins.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrustPolicySettings {
@@ -56,21 +56,21 @@ pub struct TrustPolicySettings {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSettings {
-    /// Its name in explanations. Without one, it has a number.
+    /// Its name in explanations. Rules without a name are identified by their number.
     #[serde(default)]
     pub name: Option<String>,
     /// The effect.
     pub effect: RuleEffect,
-    /// Whether it may lower what the matrix and the source require. Without it a rule can only restrict, and an `allow`
-    /// changes nothing.
+    /// Whether it may lower what the matrix and the source require. Otherwise a rule can only restrict, and an `allow`
+    /// has no effect.
     #[serde(default)]
     pub loosen: bool,
     /// Patterns for the source's name.
     #[serde(default)]
     pub source: PatternList,
-    /// Patterns for the operation's names: the served name, the name that its source gives it, and that name with the
-    /// source as prefix (`shop_delete_order`). A rule with `loosen` matches the served name only, unless it also names
-    /// the source.
+    /// Patterns for the operation's names: the served name, its name in the source, and that name with the source as
+    /// prefix (`shop_delete_order`). A rule with `loosen` matches the served name only, unless it also names the
+    /// source.
     #[serde(default)]
     pub operation: PatternList,
     /// Patterns for the tool behind the operation, as the upstream server spells it.
@@ -86,7 +86,7 @@ pub struct RuleSettings {
     #[serde(default)]
     pub danger: PatternList,
     /// Patterns for the principal's name, which is empty for unauthenticated callers: `?*` matches every principal,
-    /// `!?*` all others.
+    /// `!?*` matches unauthenticated callers.
     #[serde(default)]
     pub caller: PatternList,
     /// Patterns for the caller's scopes. One scope has to match; `!admin` matches callers without it.
@@ -98,10 +98,10 @@ pub struct RuleSettings {
     /// The strength of the confirmation.
     #[serde(default)]
     pub strength: Option<Strength>,
-    /// The reason, for the caller.
+    /// The reason shown to the caller.
     #[serde(default)]
     pub reason: Option<String>,
-    /// The question for the person, with parameters of the call: `"Pay {amount} to {recipient}?"`.
+    /// The question for the person. May contain parameters of the call: `"Pay {amount} to {recipient}?"`.
     #[serde(default)]
     pub message: Option<String>,
     /// The cooldown before a confirmation is accepted, in seconds.
@@ -110,7 +110,7 @@ pub struct RuleSettings {
 }
 
 impl RuleSettings {
-    /// A rule with this effect that applies to every call.
+    /// Creates a rule with this effect that applies to every call.
     pub fn new(effect: RuleEffect) -> Self {
         Self {
             name: None,
@@ -146,7 +146,7 @@ pub enum RuleEffect {
 }
 
 impl RuleEffect {
-    /// The effect as configuration spells it.
+    /// The effect as written in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             RuleEffect::Allow => "allow",
@@ -159,9 +159,8 @@ impl RuleEffect {
 /// A condition on one parameter: its path and exactly one test.
 ///
 /// Dots in a path lead into objects; lists are expanded. A name matches every spelling that a server could accept for
-/// it: `max_amount` also matches `MaxAmount`. If there are several values, or one that cannot be compared, the caller
-/// does not benefit: a restricting rule holds if any value passes or cannot be compared, a loosening rule only if all
-/// pass.
+/// it: `max_amount` also matches `MaxAmount`. Multiple values, or values that cannot be compared, never favor the
+/// caller: a restricting rule holds if any value passes or cannot be compared, a loosening rule only if all pass.
 ///
 /// Text is compared as its source does, if that is known, and exactly otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -169,21 +168,21 @@ impl RuleEffect {
 pub struct ConditionSettings {
     /// The path of the parameter: `input.owner.name`.
     pub param: String,
-    /// It equals this value.
+    /// The value equals this one.
     pub equals: Option<Value>,
-    /// It equals one of these values.
+    /// The value equals one of these.
     pub one_of: Option<Vec<Value>>,
-    /// It matches a pattern. Numbers and booleans are compared as text.
+    /// The value matches a pattern. Numbers and booleans are compared as text.
     pub matches: Option<PatternList>,
-    /// It is greater than this.
+    /// The value is greater than this number.
     pub greater: Option<f64>,
-    /// It is less than this.
+    /// The value is less than this number.
     pub less: Option<f64>,
-    /// Whether it has to be present or absent.
+    /// Whether the parameter has to be present or absent.
     pub present: Option<bool>,
     /// Inverts the test. A missing parameter then passes.
     pub not: bool,
-    /// Whether text is compared without case even if its source is not known to do so.
+    /// Whether text is compared ignoring case even if the source is not known to do so.
     pub ignore_case: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Lists what a caller may do: one line per operation of a catalog.
+//! Lists the decisions for a caller: one line per operation of a catalog.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
-use super::condition::Shapes;
+use super::condition::TypedOperation;
 use super::decision::Effect;
 use super::{Policy, Subject, explain};
 use crate::strength::RequiredStrength;
 
-/// The decision about one operation in general.
+/// The decision about one operation, independent of parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyLine {
     /// Its name.
@@ -32,11 +32,11 @@ pub struct PolicyLine {
     /// The strength of the confirmation, if one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<RequiredStrength>,
-    /// The evidence for its danger level: what its server declares, its name, or a reviewer's decision.
+    /// What its danger level is based on: its server's declaration, its name, or a reviewer's decision.
     pub evidence: String,
     /// The deciding reason, and rules that depend on parameters, as text.
     pub why: String,
-    /// The part of `why` that only repeats danger, trust and decision.
+    /// The part of `why` that only restates danger, trust and decision.
     #[serde(skip)]
     pub cell: Option<String>,
 }
@@ -59,7 +59,7 @@ impl Policy {
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
                 cell: decision.cell_text(),
-                why: decision.explanation_for(Some(Shapes { operation, types })),
+                why: decision.explanation_for(Some(TypedOperation { operation, types })),
             }
         };
         catalog.operations().iter().map(line).collect()

@@ -1,6 +1,6 @@
 //! Finds rules that have no effect: they match no operation, test a parameter that no operation has, or loosen nothing.
 //!
-//! Such a rule is almost always a mistake, and it fails open: its author believes that something is denied. So it is an
+//! Such a rule is almost always a mistake, and it fails open: its author believes that calls are denied. So it is an
 //! error when a configuration is validated, and a warning when one takes effect.
 
 use std::collections::BTreeSet;
@@ -13,18 +13,18 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::suggest::nearest;
 use serde::Serialize;
 
-use super::condition::{Condition, Presence, Shapes};
+use super::condition::{Condition, Presence, TypedOperation};
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{PatternList, RuleEffect};
 use super::{Policy, is_protocol};
 use aquifer_protocol::glob::is_literal;
 
-/// Everything that rules can be about: all operations, including those that callers do not see, and the sources' other
+/// Everything that rules can apply to: all operations, including those hidden from callers, and the sources' other
 /// capabilities.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory<'a> {
-    operations: Vec<Shapes<'a>>,
+    operations: Vec<TypedOperation<'a>>,
     unknown_sources: Vec<&'a str>,
 }
 
@@ -76,24 +76,24 @@ impl<'a> Inventory<'a> {
     /// Adds an operation with the types that its parameters refer to.
     pub fn add(&mut self, operation: &'a Operation, types: Option<&'a Types>) {
         if !is_protocol(operation) {
-            self.operations.push(Shapes { operation, types });
+            self.operations.push(TypedOperation { operation, types });
         }
     }
 
-    /// Adds a source whose operations are not known yet. Rules that could be about it are not reported.
+    /// Adds a source whose operations are not known yet. Rules that could apply to it are not reported.
     pub fn add_unknown_source(&mut self, source: &'a str) {
         self.unknown_sources.push(source);
     }
 
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'a Operation> {
-        self.operations.iter().map(|shapes| shapes.operation)
+        self.operations.iter().map(|typed| typed.operation)
     }
 
     fn sources(&self) -> BTreeSet<&'a str> {
         self.operations().map(|operation| &*operation.source).chain(self.unknown_sources.iter().copied()).collect()
     }
 
-    /// Whether it is a generic operation that resolves to others.
+    /// Whether this is a generic operation that resolves to others.
     fn is_generic(&self, operation: &Operation) -> bool {
         let is_behind = |other: &Operation| {
             other.source == operation.source && other.generic_name.as_ref() == Some(&operation.own_name)
@@ -115,8 +115,8 @@ impl Policy {
         !self.rules.is_empty()
     }
 
-    /// Finds rules that would loosen operations by name but do not, because they name no source. This does not depend
-    /// on what the sources offer.
+    /// Finds rules that would loosen operations by name but have no effect, because they name no source. This is
+    /// independent of the sources' operations.
     pub fn rules_without_source(&self) -> Vec<UnusedRule> {
         let lacking = self.rules.iter().filter(|rule| rule.lacks_source);
         let report = |rule: &Arc<Rule>| UnusedRule {
@@ -128,7 +128,7 @@ impl Policy {
         lacking.map(report).collect()
     }
 
-    /// Finds every rule that has no effect, as far as that is known.
+    /// Finds every rule that is known to have no effect.
     pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for rule in &self.rules {
@@ -144,8 +144,8 @@ impl Policy {
                 report("it changes nothing: an allow rule has an effect only with loosen = true".to_owned());
                 continue;
             }
-            let mut concerned: Vec<Shapes<'_>> =
-                inventory.operations.iter().filter(|shapes| rule.concerns(shapes.operation)).copied().collect();
+            let mut concerned: Vec<TypedOperation<'_>> =
+                inventory.operations.iter().filter(|typed| rule.concerns(typed.operation)).copied().collect();
             let is_open = inventory.may_match_unknown_source(rule.selector());
             if concerned.is_empty() {
                 if let Some(problem) = explain_mismatch(rule.selector(), inventory) {
@@ -155,9 +155,9 @@ impl Policy {
             }
             unmatched_names(rule.selector(), inventory).into_iter().for_each(&mut report);
             if rule.loosens {
-                // A call of a generic operation is decided as the operation that it resolves to.
-                let first = concerned.first().map(|shapes| shapes.operation.name.clone()).unwrap_or_default();
-                concerned.retain(|shapes| !inventory.is_generic(shapes.operation));
+                // A call of a generic operation is decided as a call of the operation that it resolves to.
+                let first = concerned.first().map(|typed| typed.operation.name.clone()).unwrap_or_default();
+                concerned.retain(|typed| !inventory.is_generic(typed.operation));
                 if concerned.is_empty() {
                     report(format!(
                         "it loosens nothing: a call of '{first}' is decided as the operation of the table in the call. \
@@ -182,10 +182,10 @@ impl Policy {
     }
 
     /// Whether a rule changes any decision, for some caller and parameters.
-    fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[Shapes<'_>]) -> bool {
-        concerned.iter().any(|shapes| {
-            // Without the quarantine, because that is temporary.
-            let compiled = self.compile_with(shapes.operation, None);
+    fn loosens_any(&self, rule: &Arc<Rule>, concerned: &[TypedOperation<'_>]) -> bool {
+        concerned.iter().any(|typed| {
+            // The quarantine is ignored, because it is temporary.
+            let compiled = self.compile_with(typed.operation, None);
             let Some(facts) = &compiled.facts else { return false };
             let mut rules: Vec<Arc<Rule>> = compiled.static_rules.clone();
             rules.retain(|other| !Arc::ptr_eq(other, rule));
@@ -199,14 +199,14 @@ impl Policy {
     }
 }
 
-fn is_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> bool {
-    concerned.iter().all(|shapes| condition.presence(*shapes) == Presence::Absent)
+fn is_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> bool {
+    concerned.iter().all(|typed| condition.presence(*typed) == Presence::Absent)
 }
 
-fn explain_missing(condition: &Condition, concerned: &[Shapes<'_>]) -> String {
+fn explain_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> String {
     let param = condition.param();
     let first = param.split('.').next().unwrap_or_default();
-    let known = concerned.iter().flat_map(|shapes| &shapes.operation.parameters);
+    let known = concerned.iter().flat_map(|typed| &typed.operation.parameters);
     let near = nearest(first, known.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
     format!("its condition tests '{param}', which none of its operations has{near}")
@@ -224,9 +224,9 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     }
     let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
     if !of_sources().any(|operation| selector.selects_name(operation)) {
-        let called_so = of_sources().find(|operation| is_called(operation, &keys.operation));
+        let called_so = of_sources().find(|operation| has_any_name(operation, &keys.operation));
         return Some(match called_so {
-            // Only a loosening selector does not match it.
+            // Only a loosening selector can fail to match it.
             Some(operation) => format!(
                 "no operation is served as {}. There is '{}' of source '{}', served as '{}': a rule that loosens has to \
                  name the source as well",
@@ -249,7 +249,7 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
 
 /// Names in a selector that match nothing although others in it do. Patterns with `*` or `?` are not reported, because
 /// they may be meant for future operations. In a loosening selector, exclusions that exclude nothing are reported as
-/// well, including patterns, because the operations that they should protect are loosened.
+/// well, even as patterns, because the operations that they should protect are loosened.
 pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
     if inventory.may_match_unknown_source(selector) {
         return Vec::new();
@@ -338,7 +338,7 @@ fn literals(words: &PatternList) -> impl Iterator<Item = &str> {
     words.iter().filter(|word| !word.starts_with('!') && is_literal(word))
 }
 
-fn is_called(operation: &Operation, words: &PatternList) -> bool {
+fn has_any_name(operation: &Operation, words: &PatternList) -> bool {
     let qualified = qualified_name(&operation.source, &operation.own_name);
     literals(words).any(|word| word == &*operation.own_name || word == qualified)
 }

@@ -1,4 +1,4 @@
-//! Which calls are counted together, and under which key.
+//! Counters: the calls that are counted together, and their keys in the store.
 
 use aquifer_engine::Caller;
 use aquifer_protocol::category::Category;
@@ -12,7 +12,7 @@ use aquifer_protocol::glob::Patterns;
 /// Maximum length of a caller's name in a key; longer names are hashed.
 const MAX_CALLER_LEN: usize = 100;
 
-/// Which calls are counted together.
+/// The calls that are counted together.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
     /// The prefix of its keys.
@@ -48,7 +48,7 @@ impl Counter {
         self.may_count(operation) && self.counts_caller(caller)
     }
 
-    /// Whether it counts calls of this operation by some caller.
+    /// Whether it counts calls of this operation by any caller.
     pub(super) fn may_count(&self, operation: &Operation) -> bool {
         (self.categories.is_empty() || self.categories.contains(&operation.category))
             && self.selector.selects(operation)
@@ -73,7 +73,7 @@ impl Counter {
                 PartitionKey::Caller => key.push('*'),
                 PartitionKey::Source => key.push_str(&operation.source),
                 PartitionKey::Category => key.push_str(operation.category.as_str()),
-                // Not the served name: a rename would reset the count.
+                // The served name would reset the count when it changes.
                 PartitionKey::Operation => {
                     key.push_str(&operation.source);
                     key.push(':');
@@ -84,7 +84,7 @@ impl Counter {
         self.append_caller(key, caller)
     }
 
-    /// The key for calls of a caller, if it depends on nothing else.
+    /// The key for a caller's calls, if it depends only on the caller.
     pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
         if self.per.iter().any(|per| *per != PartitionKey::Caller) {
             return None;

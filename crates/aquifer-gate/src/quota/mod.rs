@@ -1,8 +1,7 @@
 //! Rate limits and quotas (R-SAF-4).
 //!
-//! A rate limit counts every attempt. A quota counts calls that reach a source, so it is only checked before a
-//! confirmation and spent after it. All counts are sliding windows in the state store, so that several processes count
-//! together.
+//! A rate limit counts every attempt. A quota counts calls that reach a source, so it is checked before a confirmation
+//! and spent after it. All counts are sliding windows in the state store, so that several processes share them.
 
 mod counter;
 mod settings;
@@ -37,8 +36,8 @@ pub use settings::RateLimitSettings;
 pub use settings::ThresholdSettings;
 pub use settings::WindowUnit;
 
-/// Describes the limits and quotas that count from zero after a change of settings. A rate limit keeps its count while
-/// its name, its window and its partition keys stay the same; a quota while its metric and its scope do.
+/// Describes the limits and quotas that restart from zero after a change of settings. A rate limit keeps its count
+/// while its name, window and partition keys stay the same; a quota while its metric and scope do.
 pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) -> Vec<String> {
     let mut restarted = Vec::new();
     let is_gone = |old: &RateLimitSettings| !after.rate_limit.iter().any(|new| new.name == old.name);
@@ -75,7 +74,7 @@ pub(crate) struct Quotas {
     currency: Option<String>,
 }
 
-/// The limits and quotas that count calls of an operation, and how much of each quota one call uses. It depends only on
+/// The limits and quotas that count calls of an operation, and how much of each quota one call uses. Depends only on
 /// the operation, so it is computed once.
 #[derive(Debug, Default)]
 pub(crate) struct OperationCounters {
@@ -91,7 +90,7 @@ impl OperationCounters {
 
 struct Rate {
     name: String,
-    /// Whether a source declared it, not the operator.
+    /// Whether a source declared it rather than the operator.
     is_declared: bool,
     counter: Counter,
     limit: u64,
@@ -100,7 +99,7 @@ struct Rate {
 
 struct Quota {
     metric: String,
-    /// Whether a source declared it, not the operator.
+    /// Whether a source declared it rather than the operator.
     is_declared: bool,
     kind: Metric,
     span: WindowUnit,
@@ -117,13 +116,13 @@ enum Metric {
 }
 
 struct Price {
-    /// Whether a source declared it, not the operator.
+    /// Whether a source declared it rather than the operator.
     is_declared: bool,
     selector: Selector,
     micros: u64,
 }
 
-/// Why a call is stopped.
+/// Why a call is refused or paused.
 #[derive(Debug)]
 pub(crate) enum QuotaError {
     /// A rate limit is exceeded.
@@ -139,9 +138,9 @@ pub(crate) enum QuotaError {
 /// The result of spending.
 #[derive(Debug, Default)]
 pub(crate) struct Charge {
-    /// For the caller: every quota above its warning threshold.
+    /// Every quota above its warning threshold, for the caller.
     pub(crate) warnings: Vec<Warning>,
-    /// For the audit: every quota that this call brought to its warning threshold.
+    /// Every quota that this call raised to its warning threshold, for the audit.
     pub(crate) crossings: Vec<ThresholdCrossing>,
 }
 
@@ -232,7 +231,7 @@ impl Quotas {
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
-    /// Whether any of these count calls of this caller.
+    /// Whether any of these counts calls of this caller.
     pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()
     }
@@ -257,7 +256,7 @@ impl Quotas {
         self.quotas.iter().any(|quota| quota.pause.is_some() && quota.counter.may_count(operation))
     }
 
-    /// Counts an attempt. A refused attempt stays counted by the limits before the one that refused it.
+    /// Counts an attempt. Limits checked before the one that refuses an attempt still count it.
     pub(crate) async fn count_attempt(
         &self,
         counters: &OperationCounters,
@@ -278,7 +277,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Checks whether the quotas would let a call pass. Spends nothing.
+    /// Checks whether the quotas would admit a call. Spends nothing.
     pub(crate) async fn check(
         &self,
         counters: &OperationCounters,
@@ -298,7 +297,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Spends what a call costs. Returns the quotas that are nearly exhausted.
+    /// Spends the cost of a call. Returns the quotas that are nearly exhausted.
     pub(crate) async fn spend(
         &self,
         counters: &OperationCounters,
@@ -307,7 +306,7 @@ impl Quotas {
         is_resumed: bool,
     ) -> Result<Charge, QuotaError> {
         if self.quotas(counters, caller).nth(1).is_some() {
-            // Nothing is spent on one quota if another stops the call.
+            // Check all quotas first: nothing is spent on one if another stops the call.
             self.check(counters, operation, caller, is_resumed).await?;
         }
         let mut charge = Charge::default();
@@ -367,7 +366,7 @@ impl Quotas {
         }
     }
 
-    /// Adds how long to wait, unless waiting does not help.
+    /// Adds the waiting time, unless waiting does not help.
     fn with_retry_after(&self, failure: Failure, retry_after: Duration) -> Failure {
         let resets_at = SignedDuration::try_from(retry_after)
             .ok()
@@ -428,7 +427,7 @@ impl Quota {
         Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
     }
 
-    /// The maximum after a call: up to the pause, or, if the caller continues with a token, up to the hard stop.
+    /// The maximum after a call: the pause threshold, or the hard stop if the caller continues with a token.
     fn limit(&self, is_resumed: bool) -> Option<u64> {
         if is_resumed { self.stop } else { self.pause.or(self.stop) }
     }
@@ -460,7 +459,7 @@ impl Quota {
 }
 
 impl QuotaPause {
-    /// The failure for the caller, with the token to continue.
+    /// The failure for the caller, with the token for continuing.
     pub(crate) fn into_failure(self, token: &str, expires_at: Timestamp) -> Failure {
         let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached")
             .detail("metric", self.metric)
@@ -474,13 +473,13 @@ impl QuotaPause {
     }
 }
 
-/// The operator's settings, then those that sources declare.
+/// Chains the operator's settings and those that sources declare.
 fn with_declared<'a, T>(own: &'a [T], declared: &'a [T]) -> impl Iterator<Item = (&'a T, bool)> {
     own.iter().map(|one| (one, false)).chain(declared.iter().map(|one| (one, true)))
 }
 
-/// The names of the quotas' counters. They depend on what is counted, not on the order or the thresholds, so that
-/// counts survive changes of the configuration.
+/// The names of the quotas' counters. They depend on what is counted, not on order or thresholds, so that counts
+/// survive configuration changes.
 fn counter_names(settings: &QuotaSettings) -> Vec<String> {
     let mut names = Vec::new();
     for (quota, _) in with_declared(&settings.quota, &settings.declared.quota) {
@@ -493,18 +492,18 @@ fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
     let mut hash = format!("{:x}", Sha256::digest(settings.scope.to_string()));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
-    // Two quotas that count the same must not share a counter.
+    // Two quotas that count the same calls must not share a counter.
     let twins = taken.iter().filter(|taken| taken.starts_with(&name)).count();
     if twins == 0 { name } else { format!("{name}.{twins}") }
 }
 
-/// An amount in the unit of its counter.
+/// Converts an amount to the unit of its counter.
 fn amount(kind: Metric, value: f64) -> Option<u64> {
     let counted = match kind {
         Metric::Requests => value,
         Metric::Cost => (value * MICROS_PER_UNIT).round(),
     };
-    // Floats above this are not exact.
+    // Larger floats are not exact.
     let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, below 2^53")]
     fits.then_some(counted as u64)

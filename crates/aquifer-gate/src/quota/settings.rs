@@ -19,7 +19,7 @@ pub struct QuotaSettings {
     pub cost: Vec<CostSettings>,
     /// The currency of costs.
     pub currency: Option<String>,
-    /// What sources declare in their adapter files. It can only restrict further.
+    /// Limits that sources declare in their adapter files. They can only restrict further.
     #[serde(skip)]
     pub declared: DeclaredLimits,
 }
@@ -37,7 +37,7 @@ pub struct DeclaredLimits {
     pub currency: Option<String>,
 }
 
-/// Which calls are counted together. Patterns work as in rules; an empty one matches everything.
+/// The calls that are counted together. Patterns work as in rules; an empty one matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct CounterScope {
@@ -53,15 +53,15 @@ pub struct CounterScope {
     pub category: PatternList,
     /// Patterns for the principal's name.
     pub caller: PatternList,
-    /// What is counted separately: with `caller`, every caller has its own count.
+    /// Keys that are counted separately: with `caller`, every caller has its own count.
     pub per: Vec<PartitionKey>,
 }
 
-/// What is counted separately.
+/// A key by which calls are counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionKey {
-    /// The principal, else the connection, else all other callers together.
+    /// The principal, else the connection; all other callers share one count.
     Caller,
     /// The source.
     Source,
@@ -100,7 +100,7 @@ pub struct RateLimitSettings {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "ThresholdKeys")]
 pub struct ThresholdSettings {
-    /// What is counted in which window: `requests_per_hour`, `cost_per_day`.
+    /// The unit and the window: `requests_per_hour`, `cost_per_day`.
     pub metric: String,
     /// Above this, responses carry a warning.
     pub warn: Option<f64>,
@@ -112,7 +112,7 @@ pub struct ThresholdSettings {
     pub scope: CounterScope,
 }
 
-/// The calls in words: ` of source shop, each caller apart`. Counters of quotas are named after this text, so it must
+/// Describes the calls: ` of source shop, each caller apart`. Counters of quotas are named after this text, so it must
 /// not change.
 impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,7 +150,7 @@ impl fmt::Display for ThresholdSettings {
     }
 }
 
-/// A rate limit as written: all keys at one level, and no others.
+/// A rate limit as written in the configuration: all keys at one level, unknown keys rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitKeys {
@@ -180,7 +180,7 @@ impl From<RateLimitKeys> for RateLimitSettings {
     }
 }
 
-/// A quota as written.
+/// A quota as written in the configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ThresholdKeys {

@@ -11,9 +11,9 @@ use crate::confirm::format_seconds;
 use crate::timeout::with_timeout;
 
 impl Quotas {
-    /// How much of each limit and quota this caller has used, for all sources or for one. If counts are kept per source
-    /// or operation, there is no single number. `next_reset` is when the oldest counted call leaves its window: windows
-    /// slide, so nothing is reset as a whole.
+    /// How much of each limit and quota this caller has used, for all sources or for one. Counts that are kept per
+    /// source or operation have no single total. `next_reset` is when the oldest counted call leaves its window:
+    /// windows slide, so nothing is reset as a whole.
     pub(crate) async fn status(&self, caller: &Caller, source: Option<&str>) -> Value {
         let counts = |counter: &Counter| {
             counter.counts_caller(caller) && source.is_none_or(|source| counter.selector().selects_source(source))

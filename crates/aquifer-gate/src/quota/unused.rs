@@ -10,7 +10,7 @@ impl Quotas {
         !(self.rates.is_empty() && self.quotas.is_empty() && self.prices.is_empty())
     }
 
-    /// Every limit, quota and price of the operator that matches no operation, as far as that is known.
+    /// Finds every limit, quota and price of the operator that is known to match no operation.
     pub(crate) fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();
         for (rate, number) in self.rates.iter().filter(|rate| !rate.is_declared).zip(1..) {

@@ -1,7 +1,7 @@
-//! State across requests: in SQLite or Redis (R-SAF-6).
+//! State across requests, in SQLite or Redis (R-SAF-6).
 //!
-//! Versions are random, not counted. A counter would restart with a new file, or go back with a restored Redis, and an
-//! old version could then match a new record.
+//! Record versions are random rather than counted. A counter would restart with a new file, or go back with a restored
+//! Redis, and an old version could then match a new record.
 
 #[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
 mod redis;

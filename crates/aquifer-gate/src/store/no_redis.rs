@@ -1,4 +1,4 @@
-//! Stands in for Redis in builds without the feature `redis`.
+//! Replaces Redis support in builds without the feature `redis`.
 
 use std::sync::Arc;
 

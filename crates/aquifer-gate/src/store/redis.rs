@@ -1,9 +1,9 @@
 //! State in Redis, shared by several processes on several machines.
 //!
-//! Everything that has to be atomic is a script. The time is the latest that any process has seen, so the machines'
-//! clocks need not agree; Redis's own clock only removes expired keys. How much Redis loses in a crash is its
-//! operator's choice: without `appendonly yes` a redeemed token may come back unredeemed, and with an eviction policy
-//! that covers these keys, records may be lost before they expire.
+//! Every atomic step is a script. The time is the latest that any process has reported, so the machines' clocks need
+//! not agree; Redis's own clock only removes expired keys. Durability is up to the operator of Redis: without
+//! `appendonly yes` a crash may make a redeemed token valid again, and with an eviction policy that covers these keys,
+//! records may be lost before they expire.
 
 mod connection;
 
@@ -46,7 +46,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A store at this address. Connects on the first call, which reports errors.
+    /// Creates a store at this address. Connects on the first call, which reports errors.
     pub fn new(settings: &RedisSettings) -> Result<Self, StoreError> {
         let unusable = |_| {
             StoreError(
@@ -54,7 +54,7 @@ impl RedisStore {
             )
         };
         let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
-        // Another crate may have installed the same provider already; it is the only one in use.
+        // Another crate may have installed the provider already; it is the only one in use.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let client = match &settings.authorities {
             None => Client::open(info).map_err(unusable)?,
@@ -146,7 +146,7 @@ impl StateStore for RedisStore {
             let found = self.connection.run(async |connection: &mut MultiplexedConnection| {
                 let mut found = Vec::new();
                 for key in scan_keys(connection, &begin, limit).await? {
-                    // Records that have expired meanwhile are skipped.
+                    // Skip records that have expired meanwhile.
                     if let Some(record) = read_record(connection, &key).await? {
                         found.push((key, record));
                     }
@@ -169,7 +169,7 @@ impl StateStore for RedisStore {
     ) -> BoxFuture<'a, Result<SpendResult, StoreError>> {
         async move {
             let window = Window::new(window);
-            // Amounts above the maximum are refused like the maximum plus one, which the script can represent.
+            // The script can represent the maximum plus one, which is refused like any larger amount.
             let (amount, limit) = (amount.min(Window::MAX_AMOUNT + 1), limit.min(Window::MAX_AMOUNT));
             let mut script = self.spend.key(self.spent_key(key, window));
             script.key(self.record_key(HIGH_WATER));
@@ -194,7 +194,7 @@ async fn read_record(connection: &mut MultiplexedConnection, key: &str) -> Redis
     Ok(value.zip(version).map(|(value, version)| Record { value, version }))
 }
 
-/// The first keys with this prefix. Scans all keys of the database, so it is for administration, not for calls.
+/// The first keys with this prefix. Scans the whole database, so it is only for administration, not for calls.
 async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: usize) -> RedisResult<BTreeSet<String>> {
     let pattern = format!("{}*", escape_pattern(begin));
     let mut first = BTreeSet::new();
@@ -216,7 +216,7 @@ async fn scan_keys(connection: &mut MultiplexedConnection, begin: &str, limit: u
     }
 }
 
-/// Escapes text so that it matches only itself.
+/// Escapes a glob pattern so that it matches only itself.
 fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,8 +1,8 @@
-//! State in one SQLite file: it survives a restart and is shared by all processes of the machine.
+//! State in one SQLite file, which survives restarts and is shared by all processes on the machine.
 //!
-//! A thread owns the file, so that no caller blocks on the disk. Callers wait at most [`CALL_TIMEOUT`]; calls that
-//! nobody waits for are not started. An error of the file is returned by the call that meets it, and the next call
-//! opens the file again.
+//! A thread owns the file, so that no caller blocks on the disk. Callers wait at most [`CALL_TIMEOUT`]; calls whose
+//! caller has given up are not started. A file error is returned by the call that runs into it, and the next call
+//! reopens the file.
 
 mod file;
 mod state_file;
@@ -24,10 +24,10 @@ use state_file::StateFile;
 
 use super::new_version;
 
-/// How long a call waits in the queue and for its result.
+/// Maximum time for a call, including the time in the queue.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);
-/// How long a call may wait in the queue. A call that would finish too late is not started, so that a timeout means
-/// that nothing was done.
+/// How long a call may wait in the queue. A call that would finish too late is not started, so a timeout means that
+/// nothing was done.
 const QUEUE_TIMEOUT: Duration = CALL_TIMEOUT.saturating_sub(state_file::MAX_CALL_TIME);
 /// Maximum number and total size of waiting calls.
 const MAX_QUEUED_CALLS: usize = 4096;
@@ -42,8 +42,8 @@ pub struct SqliteStore {
 type Job = Box<dyn FnOnce(&mut StateFile) + Send>;
 
 impl SqliteStore {
-    /// A store in this file, readable by its owner only. The file is created if it is missing; its directory is not.
-    /// Nothing is opened yet: the first call reports errors.
+    /// Creates a store in this file, readable only by its owner. The file is created if it is missing; its directory is
+    /// not. Nothing is opened yet: the first call reports errors.
     pub fn new(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
         let mut state_file = StateFile::new(path.into(), HighWater::new(clock));
         let (jobs, waiting): (_, Receiver<Job>) = sync_channel(MAX_QUEUED_CALLS);
@@ -56,7 +56,7 @@ impl SqliteStore {
             }
         };
         let thread = std::thread::Builder::new().name("aquifer-state".into()).spawn(work);
-        thread.map_err(|error| StoreError(format!("no thread for the state file: {error}")))?;
+        thread.map_err(|error| StoreError(format!("cannot start the thread for the state file: {error}")))?;
         Ok(Self { jobs, bytes: Arc::default() })
     }
 
@@ -89,7 +89,7 @@ impl SqliteStore {
     }
 }
 
-/// Memory that a waiting call uses; released when the call is done or discarded.
+/// Memory used by a waiting call; released when the call is done or discarded.
 struct MemoryReservation(Arc<AtomicUsize>, usize);
 
 impl MemoryReservation {

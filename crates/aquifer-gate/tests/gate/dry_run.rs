@@ -108,7 +108,7 @@ impl DryRunHarness {
 }
 
 #[tokio::test]
-async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
+async fn r_req_9_a_dry_run_asks_nobody_and_reaches_the_source() {
     // (request, result); "asked" is a question to the user.
     let table = [
         (json!({ "params": { "id": "1", "dry_run": true } }), "done"),
@@ -152,7 +152,7 @@ async fn r_req_9_a_dry_run_asks_nobody_and_is_what_the_source_gets() {
 }
 
 #[tokio::test]
-async fn r_req_9_an_upstreams_dry_run_counts_for_nothing() {
+async fn r_req_9_an_upstreams_own_dry_run_does_not_count() {
     let harness = DryRunHarness::new(json!({}));
     for operation in ["delete_remote", "delete_claimed"] {
         let answer = harness.ask(request(operation, json!({ "id": "1", "dry_run": true }))).await;

@@ -176,7 +176,7 @@ async fn r_saf_6_without_the_store_reads_continue_and_gated_operations_do_not() 
 }
 
 #[tokio::test]
-async fn r_saf_6_a_store_that_never_answers_blocks_no_caller_for_ever() {
+async fn r_saf_6_an_unresponsive_store_does_not_block_callers_forever() {
     let quota = serde_json::from_value(json!({
         "rate_limit": [{ "name": "all", "limit": 1000, "window": "minute" }],
         "quota": [{ "metric": "requests_per_day", "hard_stop": 1000 }],

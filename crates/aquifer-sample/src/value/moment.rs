@@ -1,4 +1,4 @@
-//! The sample's own time, from the beginning of 2024 to the last evening of June 2026. No clock is read.
+//! The sample's own timeline, from the beginning of 2024 to the last evening of June 2026. No clock is read.
 
 use std::fmt;
 

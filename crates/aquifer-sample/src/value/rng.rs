@@ -1,6 +1,7 @@
 //! A small seeded random number generator that produces the same sequence on every platform.
 
-/// SplitMix64. Each part of the sample has its own generator, so that a change in one word list does not affect the others.
+/// SplitMix64. Each part of the sample has its own generator, so that changing one word list does not affect the
+/// others.
 pub(crate) struct Rng(u64);
 
 impl Rng {

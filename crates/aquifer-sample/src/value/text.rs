@@ -1,6 +1,6 @@
 //! Templates with `{named}` placeholders, and the local part of email addresses.
 
-/// Replaces the placeholders of a template. Unknown ones stay in the text, where a test finds them.
+/// Replaces the placeholders of a template. Unknown ones stay in the text, where a test detects them.
 pub(crate) fn render(template: &str, facts: &[(&str, &str)]) -> String {
     let mut parts = template.split('{');
     let mut text = String::with_capacity(template.len() + 32);

@@ -135,13 +135,13 @@ pub(crate) const CLOSINGS: &[&str] = &[
 pub(crate) const WELCOMES: &[&str] =
     &["Hello {first}!", "Thanks for writing, {first}.", "Good to hear from you, {first}.", "Hi {first}."];
 
-/// The agent's last message in a ticket, after a reply of the customer and without one.
+/// The agent's last message in a ticket, after a reply from the customer and without one.
 pub(crate) const FAREWELLS: [&[&str]; 2] = [
     &["Glad that's sorted, {first}. Have a good week!", "Thanks for letting us know. I'm closing this ticket now."],
     &["As we haven't heard back, we'll assume it's solved.", "Closing this for now. Just answer if it isn't solved."],
 ];
 
-/// Requests of customers for packing and delivery.
+/// Customers' requests for packing and delivery.
 pub(crate) const ORDER_NOTES: &[&str] = &[
     "Please leave it with the neighbour, number 12.",
     "Gift: don't include the invoice.",

@@ -1,7 +1,7 @@
-//! What customers write about their orders, and the messages that follow.
+//! Topics of customers' messages about their orders, and the messages that follow.
 //!
-//! Placeholders in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first name). The
-//! first three exist only for topics about an order.
+//! Placeholders in the texts: `{order}`, `{product}`, `{model}`, `{city}`, `{days}`, `{first}` (the customer's first
+//! name). The first three exist only for topics about an order.
 
 /// Which orders a topic can be about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,10 +16,10 @@ pub(crate) enum OrderScope {
 
 pub(crate) struct Topic {
     pub(crate) orders: OrderScope,
-    /// The codes of the kinds of product that it applies to. Empty means all.
+    /// The codes of the product kinds that it applies to. Empty means all.
     pub(crate) codes: &'static [&'static str],
     pub(crate) tags: &'static [&'static str],
-    /// Repeated if more likely.
+    /// Repeated to make a priority more likely.
     pub(crate) priorities: &'static [&'static str],
     /// Subjects, each with the first sentence of the message.
     pub(crate) letters: &'static [(&'static str, &'static str)],

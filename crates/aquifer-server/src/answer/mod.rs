@@ -1,7 +1,7 @@
-//! How an answer becomes bytes.
+//! Encodes answers.
 //!
-//! Whichever path a tool call takes, its answer is a [`payload`], for which there is one encoder; [`splice`] carries it
-//! past the SDK. A [`refusal`] answers a message that goes no further.
+//! The answer to a tool call is a [`payload`] with a single encoder, whichever path the call takes; [`splice`] carries
+//! it past the SDK. A [`refusal`] answers a message that is not processed further.
 
 pub(crate) mod payload;
 pub(crate) mod refusal;

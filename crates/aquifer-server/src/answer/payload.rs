@@ -1,7 +1,7 @@
-//! The answer to a tool call, and the one place where it becomes bytes.
+//! The answer to a tool call and its only encoder.
 //!
-//! The handler makes a [`Payload`], whichever path the call took. The fast path writes the message around it with
-//! [`encode`]. On the SDK's path, the SDK writes the message and [`splice`](super::splice) inserts the payload. Either
+//! The handler returns a [`Payload`], whichever path the call took. On the fast path, [`encode`] writes the message
+//! around it. On the SDK's path, the SDK writes the message and [`splice`](super::splice) inserts the payload. Either
 //! way, [`Envelope::encode`] encodes the payload.
 
 use aquifer_protocol::response::{Attachment, RenderedResponse};
@@ -15,12 +15,12 @@ use serde::Serialize;
 pub(crate) enum Payload {
     /// A response of the engine.
     Response(RenderedResponse),
-    /// A question for a person. The client repeats the call with the answer. It has a form of its own and is encoded by
-    /// the SDK's serializer, not by [`Envelope`].
+    /// A question for a person. The client repeats the call with the answer. It has a format of its own and is encoded
+    /// by the SDK's serializer, not by [`Envelope`].
     InputRequired(InputRequiredResult),
 }
 
-/// The form of a result, which depends on the revision of MCP.
+/// The format of a result, which depends on the MCP revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultForm {
     /// With `resultType`, from revision 2026-07-28 on. Older clients ignore it.
@@ -57,10 +57,10 @@ impl CallAnswer {
     }
 }
 
-/// The message that answers a call with a response.
+/// Encodes the message that answers a call with a response.
 pub(crate) fn encode(id: &impl Serialize, response: RenderedResponse, form: ResultForm) -> serde_json::Result<Vec<u8>> {
     let envelope = Envelope::from(response);
-    let mut message = Vec::with_capacity(envelope.expected_bytes());
+    let mut message = Vec::with_capacity(envelope.estimated_bytes());
     message.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     serde_json::to_writer(&mut message, id)?;
     message.extend_from_slice(match form {
@@ -72,8 +72,8 @@ pub(crate) fn encode(id: &impl Serialize, response: RenderedResponse, form: Resu
     Ok(message)
 }
 
-/// A response in the form of an MCP result. Its text appears twice: as the first content block and as
-/// `structuredContent` (R-RES-3). Further blocks follow the first.
+/// A response formatted as an MCP result. Its text appears twice: as the first content block and as `structuredContent`
+/// (R-RES-3). Further blocks follow the first.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) text: String,
@@ -90,7 +90,7 @@ impl From<RenderedResponse> for Envelope {
 
 impl Envelope {
     /// The approximate size of a message with this envelope, without attachments.
-    pub(crate) fn expected_bytes(&self) -> usize {
+    pub(crate) fn estimated_bytes(&self) -> usize {
         256 + self.text.len() * 2 + self.text.len() / 4
     }
 
@@ -123,12 +123,12 @@ pub(crate) fn block(attachment: Attachment) -> ContentBlock {
         Attachment::Image { media_type, base64 } => ContentBlock::image(base64, media_type),
         Attachment::Audio { media_type, base64 } => ContentBlock::audio(base64, media_type),
         Attachment::Link { uri, name } => ContentBlock::resource_link(Resource::new(uri, name)),
-        // A kind of block that the SDK does not know is passed on as text.
+        // A block type unknown to the SDK is passed on as text.
         Attachment::Verbatim(json) => serde_json::from_str(&json).unwrap_or_else(|_| ContentBlock::text(json)),
     }
 }
 
-/// Writes text as a JSON string. The text is JSON itself, so quotes are the characters that are escaped most often.
+/// Writes text as a JSON string. The text is JSON itself, so quotes are the most frequent characters to escape.
 fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for &byte in text.as_bytes() {

@@ -2,7 +2,7 @@
 //!
 //! The SDK takes `structuredContent` as a tree of values. The response is already JSON text, so it would be parsed only
 //! to be serialized again, which takes half the time of returning a list of rows. Instead, the SDK gets a placeholder,
-//! and our code replaces the placeholder with the encoded payload before it sends the SDK's message.
+//! which is replaced with the encoded payload before the SDK's message is sent.
 //!
 //! The placeholder is random and never leaves this process, so nothing else in a message can be mistaken for it.
 
@@ -90,7 +90,7 @@ fn tree(mut response: RenderedResponse) -> CallToolResult {
     result
 }
 
-/// A result that holds an envelope, marked by `MARK` in place of `structuredContent`.
+/// A result that holds an envelope, with `MARK` in place of `structuredContent`.
 fn in_message(envelope: Envelope) -> CallToolResult {
     let mut content = Vec::with_capacity(1 + envelope.blocks.len());
     content.push(ContentBlock::text(envelope.text));
@@ -101,7 +101,7 @@ fn in_message(envelope: Envelope) -> CallToolResult {
     result
 }
 
-/// Takes the envelope out of a message that holds one, and leaves the placeholder.
+/// Takes the envelope out of a message, if it holds one, and leaves the placeholder.
 fn take_envelope(message: &mut TxJsonRpcMessage<RoleServer>) -> Option<Envelope> {
     let JsonRpcMessage::Response(response) = message else { return None };
     let ServerResult::CallToolResult(result) = &mut response.result else { return None };
@@ -128,7 +128,7 @@ impl Slot {
         if body.size_hint().exact().is_none() {
             return Body::new(body.map_frame(move |frame| frame.map_data(|data| self.insert(data))));
         }
-        // The body is complete. It is not streamed, so that the response states its length.
+        // The body is complete. It is not streamed, so that the response has a `Content-Length`.
         match body.collect().await {
             Ok(whole) => self.insert(whole.to_bytes()).into(),
             Err(cause) => {
@@ -146,7 +146,7 @@ impl Slot {
 /// Replaces the placeholder in a message, if it is there.
 fn splice(envelope: &Envelope, message: &[u8]) -> Option<Vec<u8>> {
     let start = PLACEHOLDER.find(message)?;
-    let mut whole = Vec::with_capacity(message.len() + envelope.expected_bytes());
+    let mut whole = Vec::with_capacity(message.len() + envelope.estimated_bytes());
     whole.extend_from_slice(message.get(..start)?);
     envelope.encode(&mut whole).ok()?;
     whole.extend_from_slice(message.get(start + PLACEHOLDER.needle().len()..)?);

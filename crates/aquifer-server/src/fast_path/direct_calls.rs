@@ -1,8 +1,9 @@
 //! Parses and handles tool calls without the SDK.
 //!
 //! The SDK tries to parse every message as one of dozens of kinds and passes it and its answer through several tasks
-//! and channels, which is most of what a call costs. Nearly every message is a tool call, so tool calls are parsed as
-//! such and handled where they arrive. Other messages, calls before the handshake and anything malformed go to the SDK.
+//! and channels, which accounts for most of the cost of a call. Nearly every message is a tool call, so tool calls are
+//! parsed as such and handled where they arrive. Other messages, calls before the handshake and malformed messages go
+//! to the SDK.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -65,13 +66,13 @@ pub(crate) struct Call {
 static METHOD: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\"tools/call\""));
 
 impl Call {
-    /// Whether the client asked for progress notifications.
+    /// Whether the client requested progress notifications.
     pub(crate) fn wants_progress(&self) -> bool {
         let arguments = self.params.arguments.as_ref();
         self.meta.get_progress_token().is_some() || arguments.and_then(progress::token_in).is_some()
     }
 
-    /// The tool it names.
+    /// The name of the tool.
     pub(crate) fn tool(&self) -> &str {
         &self.params.name
     }
@@ -84,8 +85,8 @@ impl DirectCalls {
         Self { handler, running: Arc::default(), alive, _ends_calls }
     }
 
-    /// The call in a message, if it is one that can take the fast path. `peer` is its client. `None` stands for the one
-    /// client of this connection, which is known after the handshake.
+    /// Parses a message as a call that can take the fast path. `peer` is its client; `None` stands for the only client
+    /// of this connection, which is known after the handshake.
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
         let peer = peer.or_else(|| self.handler.peer())?;
         METHOD.find(message)?;
@@ -105,11 +106,11 @@ impl DirectCalls {
     }
 
     /// Whether the tool of a call exists.
-    pub(crate) fn knows(&self, call: &Call) -> bool {
+    pub(crate) fn has_tool_of(&self, call: &Call) -> bool {
         self.handler.has_tool(&call.params.name)
     }
 
-    /// A token for a call. It is cancelled when `self` is dropped, if not before.
+    /// A token for a call. It is cancelled at the latest when `self` is dropped.
     pub(crate) fn token(&self) -> CancellationToken {
         self.alive.child_token()
     }
@@ -126,8 +127,8 @@ impl DirectCalls {
         context.meta = meta;
         let handler = self.handler.clone();
         async move {
-            // Nothing that the SDK does around a request is missing: `read` has checked version and metadata, and the
-            // rest is done here.
+            // This replaces everything that the SDK does around a request: `read` has checked version and metadata, and
+            // the rest happens here.
             let result = handler.call_directly(params, &context).await;
             let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
             CallAnswer { id, result, form }
@@ -135,26 +136,26 @@ impl DirectCalls {
     }
 
     /// Makes a call that can be cancelled by its id. Returns `None` if it was cancelled.
-    pub(crate) fn make(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
+    pub(crate) fn run(&self, call: Call) -> impl Future<Output = Option<CallAnswer>> + Send + use<> {
         let (id, cancelled, running) = (call.id.clone(), self.token(), self.running.clone());
         running.lock().insert(id.clone(), cancelled.clone());
         let answer = self.answer(call, cancelled.clone());
         async move {
             let answer = answer.await;
             running.lock().remove(&id);
-            // The result of `remove` would not tell, because another call may have used the same id.
+            // Whether `remove` finds the id proves nothing, because another call may have used the same id.
             (!cancelled.is_cancelled()).then_some(answer)
         }
     }
 
-    /// Cancels a call. Returns `false` if no call with this id is running here.
+    /// Cancels a call. Returns `false` if no call with this id is running on the fast path.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.running.lock().remove(id);
         cancelled.inspect(CancellationToken::cancel).is_some()
     }
 }
 
-/// The same handler for the SDK and for the fast path.
+/// Shares one handler between the SDK and the fast path.
 pub(crate) struct SharedHandler(pub(crate) Arc<McpHandler>);
 
 impl Service<RoleServer> for SharedHandler {

@@ -1,9 +1,9 @@
 //! The fast path of a tool call over HTTP without a session, as used by clients of the newest revision.
 //!
-//! For each message, the SDK tries to parse it as one of dozens of kinds, writes it again to compare the headers with
-//! it, and starts a service, which is most of what a call costs. A call whose headers and metadata are exactly as
-//! specified needs none of this and is handled at once. Everything else, including every invalid message, goes to the
-//! SDK.
+//! For each message, the SDK tries to parse it as one of dozens of kinds, serializes it again to compare it with the
+//! headers, and starts a service, which accounts for most of the cost of a call. A call whose headers and metadata are
+//! exactly as specified needs none of this and is handled at once. Everything else, including every invalid message,
+//! goes to the SDK.
 
 use std::io;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
+use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
-use crate::paths::CallCounts;
 
 const JSON: &str = "application/json";
 const STREAM: &str = "text/event-stream";
@@ -32,13 +32,13 @@ pub(crate) struct StatelessHttp {
 impl StatelessHttp {
     pub(crate) fn new(engine: Arc<Engine>, counts: Arc<CallCounts>) -> Self {
         let handler = Arc::new(McpHandler::new(engine, Connection::Stateless, counts));
-        // A handler needs a peer. It is never used here, because these calls carry everything in their own metadata, so
-        // it is connected to nothing.
+        // A handler needs a peer. These calls carry everything in their own metadata and never use it, so it is
+        // connected to nothing.
         let unconnected = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
         Self { direct_calls: DirectCalls::new(handler), peer: unconnected.peer().clone(), _unconnected: unconnected }
     }
 
-    /// The call in a request without a session, if it can take the fast path.
+    /// Parses a request without a session as a call that can take the fast path.
     pub(crate) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
         let newest = ProtocolVersion::V_2026_07_28;
         let only = |name: &str| {
@@ -59,12 +59,12 @@ impl StatelessHttp {
         let call = self.direct_calls.read(body, Some(&self.peer))?;
         // Progress notifications need a stream, which only the SDK's path has.
         let is_plain = call.is_newest && !call.wants_progress();
-        (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.knows(&call)).then_some(call)
+        (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.has_tool_of(&call)).then_some(call)
     }
 
-    /// Makes a call and returns the message that answers it. If the client disconnects, the call is cancelled. It may then
-    /// take its time to end; `entry` is dropped when it has.
-    pub(crate) async fn make(&self, call: Call, entry: impl Send + 'static) -> io::Result<Vec<u8>> {
+    /// Makes a call and returns the message that answers it. If the client disconnects, the call is cancelled, which
+    /// may take a while; `entry` is dropped when the call has ended.
+    pub(crate) async fn run(&self, call: Call, entry: impl Send + 'static) -> io::Result<Vec<u8>> {
         let cancelled = self.direct_calls.token();
         let cancel_on_drop = cancelled.clone().drop_guard();
         let answer = self.direct_calls.answer(call, cancelled);

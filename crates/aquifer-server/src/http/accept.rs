@@ -1,4 +1,4 @@
-//! Accepts connections up to a limit and closes those that stay silent for too long.
+//! Accepts connections up to a limit and closes those that are idle for too long.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, MeteredStream};
 use super::connections::Connections;
-use super::drain::{MAX_CALLS, MAX_LISTENERS};
+use super::in_flight::{MAX_CALLS, MAX_LISTENERS};
 use super::throttle::WarningThrottle;
 use super::tracked_body::TrackedBody;
 
-/// How many idle connections are allowed in addition to those of calls and streams.
+/// Number of idle connections allowed in addition to those of calls and streams.
 const SPARE: usize = 1_000;
 
-/// How long a connection may take until the head of its next request has arrived. This is longer than the keep-alive of
-/// proxies and clients, so that they close idle connections first.
+/// How long a connection may take until the head of its next request has arrived. Longer than the keep-alive of proxies
+/// and clients, so that they close idle connections first.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The maximum size of a request head.
@@ -34,8 +34,8 @@ const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// The maximum read buffer of a connection. Bodies are read in chunks of this size.
 const MAX_READ_BUFFER: usize = 64 * 1024;
 
-/// The send buffer of the system for a peer that does not read. Without a limit it grows to several megabytes for each,
-/// and reports progress so rarely that a slow reader looks stuck.
+/// Size of the socket's send buffer. Without a limit it grows to several megabytes per peer that does not read, and
+/// reports progress so rarely that a slow reader looks stuck.
 const SEND_BUFFER: u32 = 256 * 1024;
 
 /// The backlog of the listener.
@@ -44,10 +44,10 @@ const BACKLOG: u32 = 1_024;
 /// How long to pause when the system cannot accept another connection.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often to look for an idle connection while another one waits.
-const PLACE_INTERVAL: Duration = Duration::from_millis(50);
+/// How often to look for an idle connection to close while a new one waits.
+const SLOT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The maximum number of connections, and how long each may be silent.
+/// The maximum number of connections, and how long each may be idle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
     max: usize,
@@ -68,13 +68,13 @@ impl ConnectionLimits {
 pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
-    // Accepted connections inherit it.
+    // Accepted connections inherit this.
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// A request's body, of our own server or of somebody else's.
+/// The body of a request, from our own server or from a host application's.
 pub(super) trait RequestBody: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static {}
 
 impl<B: HttpBody<Data = Bytes, Error: Send> + Send + Unpin + 'static> RequestBody for B {}
@@ -89,7 +89,7 @@ pub(super) trait Endpoint: Send + Sync + 'static {
     ) -> impl Future<Output = hyper::Response<TrackedBody>> + Send;
 }
 
-/// Serves connections until `stop` fires, then waits until running requests are done.
+/// Serves connections until `stop` fires, then waits for running requests to finish.
 pub(super) async fn serve(
     listener: TcpListener,
     endpoint: Arc<impl Endpoint>,
@@ -100,15 +100,15 @@ pub(super) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
     http.max_header_size(MAX_HEAD_BYTES).max_buf_size(MAX_READ_BUFFER);
-    let (places, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
+    let (slots, graceful) = (Arc::new(Semaphore::new(limits.max)), GracefulShutdown::new());
     let warning = WarningThrottle::default();
     loop {
         let next = async {
             let (stream, peer) = accept(&listener).await;
-            let place = take_place(&places, &connections, limits.max, &warning).await;
-            (stream, peer, place)
+            let slot = acquire_slot(&slots, &connections, limits.max, &warning).await;
+            (stream, peer, slot)
         };
-        let Some((stream, peer, place)) = stop.run_until_cancelled(next).await else { break };
+        let Some((stream, peer, slot)) = stop.run_until_cancelled(next).await else { break };
         let (connection, registration) = connections.register(peer.ip());
         let service = service_fn({
             let (endpoint, connection) = (endpoint.clone(), connection.clone());
@@ -127,32 +127,32 @@ pub(super) async fn serve(
                         tracing::debug!(%cause, "a connection was closed");
                     }
                 }
-                () = connection.condemned() => tracing::debug!("closed a connection to make room for others"),
+                () = connection.close_requested() => tracing::debug!("closed a connection to make room for others"),
             }
-            drop((registration, place));
+            drop((registration, slot));
         });
     }
     drop(listener);
     graceful.shutdown().await;
 }
 
-/// Waits until there is room for a connection. Idle connections are closed for it, so that clients that merely connect
-/// cannot keep others out.
-async fn take_place(
-    places: &Arc<Semaphore>,
+/// Waits until there is room for a connection. Idle connections are closed to make room, so that clients that merely
+/// connect cannot keep others out.
+async fn acquire_slot(
+    slots: &Arc<Semaphore>,
     connections: &Connections,
     max: usize,
     warning: &WarningThrottle,
 ) -> Option<OwnedSemaphorePermit> {
     loop {
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            return Some(place);
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Some(slot);
         }
         if !connections.close_idle() && warning.is_due(connections.now()) {
             tracing::warn!(max, "all connections are in use, so new clients wait until one closes");
         }
-        if let Ok(place) = tokio::time::timeout(PLACE_INTERVAL, places.clone().acquire_owned()).await {
-            return place.ok();
+        if let Ok(slot) = tokio::time::timeout(SLOT_INTERVAL, slots.clone().acquire_owned()).await {
+            return slot.ok();
         }
     }
 }
@@ -164,11 +164,11 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok((stream, peer)) => {
                 // Nagle's algorithm would delay the last bytes of every streamed answer by 40 ms.
                 if let Err(cause) = stream.set_nodelay(true) {
-                    tracing::debug!(%cause, "TCP_NODELAY could not be set");
+                    tracing::debug!(%cause, "could not set TCP_NODELAY");
                 }
                 return (stream, peer);
             }
-            Err(cause) if of_the_client(cause.kind()) => {
+            Err(cause) if is_client_error(cause.kind()) => {
                 tracing::debug!(%cause, "a client disconnected before it was accepted")
             }
             Err(cause) => {
@@ -179,7 +179,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-fn of_the_client(kind: ErrorKind) -> bool {
+fn is_client_error(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
@@ -197,7 +197,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(20);
 
-    /// Answers at once, or at `/slow` when it is let go.
+    /// Answers at once; at `/slow`, when a permit is available.
     struct TestEndpoint(Semaphore);
 
     impl Endpoint for TestEndpoint {
@@ -242,7 +242,7 @@ mod tests {
             stream
         }
 
-        /// Waits until there are so many connections with a request under way.
+        /// Waits until this many connections have a request in flight.
         async fn wait_for_busy(&self, count: usize) {
             let busy = || self.connections.lock().values().filter(|one| !one.is_idle()).count();
             let reached = async {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_connection_is_closed() {
+    async fn idle_connections_are_closed() {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         for begun in [&b""[..], b"PRI * ", b"GET / HTTP/1.1\r\nhost: he"] {
             let mut silent = server.connect().await;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_waits_for_an_answer_is_not_silent() {
+    async fn a_connection_waiting_for_an_answer_is_not_idle() {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         let mut patient = server.busy().await;
         server.wait_for_busy(1).await;
@@ -294,14 +294,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_too_many_waits_while_all_are_busy() {
+    async fn new_connections_wait_while_all_are_busy() {
         let server = TestServer::start(ConnectionLimits { max: 1, ..LIMITS });
         let mut first = server.busy().await;
         server.wait_for_busy(1).await;
         let mut second = server.connect().await;
         second.write_all(REQUEST).await.unwrap();
         let early = tokio::time::timeout(Duration::from_millis(200), second.read(&mut [0; 8])).await;
-        assert!(early.is_err(), "answered although there was no place");
+        assert!(early.is_err(), "answered although there was no slot");
         server.endpoint.0.add_permits(1);
         assert!(first.read(&mut [0; 8]).await.unwrap() > 0);
         let answered = tokio::time::timeout(DEADLINE, second.read(&mut [0; 8])).await.unwrap().unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_has_a_size() {
+    async fn the_size_of_a_request_head_is_limited() {
         let server = TestServer::start(LIMITS);
         let mut stream = server.connect().await;
         let mut head = b"GET / HTTP/1.1\r\nhost: here\r\nx: ".to_vec();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stopping_closes_what_is_idle() {
+    async fn stopping_closes_idle_connections() {
         let server = TestServer::start(LIMITS);
         let mut idle = server.connect().await;
         assert!(ask(&mut idle).await.ends_with("here"));

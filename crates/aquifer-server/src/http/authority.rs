@@ -1,15 +1,15 @@
 //! Strict parsing of `host[:port]` and of origins.
 //!
-//! A lenient parser is how DNS rebinding gets in: in `127.0.0.1:80@evil.example` everything before the `@` is user
-//! information, and the host is what follows. Only the plain forms are accepted here; everything else is malformed.
+//! Lenient parsing enables DNS rebinding: in `127.0.0.1:80@evil.example` everything before the `@` is user information,
+//! and the host is what follows. Only the plain forms are accepted here; everything else is malformed.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The longest name and the longest label of one in DNS.
+/// The maximum lengths of a DNS name and of one label.
 const MAX_NAME_LENGTH: usize = 253;
 const MAX_LABEL_LENGTH: usize = 63;
 
-/// A host, by name or by address. Addresses are compared as numbers, so that every spelling of one is the same.
+/// A host, by name or by address. Addresses are compared as numbers, so that all spellings of one are equal.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Host<S> {
     Name(S),
@@ -36,8 +36,8 @@ pub(super) struct Authority<S> {
 }
 
 impl<'a> Authority<&'a str> {
-    /// Parses `host[:port]`. User information, zone ids, percent-encoding, empty ports and anything beyond ASCII are
-    /// malformed. One trailing dot of a name is dropped: it marks a name as absolute and says nothing about whose it is.
+    /// Parses `host[:port]`. User information, zone ids, percent-encoding, empty ports and non-ASCII characters are
+    /// malformed. One trailing dot of a name is dropped: it only marks the name as fully qualified.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix('[') {
             let (address, rest) = rest.split_once(']')?;
@@ -58,7 +58,7 @@ impl<'a> Authority<&'a str> {
         Some(Self { host, port })
     }
 
-    /// The same, independent of the text it was parsed from.
+    /// Converts into an owned value.
     pub(super) fn into_owned(self) -> Authority<String> {
         let host = match self.host {
             Host::Name(name) => Host::Name(name.to_owned()),
@@ -70,7 +70,7 @@ impl<'a> Authority<&'a str> {
 }
 
 impl<S: AsRef<str>> Authority<S> {
-    /// An address, whatever the port.
+    /// An address with any port.
     pub(super) fn from_ip(address: std::net::IpAddr) -> Self {
         let host = match address {
             std::net::IpAddr::V4(address) => Host::V4(address),
@@ -79,12 +79,12 @@ impl<S: AsRef<str>> Authority<S> {
         Self { host, port: None }
     }
 
-    /// Whether this entry of a list allows `other`. An entry without a port allows every port.
+    /// Whether this entry of an allowlist admits `other`. An entry without a port admits every port.
     pub(super) fn allows<T: AsRef<str>>(&self, other: &Authority<T>) -> bool {
         self.host.is_same(&other.host) && self.port.is_none_or(|port| other.port == Some(port))
     }
 
-    /// Whether both name the same host and port, a missing port being the default one.
+    /// Whether both name the same host and port. A missing port is the default port.
     pub(super) fn is_same<T: AsRef<str>>(&self, other: &Authority<T>, default_port: u16) -> bool {
         self.host.is_same(&other.host) && self.port.unwrap_or(default_port) == other.port.unwrap_or(default_port)
     }
@@ -98,7 +98,7 @@ pub(super) struct Origin<S> {
 }
 
 impl<'a> Origin<&'a str> {
-    /// Parses an origin. `null`, paths and user information are no origins.
+    /// Parses an origin. `null`, paths and user information are rejected.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
         let mut letters = scheme.bytes();
@@ -107,7 +107,7 @@ impl<'a> Origin<&'a str> {
         Some(Self { scheme, authority: Authority::parse(authority).filter(|_| is_scheme)? })
     }
 
-    /// The same, independent of the text it was parsed from.
+    /// Converts into an owned value.
     pub(super) fn into_owned(self) -> Origin<String> {
         Origin { scheme: self.scheme.to_owned(), authority: self.authority.into_owned() }
     }
@@ -117,7 +117,7 @@ impl<S: AsRef<str>> Origin<S> {
     /// Whether both are the same origin: scheme, host and port.
     pub(super) fn is_same<T: AsRef<str>>(&self, other: &Origin<T>) -> bool {
         let scheme = self.scheme.as_ref();
-        // Origins of other schemes have no default port. Zero is not a valid port.
+        // Origins of other schemes have no default port; zero is not a valid port.
         let default_port = [("http", 80), ("https", 443)]
             .into_iter()
             .find_map(|(name, port)| scheme.eq_ignore_ascii_case(name).then_some(port))

@@ -1,4 +1,4 @@
-//! Reads request bodies: bounded while they arrive, and scanned before they are parsed.
+//! Reads request bodies: limits their size while they arrive, and scans them before they are parsed.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use super::tracked_body::Content;
 use super::{RETRY_SOON, respond, respond_busy};
 use crate::answer::refusal;
 
-/// A body over the limit is read only to find the id to answer, up to this size.
-const READ_ON: usize = 32 * 1024 * 1024;
+/// A body over the limit is read up to this size, only to find the id to answer.
+const MAX_SALVAGED_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long a body may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,7 +42,8 @@ pub(super) async fn read(
         return Ok(Bytes::new());
     }
     let receiving = IncomingBody { body, connection, held: 0, is_awaited: false };
-    let arrived = tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::FRAME)).await;
+    let arrived =
+        tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::MAX_FRAME_BYTES)).await;
     let bytes = match arrived.unwrap_or(BodyOutcome::Late) {
         BodyOutcome::Whole(bytes) => bytes,
         BodyOutcome::Late => {
@@ -64,7 +65,7 @@ pub(super) async fn read(
     Ok(bytes)
 }
 
-/// A body while it arrives. Its bytes count as held by its connection.
+/// A body being received. Its bytes count as held by its connection.
 struct IncomingBody<'c, B> {
     body: B,
     connection: &'c Connection,
@@ -73,13 +74,13 @@ struct IncomingBody<'c, B> {
 }
 
 impl<B: RequestBody> IncomingBody<'_, B> {
-    /// The next piece; `Some(Err(()))` if the connection broke.
+    /// The next chunk; `Some(Err(()))` if the connection broke.
     async fn next(&mut self) -> Option<Result<Bytes, ()>> {
         loop {
             let frame = match self.body.frame().now_or_never() {
                 Some(frame) => frame,
                 None => {
-                    // Nearly every body arrives together with its head. The clock is read only for the others.
+                    // Nearly every body arrives together with its head, so the clock is read only for the others.
                     if !self.is_awaited {
                         self.is_awaited = true;
                         self.connection.await_body();
@@ -105,22 +106,22 @@ impl<B: RequestBody> IncomingBody<'_, B> {
 }
 
 impl<B> IncomingBody<'_, B> {
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         self.connection.release(std::mem::take(&mut self.held));
     }
 }
 
 impl<B> Drop for IncomingBody<'_, B> {
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
         if self.is_awaited {
             self.connection.stop_awaiting_body();
         }
     }
 }
 
-/// Reads a body to its end. A single chunk is not copied. Several chunks are joined at once, because a list of small
-/// chunks would cost more than their bytes.
+/// Reads a body to its end. A single chunk is not copied. Several chunks are joined as they arrive, because a list of
+/// small chunks would cost more than their bytes.
 async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize) -> BodyOutcome {
     let (mut only, mut whole) = (Bytes::new(), Vec::new());
     let mut beyond: Option<Salvage> = None;
@@ -136,8 +137,8 @@ async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize)
                 salvage
             });
             salvage.push(&piece);
-            body.let_go();
-            if size > READ_ON {
+            body.release();
+            if size > MAX_SALVAGED_BYTES {
                 break;
             }
             continue;
@@ -159,7 +160,7 @@ async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize)
     }
 }
 
-/// A refused tool call gets an ordinary answer; any other refused message is a bad request.
+/// Answers a refused tool call with status 200; any other refused message with an error status.
 fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status: StatusCode) -> Response<Content> {
     let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {

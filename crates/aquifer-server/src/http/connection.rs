@@ -1,6 +1,6 @@
-//! One connection: how many bytes are held for it, and whether its peer makes us wait.
+//! One connection: the bytes held for it, and whether we are waiting for its peer.
 //!
-//! An ordinary request costs a few relaxed stores here. The clock is read only while the peer makes us wait, and by the
+//! An ordinary request costs a few relaxed stores here. The clock is read only while we wait for the peer, and by the
 //! sweep, which visits every connection about once a second.
 
 use std::io::IoSlice;
@@ -16,18 +16,18 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::connections::Connections;
 
-/// What a peer moved counts half after each stretch of this many milliseconds: long enough that a slow and steady
-/// reader is seen to move something, given that the system tells us only of every hundred kilobytes or so.
-const HALF_LIFE: u64 = 4_096;
+/// Half-life of a peer's recorded progress, in milliseconds. Long enough to see the progress of a slow but steady
+/// reader, given that the system reports it only every hundred kilobytes or so.
+const HALF_LIFE_MS: u64 = 4_096;
 
 pub(super) struct Connection {
     id: u64,
     peer: IpAddr,
     registry: Arc<Connections>,
     held: AtomicUsize,
-    /// Since when the peer has not taken everything that is to be written, or zero.
+    /// When the peer stopped accepting written data, or zero.
     unwritten_since: AtomicU64,
-    /// Since when the rest of a body is awaited, or zero.
+    /// When we started waiting for the rest of a body, or zero.
     body_since: AtomicU64,
     last_progress: AtomicU64,
     recent_bytes: AtomicU64,
@@ -36,13 +36,13 @@ pub(super) struct Connection {
     has_served: AtomicBool,
     was_used: AtomicBool,
     last_used: AtomicU64,
-    /// Whether bytes of a head have come that is not whole yet, and when the sweep noticed.
+    /// Whether an incomplete request head has arrived, and when the sweep noticed.
     head_begun: AtomicBool,
     head_seen: AtomicU64,
-    condemned: CancellationToken,
+    close_requested: CancellationToken,
 }
 
-/// How a peer makes us wait. Times are in milliseconds.
+/// How long and for how much data we have been waiting for a peer. Times are in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerDelay {
     pub(super) waited_for: u64,
@@ -69,7 +69,7 @@ impl Connection {
             last_used: AtomicU64::new(now),
             head_begun: AtomicBool::new(false),
             head_seen: AtomicU64::new(0),
-            condemned: CancellationToken::new(),
+            close_requested: CancellationToken::new(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Connection {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Counts held bytes. Returns `false` if the budget is exceeded and closing others did not help.
+    /// Counts held bytes. Returns `false` if the budget is exceeded and closing other connections did not help.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         self.held.fetch_add(bytes, Ordering::SeqCst);
         self.registry.charge(bytes)
@@ -101,17 +101,17 @@ impl Connection {
         self.registry.release(bytes);
     }
 
-    /// Marks the connection to be closed by the task that serves it.
-    pub(super) fn condemn(&self) {
-        self.condemned.cancel();
+    /// Asks the task that serves the connection to close it.
+    pub(super) fn request_close(&self) {
+        self.close_requested.cancel();
     }
 
-    pub(super) fn is_condemned(&self) -> bool {
-        self.condemned.is_cancelled()
+    pub(super) fn is_close_requested(&self) -> bool {
+        self.close_requested.is_cancelled()
     }
 
-    pub(super) fn condemned(&self) -> WaitForCancellationFuture<'_> {
-        self.condemned.cancelled()
+    pub(super) fn close_requested(&self) -> WaitForCancellationFuture<'_> {
+        self.close_requested.cancelled()
     }
 
     pub(super) fn begin_request(&self) {
@@ -139,21 +139,21 @@ impl Connection {
         self.last_used.load(Ordering::Relaxed)
     }
 
-    /// For the sweep: sets the time of last use, which a request only marks.
+    /// Called by the sweep: sets the time of last use, which requests only flag.
     pub(super) fn note_use(&self, now: u64) {
         if self.was_used.swap(false, Ordering::Relaxed) || self.requests.load(Ordering::Relaxed) > 0 {
             self.last_used.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Bytes have come. Between requests they begin a head.
+    /// Records that bytes have arrived. Between requests they start a new head.
     pub(super) fn note_read(&self) {
         if self.requests.load(Ordering::Relaxed) == 0 {
             self.head_begun.store(true, Ordering::Relaxed);
         }
     }
 
-    /// For the sweep: since when it has seen the same head unfinished.
+    /// Called by the sweep: for how long the same head has been incomplete.
     pub(super) fn head_pending_for(&self, now: u64) -> Option<u64> {
         if !self.head_begun.load(Ordering::Relaxed) {
             return None;
@@ -167,26 +167,26 @@ impl Connection {
         }
     }
 
-    /// How long the peer has taken nothing although something waits for it.
+    /// For how long the peer has accepted nothing although data is waiting for it.
     pub(super) fn unwritten_for(&self, now: u64) -> Option<u64> {
         let since = self.unwritten_since.load(Ordering::Relaxed);
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
         (since > 0).then(|| now.saturating_sub(last))
     }
 
-    /// How long nothing has arrived of an awaited body.
+    /// For how long nothing has arrived of an expected body.
     pub(super) fn unfinished_for(&self, now: u64) -> Option<u64> {
         let since = self.body_since.load(Ordering::Relaxed);
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
         (since > 0).then(|| now.saturating_sub(last))
     }
 
-    /// How the peer makes us wait, if it does.
+    /// The delay caused by the peer, if any.
     pub(super) fn waiting(&self, now: u64) -> Option<PeerDelay> {
         let since = [&self.unwritten_since, &self.body_since].map(|since| since.load(Ordering::Relaxed));
         let since = since.into_iter().filter(|since| *since > 0).min()?;
         let last = since.max(self.last_progress.load(Ordering::Relaxed));
-        let stretches = (now / HALF_LIFE).saturating_sub(self.recent_stretch.load(Ordering::Relaxed));
+        let stretches = (now / HALF_LIFE_MS).saturating_sub(self.recent_stretch.load(Ordering::Relaxed));
         let recent = self.recent_bytes.load(Ordering::Relaxed);
         let recent_bytes = u32::try_from(stretches).ok().and_then(|by| recent.checked_shr(by)).unwrap_or(0);
         Some(PeerDelay { waited_for: now.saturating_sub(since), stalled_for: now.saturating_sub(last), recent_bytes })
@@ -196,9 +196,10 @@ impl Connection {
         self.progressed_at(self.registry.now(), bytes);
     }
 
-    /// The peer has taken or sent bytes that we waited for. Called only from the task of this connection.
+    /// Records that the peer has accepted or sent bytes that we waited for. Called only from the task of this
+    /// connection.
     pub(super) fn progressed_at(&self, now: u64, bytes: usize) {
-        let stretch = now / HALF_LIFE;
+        let stretch = now / HALF_LIFE_MS;
         let before = self.recent_stretch.swap(stretch, Ordering::Relaxed);
         let recent = self.recent_bytes.load(Ordering::Relaxed);
         let by = u32::try_from(stretch.saturating_sub(before)).unwrap_or(u32::MAX);
@@ -219,7 +220,7 @@ impl Connection {
         self.unwritten_since.store(0, Ordering::Relaxed);
     }
 
-    /// Begins to wait for the rest of a body.
+    /// Starts waiting for the rest of a body.
     pub(super) fn await_body(&self) {
         self.await_body_at(self.registry.now());
     }
@@ -228,13 +229,13 @@ impl Connection {
         self.body_since.store(now, Ordering::Relaxed);
     }
 
-    /// Ends the wait for a body.
+    /// Stops waiting for a body.
     pub(super) fn stop_awaiting_body(&self) {
         self.body_since.store(0, Ordering::Relaxed);
     }
 }
 
-/// A socket that records whether its peer takes what is written.
+/// A socket that records whether its peer accepts written data.
 pub(super) struct MeteredStream {
     stream: TcpStream,
     connection: Arc<Connection>,
@@ -268,7 +269,7 @@ impl Drop for MeteredStream {
     fn drop(&mut self) {
         // Otherwise the system would keep the unsent data and continue to offer it to the peer.
         if self.is_blocked
-            && self.connection.is_condemned()
+            && self.connection.is_close_requested()
             && let Err(cause) = self.stream.set_zero_linger()
         {
             tracing::debug!(%cause, "could not discard the unsent data of a closed connection");

@@ -1,14 +1,14 @@
 //! The registry of open connections and the budget of bytes held for all of them together.
 //!
-//! Held bytes are bodies while they arrive, answers until the socket has taken their last byte, and what the SDK keeps
-//! for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a call
-//! that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
-//! exceed the budget on their own. Connections are closed then, beginning with the one whose peer has recently moved
-//! the least data relative to what is held for it. Only connections that wait for their peer are closed, never one
-//! whose call is still running.
+//! Held bytes are bodies while they arrive, answers until the socket has accepted their last byte, and what the SDK
+//! stores for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a
+//! call that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
+//! exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved the
+//! least data relative to what is held for it. Only connections that wait for their peer are closed, never one whose
+//! call is still running.
 //!
-//! The registry is locked when connections come and go, once a second, and when the budget is exceeded, never for an
-//! ordinary request.
+//! The registry is locked when connections are opened or closed, once a second, and when the budget is exceeded, but
+//! never for an ordinary request.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,17 +23,17 @@ use super::throttle::WarningThrottle;
 /// How long the head of a request may take to arrive once it has begun.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A peer that has moved nothing for this long is closed where that makes room for a call. Short, because whoever keeps
-/// the budget full with answers that he does not read would keep others out for as long.
-const STALLED_AFTER: Duration = Duration::from_millis(500);
+/// A peer that has moved nothing for this long may be closed to make room for a call. Short, because a client that
+/// fills the budget with unread answers blocks others for as long.
+const STALL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A peer that was given something to do less than this ago is closed last: it had no chance yet.
-const GRACE: Duration = Duration::from_secs(1);
+/// A peer that has been waited for less than this is closed last: it had no chance to react yet.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// Progress is counted in such parts of what is held.
+/// Progress is measured in this fraction of the held bytes.
 const PROGRESS_SCALE: u64 = 1024;
 
-/// Sessions may keep this part of the budget: a quarter.
+/// Sessions may use one part in this many of the budget.
 const SESSION_SHARE: usize = 4;
 
 pub(super) struct Connections {
@@ -42,14 +42,14 @@ pub(super) struct Connections {
     started: Instant,
     held: AtomicUsize,
     reserved: AtomicUsize,
-    /// The part of what is held that sessions keep beside answers.
+    /// The part of the held bytes that is stored for sessions.
     kept_for_sessions: AtomicUsize,
     next_id: AtomicU64,
     warning: WarningThrottle,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
 }
 
-/// A place in the registry, given back when this is dropped.
+/// Removes the connection from the registry when dropped.
 pub(super) struct Registration(Arc<Connection>);
 
 impl Drop for Registration {
@@ -73,7 +73,7 @@ impl Connections {
         })
     }
 
-    /// Takes in a new connection.
+    /// Registers a new connection.
     pub(super) fn register(self: &Arc<Self>, peer: IpAddr) -> (Arc<Connection>, Registration) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection::new(id, peer, self.clone()));
@@ -81,17 +81,18 @@ impl Connections {
         (connection.clone(), Registration(connection))
     }
 
-    /// Milliseconds since the server started, never zero: connections keep zero for "not since".
+    /// Milliseconds since the server started, never zero: connections use zero for "never".
     pub(super) fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// Bytes held now.
+    /// The bytes currently held.
     pub(super) fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Counts bytes that are in memory already. `false`: even closing connections could not bring them into the budget.
+    /// Counts bytes that are already in memory. Returns `false` if even closing connections could not bring them within
+    /// the budget.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let held = self.held.fetch_add(bytes, Ordering::SeqCst) + bytes;
         held <= self.max_bytes || self.make_room(self.max_bytes, 0)
@@ -101,7 +102,7 @@ impl Connections {
         self.held.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Counts bytes that are kept for a session.
+    /// Counts bytes that are stored for a session.
     pub(super) fn charge_for_sessions(&self, bytes: usize) {
         self.kept_for_sessions.fetch_add(bytes, Ordering::SeqCst);
         self.charge(bytes);
@@ -112,48 +113,48 @@ impl Connections {
         self.release(bytes);
     }
 
-    /// Whether sessions keep more than their share, which leaves most of the budget to answers.
-    pub(super) fn is_too_much_kept(&self) -> bool {
+    /// Whether sessions use more than their share, which leaves most of the budget to answers.
+    pub(super) fn is_session_share_exceeded(&self) -> bool {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
-    /// Sets bytes aside for the answer to a call and says how many; `None`: there is no room, and the call must not
+    /// Reserves bytes for the answer to a call and returns how many. `None` if there is no room and the call must not
     /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
-        // A single call always fits.
+        // Capped, so that a single call always fits.
         let bytes = bytes.min(self.max_bytes / 4);
         let reserved = self.reserved.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let room = self.max_bytes.saturating_sub(reserved);
-        let fits = reserved <= self.max_bytes && (self.held() <= room || self.make_room(room, millis(STALLED_AFTER)));
+        let fits = reserved <= self.max_bytes && (self.held() <= room || self.make_room(room, millis(STALL_TIMEOUT)));
         if !fits {
             self.unreserve(bytes);
         }
         fits.then_some(bytes)
     }
 
-    /// Gives back what [`reserve`](Self::reserve) set aside.
+    /// Returns bytes taken by [`reserve`](Self::reserve).
     pub(super) fn unreserve(&self, bytes: usize) {
         self.reserved.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Closes connections until no more than `target` bytes are held, as soon as the closed ones have let go of theirs.
+    /// Closes connections until at most `target` bytes are held, counting the bytes of closed connections as released.
     /// Only connections whose peer has moved nothing for `stalled_for` milliseconds are considered.
     fn make_room(&self, target: usize, stalled_for: u64) -> bool {
         let now = self.now();
         let open = self.lock();
-        let leaving: usize = open.values().filter(|one| one.is_condemned()).map(|one| one.held()).sum();
+        let leaving: usize = open.values().filter(|one| one.is_close_requested()).map(|one| one.held()).sum();
         let mut held = self.held().saturating_sub(leaving);
         if held <= target {
             return true;
         }
         let mut candidates: Vec<_> = open
             .values()
-            .filter(|one| one.held() > 0 && !one.is_condemned())
+            .filter(|one| one.held() > 0 && !one.is_close_requested())
             .filter_map(|one| Some((one.waiting(now)?, one)))
             .filter(|(waiting, _)| waiting.stalled_for >= stalled_for)
             .collect();
         candidates.sort_by_cached_key(|(waiting, one)| {
-            let is_fresh = waiting.waited_for < millis(GRACE);
+            let is_fresh = waiting.waited_for < millis(GRACE_PERIOD);
             let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (one.held() as u64).max(1);
             (is_fresh, progress, Reverse(waiting.waited_for))
         });
@@ -163,7 +164,7 @@ impl Connections {
                 break;
             }
             held = held.saturating_sub(connection.held());
-            connection.condemn();
+            connection.request_close();
             closed += 1;
         }
         drop(open);
@@ -177,8 +178,8 @@ impl Connections {
         held <= target
     }
 
-    /// Closes the connection that has been idle for longest, the ones that never made a request first. Where none is
-    /// idle, one whose peer does not go on with its request.
+    /// Closes the connection that has been idle for longest, preferring those that never made a request. If none is
+    /// idle, closes one whose peer has stopped sending its request.
     pub(super) fn close_idle(&self) -> bool {
         self.close_idle_at(self.now())
     }
@@ -186,19 +187,19 @@ impl Connections {
     fn close_idle_at(&self, now: u64) -> bool {
         let open = self.lock();
         let order = |one: &Connection| {
-            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALLED_AFTER));
+            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
             match unfinished_for {
-                _ if one.is_condemned() => None,
+                _ if one.is_close_requested() => None,
                 _ if one.is_idle() => Some((false, one.has_served(), one.last_used())),
                 Some(waited) => Some((true, true, now.saturating_sub(waited))),
                 None => None,
             }
         };
         let ordered = open.values().filter_map(|one| Some((order(one)?, one)));
-        ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.condemn()).is_some()
+        ordered.min_by_key(|(order, _)| *order).inspect(|(_, connection)| connection.request_close()).is_some()
     }
 
-    /// Closes connections that have kept us waiting for too long. Called about once a second.
+    /// Closes connections that we have waited on for too long. Called about once a second.
     pub(super) fn sweep(&self) {
         self.sweep_at(self.now());
     }
@@ -210,7 +211,7 @@ impl Connections {
             let is_stuck = connection.unwritten_for(now).is_some_and(|waited| waited >= millis(self.write_timeout));
             let is_slow = connection.head_pending_for(now).is_some_and(|waited| waited >= millis(HEAD_TIMEOUT));
             if is_stuck || is_slow {
-                connection.condemn();
+                connection.request_close();
             }
         }
     }
@@ -238,7 +239,7 @@ mod tests {
         Connections::new(max_bytes, Duration::from_secs(30))
     }
 
-    /// Connections whose peer has taken nothing since the given second, each holding the given bytes.
+    /// Connections whose peer has accepted nothing since the given second, each holding the given bytes.
     fn blocked(all: &Arc<Connections>, each: &[(u64, usize)]) -> Vec<(Arc<Connection>, Registration)> {
         let open = |(since, bytes): &(u64, usize)| {
             let (connection, registration) = all.register(PEER);
@@ -249,12 +250,12 @@ mod tests {
         each.iter().map(open).collect()
     }
 
-    fn condemned(all: &[(Arc<Connection>, Registration)]) -> Vec<bool> {
-        all.iter().map(|(connection, _)| connection.is_condemned()).collect()
+    fn close_requested(all: &[(Arc<Connection>, Registration)]) -> Vec<bool> {
+        all.iter().map(|(connection, _)| connection.is_close_requested()).collect()
     }
 
     #[test]
-    fn the_peer_that_moved_least_is_closed_first() {
+    fn the_peer_with_the_least_progress_is_closed_first() {
         let all = connections(100);
         // The server's clock has just started, so everything here has waited for less than the grace period. Only the
         // amount and the time of the last progress decide.
@@ -263,33 +264,33 @@ mod tests {
         open[1].0.progressed_at(1, 10);
         open[2].0.progressed_at(1, 800);
         assert!(all.charge(20), "closing one is enough");
-        assert_eq!(condemned(&open), [false, true, false]);
+        assert_eq!(close_requested(&open), [false, true, false]);
         assert!(all.charge(25), "what the closed one holds counts as gone");
-        assert_eq!(condemned(&open), [false, true, true]);
+        assert_eq!(close_requested(&open), [false, true, true]);
         drop(open);
     }
 
     #[test]
-    fn what_is_moved_is_measured_by_what_is_held() {
+    fn progress_is_relative_to_the_held_bytes() {
         let all = connections(10_000);
         let open = blocked(&all, &[(0, 9_000), (0, 100)]);
         open[0].0.progressed_at(1, 1_000);
         open[1].0.progressed_at(1, 100);
         assert!(all.charge(1_000));
-        assert_eq!(condemned(&open), [true, false], "the other one is nearly done");
+        assert_eq!(close_requested(&open), [true, false], "the other one is nearly done");
     }
 
     #[test]
-    fn a_connection_whose_call_runs_is_never_closed_for_room() {
+    fn connections_with_running_calls_are_never_closed_to_make_room() {
         let all = connections(100);
         let (running, _registration) = all.register(PEER);
         running.hold(90);
         assert!(!all.charge(50), "nobody waits for a peer");
-        assert!(!running.is_condemned());
+        assert!(!running.is_close_requested());
     }
 
     #[test]
-    fn a_call_is_refused_before_it_runs_when_its_answer_has_no_room() {
+    fn calls_are_refused_before_they_run_if_their_answer_exceeds_the_budget() {
         let all = connections(100);
         let reserved: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
         assert!(all.reserve(1).is_none(), "all is reserved");
@@ -308,12 +309,12 @@ mod tests {
         for second in 2..100 {
             open[1].0.progressed_at(second * SECOND, 1);
             all.sweep_at(second * SECOND);
-            assert_eq!(condemned(&open), [second >= 31, false], "second {second}");
+            assert_eq!(close_requested(&open), [second >= 31, false], "second {second}");
         }
     }
 
     #[test]
-    fn the_longest_idle_connection_makes_room_and_one_in_use_never() {
+    fn the_longest_idle_connection_is_closed_and_busy_ones_never() {
         let all = connections(1_000);
         let open: Vec<_> = (0..4).map(|_| all.register(PEER)).collect();
         open[0].0.begin_request();
@@ -324,7 +325,7 @@ mod tests {
         }
         let mut order = Vec::new();
         while all.close_idle() {
-            order.push(condemned(&open));
+            order.push(close_requested(&open));
         }
         let expected =
             [[false, false, false, true], [false, false, true, true], [false, true, true, true]].map(Vec::from);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_request_makes_room_if_nobody_is_idle() {
+    fn unfinished_requests_make_room_if_no_connection_is_idle() {
         let all = connections(1_000);
         let open: Vec<_> = (0..3).map(|_| all.register(PEER)).collect();
         open.iter().for_each(|(connection, _)| connection.begin_request());
@@ -340,13 +341,13 @@ mod tests {
         open[1].0.await_body_at(SECOND);
         open[0].0.progressed_at(9 * SECOND, 1);
         assert!(all.close_idle_at(10 * SECOND));
-        assert_eq!(condemned(&open), [false, true, false], "the one that stopped first");
+        assert_eq!(close_requested(&open), [false, true, false], "the one that stopped first");
         assert!(all.close_idle_at(10 * SECOND));
         assert!(!all.close_idle_at(10 * SECOND), "the last one has a call under way");
     }
 
     #[test]
-    fn a_head_that_never_ends_is_closed() {
+    fn connections_with_an_unfinished_head_are_closed() {
         let all = connections(1_000);
         let open: Vec<_> = (0..2).map(|_| all.register(PEER)).collect();
         open[0].0.note_read();
@@ -357,6 +358,6 @@ mod tests {
             open[1].0.begin_request();
             open[1].0.end_request();
         }
-        assert_eq!(condemned(&open), [true, false]);
+        assert_eq!(close_requested(&open), [true, false]);
     }
 }

@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 use super::accept::{Endpoint, RequestBody};
 use super::connection::Connection;
 use super::connections::Connections;
-use super::drain::InFlight;
 use super::guard::{self, Guard};
+use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
-use crate::answer::refusal::FRAME;
+use crate::answer::refusal::MAX_FRAME_BYTES;
 use crate::answer::splice::{Carrier, Slot};
+use crate::call_path::CallCounts;
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
-use crate::paths::CallCounts;
 
-/// `Retry-After` in seconds if every session waits for an answer.
+/// `Retry-After` in seconds if every session is waiting for an answer.
 const RETRY_SESSION: u64 = 10;
 
 pub(super) struct McpEndpoint {
@@ -41,7 +41,7 @@ pub(super) struct McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// An endpoint with these settings, without a listener.
+    /// Creates an endpoint with these settings, without a listener.
     pub(super) fn from_settings(
         engine: Arc<Engine>,
         settings: &HttpSettings,
@@ -65,7 +65,7 @@ impl McpEndpoint {
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_cancellation_token(streams.clone())
-            .with_max_request_body_bytes(limits.max_request_size + FRAME)
+            .with_max_request_body_bytes(limits.max_request_size + MAX_FRAME_BYTES)
             // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
@@ -100,14 +100,14 @@ impl McpEndpoint {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
         }
-        // The guard has accepted the request, so an origin in it is one that the operator allowed.
+        // The guard has accepted the request, so its origin, if any, is allowed by the operator.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut response = match *request.method() {
             Method::OPTIONS if origin.is_some() => respond(StatusCode::NO_CONTENT, ""),
             _ => self.route(connection, request).await,
         };
         if let Some(origin) = origin {
-            guard::share_with(origin, response.headers_mut());
+            guard::allow_origin(origin, response.headers_mut());
         }
         response
     }
@@ -139,7 +139,7 @@ impl McpEndpoint {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal,
         };
-        // Counted when the body is complete: an unfinished body is not a call.
+        // Counted once the body is complete: an unfinished body is not a call.
         let entry = match self.in_flight.enter(&head, &bytes) {
             Ok(entry) => entry,
             Err(why) => return respond_busy(why, RETRY_SOON),
@@ -150,7 +150,7 @@ impl McpEndpoint {
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            let answer = self.stateless.make(call, entry.clone()).await;
+            let answer = self.stateless.run(call, entry.clone()).await;
             return respond_json(answer).map(|content| content.counted(entry.clone()));
         }
         // A call in a session continues when its client disconnects, and is counted until it ends.
@@ -192,7 +192,7 @@ impl Endpoint for McpEndpoint {
     }
 }
 
-/// The response with a message, if there is one.
+/// The response with an encoded message, or an internal error.
 fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
     match message {
         Ok(body) => {

@@ -1,7 +1,7 @@
 //! Checks `Host` and `Origin`, so that a web page cannot reach a server on its user's machine through DNS rebinding.
 //!
-//! Malformed headers get 400; well-formed ones that are not allowed get 403. Nothing is guessed: programs disagree on
-//! how to read a request with two `Host` headers, or with one that contradicts the authority in the request line.
+//! Malformed headers get 400; well-formed ones that are not allowed get 403. Ambiguity is an error: programs disagree
+//! on how to read a request with two `Host` headers, or with one that contradicts the authority in the request line.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use super::authority::{Authority, Origin};
 use super::{HttpError, HttpSettings};
 
-/// The default port of `http`, which is what a request line without a port means.
+/// The default port of `http`, used for a request line without a port.
 const DEFAULT_PORT: u16 = 80;
 
-/// Refusals within this time are logged once: anybody can cause them.
+/// Refusals are logged at most once in this interval, because any client can cause them.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Longer values are not logged whole.
+/// Longer values are truncated in the log.
 const MAX_LOGGED_CHARS: usize = 100;
 
 pub(super) struct Guard {
     hosts: Vec<Authority<String>>,
     origins: Vec<Origin<String>>,
-    /// When a refusal was logged last.
+    /// When a refusal was last logged.
     reported: Mutex<Option<Instant>>,
 }
 
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// What the operator can do about it, which is not the caller's business.
+    /// Advice for the operator, which is not shown to the caller.
     fn advice(self) -> Option<(HeaderName, &'static str)> {
         match self {
             Refusal::HostNotAllowed => Some((header::HOST, "add it with --allow-host or in [http] allowed_hosts")),
@@ -66,7 +66,7 @@ impl Refusal {
 }
 
 impl Guard {
-    /// Reads the lists. An entry that could never match is an error, because its author believes that it does.
+    /// Parses the lists. An entry that could never match is an error, because its author expects it to match.
     pub(super) fn new(settings: &HttpSettings) -> Result<Self, HttpError> {
         let mut hosts: Vec<Authority<String>> = ["localhost", "127.0.0.1", "[::1]"]
             .into_iter()
@@ -89,7 +89,7 @@ impl Guard {
         Ok(Self { hosts, origins, reported: Mutex::new(None) })
     }
 
-    /// Tells the operator why a request was refused, and what to do if it should not have been.
+    /// Logs why a request was refused, and how to allow it.
     pub(super) fn report(&self, refusal: Refusal, headers: &HeaderMap) {
         let Some((header, advice)) = refusal.advice() else { return };
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,14 +129,14 @@ impl Guard {
     }
 }
 
-/// The value of a header that is there exactly once, in ASCII.
+/// The value of a header that occurs exactly once, in ASCII.
 fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())?.to_str().ok()
 }
 
-/// Lets a page of an allowed origin read the answer.
-pub(super) fn share_with(origin: HeaderValue, headers: &mut HeaderMap) {
+/// Allows a page of an allowed origin to read the answer.
+pub(super) fn allow_origin(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
@@ -144,6 +144,6 @@ pub(super) fn share_with(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-session-id"));
 }
 
-/// The headers a page has to send to speak MCP.
+/// The request headers that a page needs for MCP.
 const REQUEST_HEADERS: &str =
     "content-type, accept, authorization, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name";

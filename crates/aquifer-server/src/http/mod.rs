@@ -1,17 +1,17 @@
 //! MCP over Streamable HTTP.
 //!
-//! A request passes through [`accept`] (the connection), [`guard`] (who may call), [`body`] (its bytes) and [`drain`]
-//! (room for a call) before it reaches the SDK. Responses are tracked to their last byte ([`tracked_body`]), and the
-//! bytes held for all connections have a common budget ([`connections`]).
+//! A request passes through [`accept`] (the connection), [`guard`] (allowed hosts and origins), [`body`] (its bytes)
+//! and [`in_flight`] (limits on calls) before it reaches the SDK. Responses are tracked to their last byte
+//! ([`tracked_body`]), and the bytes held for all connections share one budget ([`connections`]).
 
 mod accept;
 mod authority;
 mod body;
 mod connection;
 mod connections;
-mod drain;
 mod endpoint;
 mod guard;
+mod in_flight;
 mod router;
 mod sessions;
 #[cfg(test)]
@@ -30,14 +30,14 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::paths::CallCounts;
+use crate::call_path::CallCounts;
 use accept::ConnectionLimits;
-use drain::InFlight;
 use endpoint::McpEndpoint;
+use in_flight::InFlight;
 use tracked_body::Content;
 
 /// How long running calls may take to finish after a stop was requested.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long connections may take to close after that.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -51,33 +51,33 @@ const MIN_ANSWERS: usize = 4;
 /// `Retry-After` in seconds if there will be room as soon as calls finish.
 const RETRY_SOON: u64 = 1;
 
-/// The header by which a client names its session.
+/// The header that identifies a client's session.
 const SESSION: &str = "mcp-session-id";
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 pub use router::router;
 
-/// What an operator can set.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     /// Where to listen.
     pub address: SocketAddr,
-    /// Host names clients may use besides the loopback ones.
+    /// Host names that clients may use, in addition to the loopback names.
     pub allowed_hosts: Vec<String>,
-    /// Origins of browser pages that may call. None by default.
+    /// Origins of browser pages that may send requests. None by default.
     pub allowed_origins: Vec<String>,
     /// The maximum number of sessions in memory. Only older clients open sessions.
     pub max_sessions: usize,
-    /// The maximum bytes held for all connections together: bodies while they arrive, answers until they are read, and
-    /// the messages stored for sessions. A value below four times the largest answer is raised to that.
+    /// The maximum number of bytes held for all connections together: bodies while they arrive, answers until they are
+    /// read, and the messages stored for sessions. A value below four times the largest answer is raised to that.
     pub max_unread_bytes: usize,
     /// How long a client may leave its answer unread before its connection is closed.
     pub write_timeout: Duration,
 }
 
 impl HttpSettings {
-    /// Settings for an address, with nothing else allowed.
+    /// Settings for an address, with defaults for everything else.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -104,7 +104,7 @@ pub enum HttpError {
     InvalidOrigin(String),
 }
 
-/// A server that listens but does not answer yet.
+/// A server that is bound but does not answer yet.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -124,7 +124,7 @@ impl HttpServer {
         Ok(Self { listener, address, endpoint, settings, streams })
     }
 
-    /// The address it listens on. If port 0 was requested, this is the port that was assigned.
+    /// The address it listens on. If port 0 was requested, it contains the assigned port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -151,7 +151,7 @@ impl HttpServer {
 /// Lets calls finish after a stop was requested, then ends the streams that only wait for notifications.
 async fn finish(stop: CancellationToken, in_flight: InFlight, streams: CancellationToken) {
     stop.cancelled().await;
-    if tokio::time::timeout(DRAIN, in_flight.idle()).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, in_flight.idle()).await.is_err() {
         tracing::warn!("stopping while calls are still running");
     }
     streams.cancel();

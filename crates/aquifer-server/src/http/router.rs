@@ -1,7 +1,7 @@
-//! MCP over HTTP as a part of somebody else's axum server.
+//! MCP over HTTP as part of another axum application.
 //!
-//! That server accepts the connections, so only requests are seen here: each counts as a connection of its own, with the
-//! same limits for bodies, answers, calls and sessions as in our own server.
+//! That application accepts the connections, so only requests are seen here: each counts as a connection of its own,
+//! with the same limits for bodies, answers, calls and sessions as in our own server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock};
@@ -21,9 +21,9 @@ use super::endpoint::McpEndpoint;
 use super::tracked_body::TrackedBytes;
 use super::{HttpError, HttpSettings, SWEEP_INTERVAL, sweep};
 
-/// The engine as a router with the paths `/mcp` and `/health`. The address in the settings is not used.
+/// A router that serves the engine under `/mcp` and `/health`. The address in the settings is not used.
 ///
-/// Only requests with a loopback host name are accepted unless `allowed_hosts` names others.
+/// Only requests with a loopback host name are accepted unless `allowed_hosts` lists others.
 pub fn router(engine: Arc<Engine>, settings: &HttpSettings) -> Result<Router, HttpError> {
     let served = Arc::new(ServedEndpoint {
         endpoint: McpEndpoint::from_settings(engine, settings, &CancellationToken::new())?,
@@ -38,7 +38,7 @@ pub fn router(engine: Arc<Engine>, settings: &HttpSettings) -> Result<Router, Ht
 
 struct ServedEndpoint {
     endpoint: Arc<McpEndpoint>,
-    /// Started with the first request: a router may be built before there is a runtime.
+    /// Started with the first request, because a router may be built before there is a runtime.
     sweeper: OnceLock<AbortOnDropHandle<()>>,
 }
 

@@ -1,9 +1,9 @@
-//! Throttles a warning: a client that floods the server must not flood the log as well.
+//! Throttles a warning, so that a client that floods the server does not flood the log as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Milliseconds between two warnings of one kind.
-const INTERVAL: u64 = 60_000;
+const INTERVAL_MS: u64 = 60_000;
 
 #[derive(Debug, Default)]
 pub(super) struct WarningThrottle(AtomicU64);
@@ -11,7 +11,7 @@ pub(super) struct WarningThrottle(AtomicU64);
 impl WarningThrottle {
     /// Whether it is time to warn again. `now` is in milliseconds and never zero.
     pub(super) fn is_due(&self, now: u64) -> bool {
-        let is_due = |last: u64| (last == 0 || now.saturating_sub(last) >= INTERVAL).then_some(now);
+        let is_due = |last: u64| (last == 0 || now.saturating_sub(last) >= INTERVAL_MS).then_some(now);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok()
     }
 }

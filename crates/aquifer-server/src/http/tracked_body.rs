@@ -1,7 +1,8 @@
-//! Counts responses until the socket has taken their last byte.
+//! Counts the bytes of responses until the socket has accepted the last one.
 //!
-//! The HTTP layer drops a body as soon as it has copied its bytes to the write buffer, which says nothing about the
-//! peer. The bytes themselves are dropped when the socket has taken all of them, so they carry the count.
+//! The HTTP layer drops a body as soon as it has copied its bytes to the write buffer, which does not mean that the
+//! peer has read them. The bytes themselves are dropped once the socket has accepted all of them, so they carry the
+//! count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use bytes::Buf;
 use http_body::{Frame, SizeHint};
 
 use super::connection::Connection;
-use super::drain::Entry;
+use super::in_flight::Entry;
 
 /// The body of an answer before it is tracked.
 pub(crate) struct Content {
@@ -42,7 +43,7 @@ impl Content {
     }
 }
 
-/// The body of a response while it is sent.
+/// The body of a response while it is being sent.
 pub(super) struct TrackedBody {
     state: State,
     connection: Arc<Connection>,
@@ -132,14 +133,14 @@ pub(super) struct TrackedBytes {
 impl TrackedBytes {
     fn new(bytes: Bytes, connection: &Arc<Connection>) -> Self {
         let held = bytes.len();
-        // The call has been made, so its answer is kept even over the budget; others make room for it.
+        // The call was made, so its answer is kept even over the budget; others make room for it.
         connection.hold(held);
         Self { bytes, held, connection: connection.clone() }
     }
 }
 
 impl TrackedBytes {
-    /// As plain bytes, which count as held until the last clone of them is dropped.
+    /// Converts to plain bytes, which count as held until their last clone is dropped.
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }

@@ -1,10 +1,9 @@
 //! MCP over stdio, one message per line.
 //!
 //! The SDK's own transport drops lines that are too long or that it cannot parse, and the client waits forever. This
-//! transport answers them. Memory stays flat: a line over the limit is discarded while it arrives, and only its `id`
-//! and `method` are kept. A client that sends without reading is refused further calls. The answers already queued for
-//! it are bounded as well; beyond that it gets short failures, because no other client on this connection could be
-//! served instead.
+//! transport answers them. Memory stays bounded: a line over the limit is discarded while it arrives, and only its `id`
+//! and `method` are kept. Further calls of a client that sends without reading are refused. The queue of its unread
+//! answers is bounded as well; beyond the limit they are replaced with short failures.
 
 mod outgoing;
 mod pending;
@@ -25,14 +24,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::refusal;
-use crate::expected::expected_bytes;
+use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
-use crate::paths::CallCounts;
+use crate::memory_estimate::estimate_bytes;
 use outgoing::{send, send_answer, write_line};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
-/// Why serving a client ended badly.
+/// Why serving a client failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     /// The client never completed the handshake.
@@ -59,10 +58,10 @@ pub async fn serve_streams(
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, counts));
-    let transport = Lines::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
+    let transport = StdioTransport::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
     let running = match SharedHandler(handler).serve(transport).await {
         Ok(running) => running,
-        // It is not an error if the client disconnects before its first message.
+        // A client may disconnect before its first message.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
         Err(cause) => return Err(StdioError::Handshake(short(&cause))),
     };
@@ -72,18 +71,18 @@ pub async fn serve_streams(
     }
 }
 
-/// The start of a handshake error, which may quote a whole message.
+/// Shortens a handshake error, which may quote a whole message.
 fn short(cause: &ServerInitializeError) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
 /// How long running requests may take to finish after the client has disconnected or a stop was requested.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-struct Lines<R, W> {
+struct StdioTransport<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// Set while a line over the limit is discarded.
+    /// Set while a line over the limit is being discarded.
     salvage: Option<Salvage>,
     /// A refusal that is being sent. Stored here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
@@ -92,13 +91,13 @@ struct Lines<R, W> {
     direct_calls: DirectCalls,
     /// Whether the SDK has received a request. It accepts nothing else as the first message.
     begun: bool,
-    /// Set when reading has ended: the deadline for running requests. Stored here for the same reason: each message
-    /// sent in the meantime drops `receive` and calls it again.
+    /// Deadline for running requests, set when reading has ended. Stored here for the same reason: each message sent in
+    /// the meantime drops `receive` and calls it again.
     ended: Option<Instant>,
     stop: CancellationToken,
     limits: Limits,
     max_operations: usize,
-    /// The expected memory of the message that was read last and of its answer, in bytes.
+    /// The estimated memory of the last message read and of its answer, in bytes.
     expected: usize,
 }
 
@@ -112,7 +111,7 @@ enum ReadProgress {
     Discarded(Salvage),
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTransport<R, W> {
     fn new(read: R, write: W, settings: &Settings, direct_calls: DirectCalls, stop: CancellationToken) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
@@ -131,17 +130,17 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// Reads the bytes that have arrived. Safe to drop at its only await, because nothing is consumed before it.
+    /// Reads the bytes that have arrived. Cancel-safe: nothing is consumed before its only await.
     async fn scan_line(&mut self) -> ReadProgress {
-        let longest = self.limits.max_request_size + refusal::FRAME;
+        let longest = self.limits.max_request_size + refusal::MAX_FRAME_BYTES;
         let arrived = tokio::select! {
             biased;
             () = self.stop.cancelled() => &[],
             arrived = self.read.fill_buf() => arrived.unwrap_or_default(),
         };
         if arrived.is_empty() {
-            self.ended = Some(Instant::now() + DRAIN);
-            // The last line may lack its line feed.
+            self.ended = Some(Instant::now() + DRAIN_TIMEOUT);
+            // The last line may lack its newline.
             return match self.salvage.take() {
                 Some(salvage) => ReadProgress::Discarded(salvage),
                 None => ReadProgress::Line,
@@ -173,13 +172,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
-    /// Parses the line. `Ok(None)`: it is empty or took the fast path. `Err`: it is not a message; contains the answer,
-    /// if there is one.
+    /// Parses the line. `Ok(None)` if it is empty or took the fast path. `Err` if it is not a message, with the answer,
+    /// if any.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
         let bytes = line.trim_ascii();
         let message = if bytes.is_empty() { Ok(None) } else { self.read_message(bytes) };
-        // The buffer is reused for the next line, unless an unusually long line has made it large.
+        // Reuse the buffer for the next line, unless an unusually long line has made it large.
         if line.capacity() <= 256 * 1024 {
             self.line = line;
             self.line.clear();
@@ -191,9 +190,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let salvaged = || Salvage::search(bytes);
         scan(bytes, Frame::Mcp, &self.limits)
             .map_err(|problem| refusal::answer(&problem, &salvaged(), &self.limits))?;
-        self.expected = expected_bytes(bytes, self.max_operations);
+        self.expected = estimate_bytes(bytes, self.max_operations);
         if let Some(call) = self.direct_calls.read(bytes, None) {
-            return self.make(call).map(|()| None).map_err(Some);
+            return self.run(call).map(|()| None).map_err(Some);
         }
         serde_json::from_slice(bytes).map(Some).map_err(|cause| {
             tracing::debug!(%cause, "not an MCP message");
@@ -201,13 +200,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         })
     }
 
-    /// Makes a call in a task of its own. `Err`: too many are running; contains the refusal.
-    fn make(&mut self, call: Call) -> Result<(), Vec<u8>> {
+    /// Makes a call in a task of its own. `Err` with the refusal if too many are running.
+    fn run(&mut self, call: Call) -> Result<(), Vec<u8>> {
         if self.pending.is_full(self.expected) {
             return Err(refusal::too_many(&call.id, true, &self.limits));
         }
         self.pending.begin(&call.id, false, self.expected);
-        let answer = self.direct_calls.make(call);
+        let answer = self.direct_calls.run(call);
         let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
             if let Some(answer) = answer.await
@@ -219,8 +218,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         Ok(())
     }
 
-    /// Decides whether a message goes to the SDK, and counts it if so. `Err`: too many requests are running; contains
-    /// the refusal.
+    /// Decides whether a message goes to the SDK, and counts it if so. `Err` with the refusal if too many requests are
+    /// running.
     fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Result<bool, Vec<u8>> {
         match message {
             JsonRpcMessage::Request(request) => {
@@ -253,7 +252,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -1,4 +1,4 @@
-//! The queue of messages to the client, bounded by what the client leaves unread.
+//! Writes messages to the client and bounds the size of what it leaves unread.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::answer::payload::CallAnswer;
 use crate::answer::refusal;
 use crate::answer::splice;
 
-/// Writes the answer to a call of the fast path.
+/// Writes the answer to a call on the fast path.
 pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
     answer: CallAnswer,
     write: Arc<tokio::sync::Mutex<W>>,
@@ -24,7 +24,7 @@ pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
     send_line(answer.encode()?, answered, write, pending, limits).await
 }
 
-/// Writes a message of the SDK. An answer ends its request.
+/// Writes a message from the SDK. An answer ends its request.
 pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
     mut message: TxJsonRpcMessage<RoleServer>,
     write: Arc<tokio::sync::Mutex<W>>,
@@ -75,7 +75,7 @@ async fn send_line<W: AsyncWrite + Send + Unpin>(
     written
 }
 
-/// Writes a message that is not an answer, unless too many of these wait for a slow client.
+/// Writes a message that is not an answer, unless too many of them are waiting for a slow client.
 async fn send_other<W: AsyncWrite + Send + Unpin>(
     line: Vec<u8>,
     write: Arc<tokio::sync::Mutex<W>>,

@@ -1,4 +1,4 @@
-//! The client's requests that are still running on stdio, and the answers that it has not read yet.
+//! Tracks the requests that are running on stdio, and the answers that the client has not read yet.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Maximum number of requests that run at the same time for one client. Further requests are refused.
+/// Maximum number of requests running at the same time. Further requests are refused.
 const MAX_CALLS: usize = 256;
 
 /// Maximum size of the answers that the client has not read yet. Above it, further requests are refused.
 const MAX_UNREAD: usize = 32 * 1024 * 1024;
 
-/// Maximum size of the unread answers and of those that running calls may still return, together.
+/// Maximum total size of the unread answers and the expected answers of running calls.
 pub(super) const MAX_EXPECTED_BYTES: usize = 256 * 1024 * 1024;
 
 /// Answers up to this size are never discarded.
@@ -40,7 +40,7 @@ pub(super) struct Pending {
 #[derive(Default)]
 struct PendingId {
     count: usize,
-    /// How many of them only listen for notifications and never end by themselves.
+    /// How many of them only listen for notifications and never end on their own.
     listening: usize,
     /// The expected size of all their answers.
     expected: usize,
@@ -72,14 +72,14 @@ impl Pending {
         self.expected.fetch_add(expected, Ordering::SeqCst);
     }
 
-    /// The answer to a request has arrived: from now on its actual size counts, not the expected one.
+    /// Records that the answer to a request has arrived: from now on its actual size counts, not the expected one.
     pub(super) fn settle(&self, id: &RequestId) {
         if let Some(under_way) = self.lock().get_mut(id) {
             self.expected.fetch_sub(std::mem::take(&mut under_way.expected), Ordering::SeqCst);
         }
     }
 
-    /// A request was answered, or never will be.
+    /// Records that a request was answered or will never be.
     pub(super) fn end(&self, id: &RequestId) {
         let mut requests = self.lock();
         let Some(under_way) = requests.get_mut(id) else { return };
@@ -97,7 +97,7 @@ impl Pending {
         self.settled.notify_waiters();
     }
 
-    /// Whether a request whose answer may have `expected` bytes has to be refused. A request that would run alone is
+    /// Whether a request whose answer may take `expected` bytes has to be refused. A request that would run alone is
     /// refused only if too much is unread.
     pub(super) fn is_full(&self, expected: usize) -> bool {
         let unread = self.unread.load(Ordering::SeqCst);
@@ -106,7 +106,8 @@ impl Pending {
         calls >= MAX_CALLS || unread > MAX_UNREAD || (calls > 0 && unread.saturating_add(coming) > self.max_expected)
     }
 
-    /// Counts an answer that is about to be written. Returns `false` if it is too large to hold next to the others.
+    /// Counts an answer that is about to be written. Returns `false` if it is too large to hold in addition to the
+    /// others.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let held = self.unread.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let fits = bytes <= SMALL_ANSWER || held <= self.max_expected;
@@ -116,18 +117,18 @@ impl Pending {
         fits
     }
 
-    /// Bytes that were counted have been written.
+    /// Uncounts bytes that have been written.
     pub(super) fn release(&self, bytes: usize) {
         self.unread.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// A message other than an answer has been written.
+    /// Uncounts a message other than an answer that has been written.
     pub(super) fn release_other(&self, bytes: usize) {
         self.release(bytes);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Counts a message other than an answer. Returns `false` if too much is waiting already.
+    /// Counts a message other than an answer. Returns `false` if too much is already waiting.
     pub(super) fn hold_other(&self, bytes: usize) -> bool {
         let fits = self.waiting.fetch_add(1, Ordering::SeqCst) < MAX_WAITING
             && self.unread.load(Ordering::SeqCst).saturating_add(bytes) <= MAX_UNREAD;
@@ -139,13 +140,13 @@ impl Pending {
         fits
     }
 
-    /// The unread bytes, and the number of messages other than answers among them.
+    /// The number of unread bytes, and the number of waiting messages other than answers.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
         (self.unread.load(Ordering::SeqCst), self.waiting.load(Ordering::SeqCst))
     }
 
-    /// Waits until every request that will be answered has been, but not beyond the deadline.
+    /// Waits until every request that will be answered has been answered, at most until the deadline.
     pub(super) async fn drained(&self, deadline: Instant) {
         let empty = async {
             loop {
@@ -175,7 +176,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[test]
-    fn calls_are_admitted_by_the_expected_size_of_their_answers() {
+    fn calls_are_admitted_by_the_estimated_size_of_their_answers() {
         let pending = Pending::new(10 * MIB);
         let id = |number| NumberOrString::Number(number);
         assert!(!pending.is_full(100 * MIB), "a single call is always admitted");

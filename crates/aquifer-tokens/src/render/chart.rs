@@ -1,11 +1,11 @@
-//! The chart of a report, independent of the output format: text and SVG show the same.
+//! The chart of a report, independent of the output format: text and SVG show the same content.
 
 use crate::count::TokenCounts;
 use crate::definition_cost::DefinitionCost;
 use crate::model_view::NonText;
 use crate::report::{Outcome, Report, SurfaceKind, Task, TaskRun};
 
-/// How many of the largest definitions are shown. The report has more.
+/// Number of the largest definitions that are shown. The report has more.
 const MAX_SHOWN: usize = 5;
 
 /// A chart of a report.
@@ -37,7 +37,7 @@ impl Section {
         self.bars.iter().map(|bar| bar.tokens.o200k_base).max().unwrap_or_default()
     }
 
-    /// The length of a bar if the longest has `width`.
+    /// The length of a bar, scaled so that the longest has `width`.
     #[must_use]
     pub fn length(&self, bar: &Bar, width: f64) -> f64 {
         let (tokens, largest) = (bar.tokens.o200k_base as f64, self.largest().max(1) as f64);
@@ -48,7 +48,7 @@ impl Section {
 /// One bar. Its length shows the tokens of `o200k_base`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// The heading of a group that begins with this bar.
+    /// The heading of the group that starts with this bar.
     pub group: Option<String>,
     /// The label.
     pub label: String,
@@ -110,7 +110,7 @@ fn lead_sentences(report: &Report) -> Vec<String> {
         (None, count) => format!(", for {} operations", format_thousands(count)),
     };
     let mut lead = vec![format!("At connect: {}{behind}.", parts.join(", "))];
-    // Compare unshaped answers: the tools of the source itself against the introspected surface.
+    // Compare unshaped answers: the source's own tools against the introspected surface.
     let introspected = report.introspection.as_ref().map(|introspection| introspection.surface);
     let whole = |task: &Task, surface: SurfaceKind| {
         let mut runs = task.runs.iter().filter(|run| run.outcome == Outcome::Answered && !run.shaped);
@@ -146,7 +146,7 @@ fn tokens(counts: TokenCounts) -> String {
     format_thousands(counts.o200k_base)
 }
 
-/// The difference in words; empty if there is nothing to compare with.
+/// The difference as a percentage; empty if there is nothing to compare with.
 fn less(from: usize, to: usize) -> String {
     if from == 0 {
         return String::new();
@@ -217,7 +217,7 @@ fn introspection_section(report: &Report) -> Section {
 fn task_section(report: &Report) -> Section {
     let mut bars = Vec::new();
     for task in &report.tasks {
-        // A shaped answer saves the same on every surface, so it is shown for one of them.
+        // Shaping saves the same on every surface, so it is shown for one of them.
         let last = task.runs.iter().map(|run| run.surface).max();
         let shown = |run: &&TaskRun| !run.shaped || Some(run.surface) == last;
         for (index, run) in task.runs.iter().filter(shown).enumerate() {
@@ -241,7 +241,7 @@ fn heading(task: &Task) -> String {
     }
 }
 
-/// What deserves a note about a run.
+/// Notes about a run.
 fn run_notes(run: &TaskRun) -> String {
     let mut notes = Vec::new();
     if run.found == Some(false) && run.outcome != Outcome::NotCalled {
@@ -308,7 +308,7 @@ fn describe_non_text(non_text: &NonText) -> String {
     }
 }
 
-/// Replaces characters that could control a terminal or break a document: names come from foreign servers.
+/// Replaces characters that could control a terminal or break a document, because names come from other servers.
 fn sanitize(text: &str) -> String {
     let harmless = |c: char| {
         if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {

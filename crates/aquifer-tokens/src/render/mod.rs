@@ -1,4 +1,4 @@
-//! A report as a chart, drawn as text or as SVG.
+//! Renders a report as a chart, drawn as text or as SVG.
 
 pub mod chart;
 pub mod svg;

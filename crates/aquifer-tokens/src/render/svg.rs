@@ -9,11 +9,11 @@ use crate::report::SurfaceKind;
 const WIDTH: usize = 860;
 const MARGIN: usize = 24;
 const ROW: usize = 24;
-/// Where bars begin.
+/// The horizontal position of the bars.
 const BARS: usize = 260;
 /// The length of the longest bar. The rest of the width is for its number.
 const MAX_BAR_LEN: f64 = 390.0;
-/// Longer texts are truncated. The tooltip has the full text.
+/// Longer texts are truncated. The tooltip shows the full text.
 const MAX_LABEL_LEN: usize = 34;
 const MAX_LINE_LEN: usize = 112;
 

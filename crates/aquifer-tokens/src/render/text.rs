@@ -22,9 +22,9 @@ impl Canvas {
 const MAX_LABEL_LEN: usize = 34;
 /// The width of a column of numbers.
 const NUMBER: usize = 12;
-/// The scale of bars is at least this wide.
+/// Minimum width of the longest bar.
 const MIN_BAR_LEN: usize = 8;
-/// The scale of bars is at most this wide.
+/// Maximum width of the longest bar.
 const MAX_BAR_LEN: usize = 48;
 
 /// Draws a chart.

@@ -19,7 +19,7 @@ struct File {
 pub struct Task {
     /// The name in the report.
     pub name: String,
-    /// The words a model would search for. Without them, the model is assumed to know the operation.
+    /// The words that a model would search for. Without them, the model is assumed to know the operation.
     #[serde(default)]
     pub search: Option<String>,
     /// The operation to call.
@@ -30,7 +30,7 @@ pub struct Task {
     /// Additional parameters that request a smaller answer.
     #[serde(default)]
     pub shaped: Map<String, Value>,
-    /// The tool of the source that does the same. By default, the tool that the operation was made from.
+    /// The tool of the source that does the same. By default, the tool that the operation was derived from.
     #[serde(default)]
     pub tool: Option<String>,
     /// The arguments of that tool. By default, `params`.
@@ -57,18 +57,18 @@ pub fn parse(text: &str) -> Result<Vec<Task>, String> {
     Ok(file.task)
 }
 
-/// What is known of an operation before it is called.
+/// The known properties of an operation before it is called.
 pub(crate) struct OperationSummary<'a> {
     pub(crate) name: &'a str,
     pub(crate) is_read: bool,
     pub(crate) parameters: &'a [Value],
 }
 
-/// How many tasks are chosen if none are given.
+/// Number of tasks that are chosen if none are given.
 const MAX_CHOSEN: usize = 3;
 
 /// Chooses tasks among the read-only operations without required parameters. Lists whose answers can be shaped are
-/// preferred. The choice is evenly spaced, so that it does not favour good results.
+/// preferred. The choice is evenly spaced, to avoid favoring good results.
 pub(crate) fn choose(operations: &[OperationSummary<'_>]) -> Vec<Task> {
     let callable = |known: &&OperationSummary<'_>| {
         let needs = |parameter: &Value| parameter.get("required") == Some(&Value::Bool(true));
@@ -100,9 +100,9 @@ pub(crate) fn has_parameter(parameters: &[Value], name: &str) -> bool {
     parameters.iter().any(|parameter| parameter.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// How many fields a chosen task requests.
+/// Number of fields that a chosen task requests.
 const FEW_FIELDS: usize = 2;
-/// How many rows a chosen task requests.
+/// Number of rows that a chosen task requests.
 const FEW_ROWS: usize = 5;
 
 /// The shapes in which the answer of an operation can be requested, derived from its plain answer: some fields, a short
@@ -133,7 +133,7 @@ fn first_row(data: &Value, depth: usize) -> Option<&Map<String, Value>> {
     }
 }
 
-/// Parameters that concern items. Aggregates alone return no items, and servers may refuse these parameters with them.
+/// Parameters that apply to items. Aggregates alone return no items, and servers may refuse these parameters with them.
 const ITEM_PARAMS: &[&str] =
     &["first", "last", "limit", "offset", "page", "page_size", "sort", "order", "fields", "preset"];
 

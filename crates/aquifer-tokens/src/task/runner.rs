@@ -13,7 +13,7 @@ use crate::task::{self, Task, merge_params};
 /// Why an operation is not called, and how to allow it.
 const MAY_WRITE: &str = "it may write (--allow-writes)";
 
-/// The tools of the source itself, and which server has which.
+/// The source's own tools and their servers.
 pub(crate) struct DirectTools<'a, S> {
     pub(crate) servers: Vec<&'a S>,
     tools: Vec<Value>,
@@ -42,7 +42,7 @@ impl<'a, S: Server> DirectTools<'a, S> {
         &self.tools
     }
 
-    /// The tool that does a task, with its server and name.
+    /// The tool that performs a task, with its server and name.
     fn tool(&self, task: &Task) -> Option<(&'a S, &Value, &str)> {
         let named = self.tools.iter().zip(&self.owners).filter_map(|(tool, owner)| {
             let name = tool.get("name")?.as_str()?;
@@ -106,7 +106,7 @@ impl<S: Server> TaskRunner<'_, S> {
         Ok(report::Task { name, operation, search, runs, answers })
     }
 
-    /// The shapes in which the answer is requested. Operations that write are not called again for that.
+    /// The shapes in which the answer is requested. Operations that write are not called again for this.
     fn shapes(&self, task: &Task, data: Option<&Value>) -> Vec<(&'static str, Map<String, Value>)> {
         match data {
             Some(data) if self.catalog.is_read_only(&task.operation) => {
@@ -120,7 +120,7 @@ impl<S: Server> TaskRunner<'_, S> {
         }
     }
 
-    /// Runs a task through MCP-AQL: search, detail unless the search has shown the signature, call.
+    /// Runs a task through MCP-AQL: search, detail unless the search returned the signature, call.
     async fn run_on(
         &self,
         aql: &AqlServer<'_, S>,
@@ -230,7 +230,7 @@ impl<S: Server> TaskRunner<'_, S> {
         Ok(Some(run))
     }
 
-    /// Whether a tool is known to only read: its operation only reads, or, if it has none, the server declares it.
+    /// Whether a tool is known to only read: its operation only reads, or, if it has none, its server declares so.
     fn only_reads(&self, owner: &S, tool: &Value, name: &str) -> bool {
         let operation = owner.operation(name);
         if self.catalog.has_operation(&operation) {

@@ -1,5 +1,5 @@
-//! What somebody would write who needs these questions answered and nothing else: prepared statements over the
-//! drivers that the engine uses too, and rows written to JSON as they come.
+//! Hand-written code for exactly these queries: prepared statements on the same drivers as the engine, with rows
+//! written to JSON as they arrive.
 
 pub(crate) mod paths;
 mod postgres;
@@ -9,28 +9,28 @@ mod sqlite_paths;
 
 use anyhow::bail;
 
-use paths::PathQuestion;
+use paths::PathQuery;
 
-/// How many orders a page has.
+/// Number of orders per page.
 pub(crate) const PAGE: usize = 25;
 
-/// Where the data is.
+/// The database.
 pub(crate) enum Target<'a> {
     Sqlite(&'a str),
     Postgres(&'a str),
 }
 
-/// A column of times.
+/// A column that contains times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeColumn {
     pub(crate) name: &'static str,
-    /// How the times are written.
+    /// The format of the times.
     pub(crate) title: &'static str,
-    /// A time that some rows are before, as the column keeps it.
+    /// A bound that some rows are before, in the column's format.
     before: &'static str,
 }
 
-/// The same bound as a caller writes it.
+/// The same bound in the format of a caller.
 pub(crate) const BEFORE: &str = "2024-06-15T00:00:00Z";
 
 impl<'a> Target<'a> {
@@ -49,7 +49,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The columns of times that visits are sorted by.
+    /// The time columns that visits are sorted by.
     pub(crate) fn time_columns(&self) -> &'static [TimeColumn] {
         const fn column(name: &'static str, title: &'static str, before: &'static str) -> TimeColumn {
             TimeColumn { name, title, before }
@@ -74,7 +74,8 @@ impl<'a> Target<'a> {
 }
 
 impl TimeColumn {
-    /// The latest visits of all, or before a time, missing times last. `before` is how the statement names the time.
+    /// Selects the latest visits of all, or before a time, with missing times last. `before` is the placeholder for the
+    /// time.
     fn sql(self, is_bounded: bool, before: &str) -> String {
         let name = self.name;
         let condition = if is_bounded { format!("{name} < {before}") } else { format!("{name} IS NOT NULL") };
@@ -97,7 +98,7 @@ struct Page<T> {
 }
 
 impl<T: serde::Serialize> Page<T> {
-    /// The page as JSON, from one row more than it has if there are more.
+    /// Writes the page as JSON. `rows` has one extra row if there are more.
     fn write(mut rows: Vec<T>) -> anyhow::Result<String> {
         let has_next_page = rows.len() > PAGE;
         rows.truncate(PAGE);
@@ -105,55 +106,57 @@ impl<T: serde::Serialize> Page<T> {
     }
 }
 
-/// How many orders have a status.
+/// The number of orders with a status.
 #[derive(serde::Serialize)]
 struct Group {
     status: String,
     count: i64,
 }
 
-/// Where a page begins: after the row with this sorted value and id, which is where our cursor points.
+/// The start of a page: after the row with this sort value and id, like our cursor.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct PageStart {
     pub(crate) value: String,
     pub(crate) id: i64,
     pub(crate) cursor: String,
 }
 
-/// What is asked.
+/// A query.
 #[derive(Debug, Clone)]
-pub(crate) enum Question {
-    /// Paid orders, the latest first.
-    List(Option<Place>),
-    /// How many orders there are of each status.
+pub(crate) enum Query {
+    /// Paid orders, latest first.
+    List(Option<PageStart>),
+    /// The number of orders per status.
     CountByStatus,
     /// One order.
     Get(i64),
     /// One order, without its version.
     GetBare(i64),
-    /// The latest visits by a column of times, perhaps only those before a time.
+    /// The latest visits by a time column, optionally only those before a time.
     Latest(TimeColumn, bool),
-    /// Something that leads through references.
-    Path(PathQuestion),
+    /// A query that follows references.
+    Path(PathQuery),
 }
 
-pub(crate) enum ByHand {
-    Sqlite(sqlite::ByHand),
-    Postgres(Box<postgres::ByHand>),
+pub(crate) enum HandWrittenQueries {
+    Sqlite(sqlite::HandWrittenQueries),
+    Postgres(Box<postgres::HandWrittenQueries>),
 }
 
-impl ByHand {
+impl HandWrittenQueries {
     pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
         Ok(match Target::read(target)? {
-            Target::Sqlite(path) => ByHand::Sqlite(sqlite::ByHand::open(path)?),
-            Target::Postgres(url) => ByHand::Postgres(Box::new(postgres::ByHand::open(url).await?)),
+            Target::Sqlite(path) => HandWrittenQueries::Sqlite(sqlite::HandWrittenQueries::open(path)?),
+            Target::Postgres(url) => {
+                HandWrittenQueries::Postgres(Box::new(postgres::HandWrittenQueries::open(url).await?))
+            }
         })
     }
 
-    pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
+    pub(crate) async fn run(&self, query: &Query) -> anyhow::Result<String> {
         match self {
-            ByHand::Sqlite(database) => database.ask(question.clone()).await,
-            ByHand::Postgres(database) => database.ask(question).await,
+            HandWrittenQueries::Sqlite(database) => database.run(query.clone()).await,
+            HandWrittenQueries::Postgres(database) => database.run(query).await,
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Questions that lead through references: parcels of customers in cities. What is answered has the form of our answers, so
-//! that both can be compared.
+//! Queries that follow references: parcels of customers in cities. The results have the format of our answers, so that
+//! both can be compared.
 
 use serde::Serialize;
 
-use super::Place;
+use super::PageStart;
 
-/// How many rows a page has.
+/// Number of rows per page.
 pub(crate) const PATH_PAGE: usize = 50;
 
-/// What is asked.
+/// A query that follows references.
 #[derive(Debug, Clone)]
-pub(crate) enum PathQuestion {
-    /// The parcels of one city, the latest first, with the names of their customers and cities.
-    LatestOfCity(Option<Place>),
-    /// The parcels of one country, by the names of their cities.
-    ByCity(Option<Place>),
-    /// How many parcels there are for each country, and their weight.
+pub(crate) enum PathQuery {
+    /// The parcels of one city, latest first, with the names of their customers and cities.
+    LatestOfCity(Option<PageStart>),
+    /// The parcels of one country, sorted by the names of their cities.
+    ByCity(Option<PageStart>),
+    /// The number and weight of parcels per country.
     CountryGroups,
-    /// How many parcels were sent in each month, and their weight.
+    /// The number and weight of parcels sent per month.
     MonthGroups,
     /// Customers, each with five parcels.
     Embedded,
@@ -29,10 +29,10 @@ pub(crate) enum PathQuestion {
 pub(crate) const CITY: &str = "City 0500";
 /// The country whose parcels are listed.
 pub(crate) const COUNTRY: &str = "Country 07";
-/// What heavy parcels weigh more than.
+/// Heavy parcels weigh more than this.
 pub(crate) const HEAVY: i64 = 30_000;
 
-/// The statements, without the marks of bound values, which are `?1` or `$1`.
+/// The statements for both databases.
 pub(super) mod sql {
     /// The columns of [`Parcel`](super::Parcel).
     macro_rules! parcels {
@@ -85,7 +85,7 @@ impl<T> Parcel<T> {
     }
 }
 
-/// A customer, perhaps with parcels.
+/// A customer, optionally with parcels.
 #[derive(Serialize)]
 pub(super) struct Customer {
     pub(super) id: i64,
@@ -108,21 +108,21 @@ struct PathPage<T> {
     has_next_page: bool,
 }
 
-/// The page as JSON, from one row more than it has if there are more.
+/// Writes the page as JSON. `rows` has one extra row if there are more.
 pub(super) fn write_page<T: Serialize>(mut rows: Vec<T>) -> anyhow::Result<String> {
     let has_next_page = rows.len() > PATH_PAGE;
     rows.truncate(PATH_PAGE);
     Ok(serde_json::to_string(&PathPage { items: rows, has_next_page })?)
 }
 
-/// The results of a group.
+/// The aggregates of a group.
 #[derive(Serialize)]
 struct GroupTotals {
     count: i64,
     sum: i64,
 }
 
-/// The groups as JSON: an object with a member for each.
+/// Writes the groups as a JSON object with one member each.
 pub(super) fn write_groups(groups: Vec<(Option<String>, i64, i64)>) -> anyhow::Result<String> {
     struct Groups(Vec<(Option<String>, i64, i64)>);
     impl Serialize for Groups {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{Group, PAGE, Page, Place, Question, Visit};
+use super::{Group, PAGE, Page, PageStart, Query, Visit};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
@@ -18,7 +18,7 @@ const LIST_AFTER: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders \
     WHERE status = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT 26";
 const COUNT: &str = "SELECT status, count(*) FROM orders GROUP BY status";
-/// What is answered tells the row's version, so whoever does it by hand has to ask for it, too.
+/// Our answer contains the row's version, so the hand-written query has to fetch it as well.
 const GET: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at, \
     to_hex(hash_record_extended(row(id, customer_id, status::text COLLATE \"C\", total, currency::text COLLATE \"C\", \
@@ -26,7 +26,7 @@ const GET: &str = "\
 const GET_BARE: &str = "\
     SELECT id, customer_id, status, total::text, currency, note, created_at, updated_at FROM orders WHERE id = $1";
 
-pub(crate) struct ByHand {
+pub(crate) struct HandWrittenQueries {
     client: Client,
     list: Statement,
     list_after: Statement,
@@ -67,10 +67,10 @@ impl<'a> Order<'a> {
     }
 }
 
-impl ByHand {
+impl HandWrittenQueries {
     pub(crate) async fn open(url: &str) -> anyhow::Result<Self> {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        // Ends with the client.
+        // The task ends with the client.
         tokio::spawn(connection);
         Ok(Self {
             list: client.prepare(LIST).await?,
@@ -83,18 +83,18 @@ impl ByHand {
         })
     }
 
-    pub(crate) async fn ask(&self, question: &Question) -> anyhow::Result<String> {
-        match question {
-            Question::List(after) => self.list(after.as_ref()).await,
-            Question::CountByStatus => self.count_by_status().await,
-            Question::Get(id) => self.one(&self.get, *id).await,
-            Question::GetBare(id) => self.one(&self.get_bare, *id).await,
-            Question::Latest(column, is_bounded) => self.latest(&column.sql(*is_bounded, column.before)).await,
-            Question::Path(question) => self.ask_path(question).await,
+    pub(crate) async fn run(&self, query: &Query) -> anyhow::Result<String> {
+        match query {
+            Query::List(after) => self.list(after.as_ref()).await,
+            Query::CountByStatus => self.count_by_status().await,
+            Query::Get(id) => self.one(&self.get, *id).await,
+            Query::GetBare(id) => self.one(&self.get_bare, *id).await,
+            Query::Latest(column, is_bounded) => self.latest(&column.sql(*is_bounded, column.before)).await,
+            Query::Path(query) => self.run_path(query).await,
         }
     }
 
-    async fn list(&self, after: Option<&Place>) -> anyhow::Result<String> {
+    async fn list(&self, after: Option<&PageStart>) -> anyhow::Result<String> {
         let rows = match after {
             None => self.client.query(&self.list, &[&"paid"]).await?,
             Some(place) => {
@@ -112,7 +112,7 @@ impl ByHand {
         Ok(serde_json::to_string(&rows.iter().map(group).collect::<anyhow::Result<Vec<_>>>()?)?)
     }
 
-    /// The statement is prepared once, as whoever needs nothing else would.
+    /// Prepares the statement on first use.
     pub(super) async fn query_prepared(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> anyhow::Result<Vec<Row>> {
         let statements = || self.others.lock().map_err(|_| anyhow!("somebody panicked with the statements"));
         let known = statements()?.get(sql).cloned();

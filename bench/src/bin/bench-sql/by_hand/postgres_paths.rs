@@ -1,4 +1,4 @@
-//! The questions about parcels in PostgreSQL.
+//! The parcel queries in PostgreSQL.
 
 use std::time::SystemTime;
 
@@ -6,10 +6,8 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::paths::{
-    CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuestion, sql, write_groups, write_page,
-};
-use super::postgres::ByHand;
+use super::paths::{CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuery, sql, write_groups, write_page};
+use super::postgres::HandWrittenQueries;
 
 const MONTH_GROUPS: &str = "\
     SELECT date_trunc('month', sent_at AT TIME ZONE 'UTC') AS month, count(*), sum(weight) FROM parcels \
@@ -19,24 +17,24 @@ const EMBEDDED: &str = "\
     LEFT JOIN LATERAL (SELECT id, weight FROM parcels WHERE customer_id = c.id ORDER BY id LIMIT 5) AS p ON TRUE \
     ORDER BY c.id, p.id";
 
-impl ByHand {
-    pub(super) async fn ask_path(&self, question: &PathQuestion) -> anyhow::Result<String> {
-        match question {
-            PathQuestion::LatestOfCity(None) => self.parcels(sql::LATEST_OF_CITY, &[&CITY]).await,
-            PathQuestion::LatestOfCity(Some(place)) => {
+impl HandWrittenQueries {
+    pub(super) async fn run_path(&self, query: &PathQuery) -> anyhow::Result<String> {
+        match query {
+            PathQuery::LatestOfCity(None) => self.parcels(sql::LATEST_OF_CITY, &[&CITY]).await,
+            PathQuery::LatestOfCity(Some(place)) => {
                 let sent_at = SystemTime::from(place.value.parse::<Timestamp>()?);
                 self.parcels(sql::LATEST_OF_CITY_AFTER, &[&CITY, &sent_at, &place.id]).await
             }
-            PathQuestion::ByCity(None) => self.parcels(sql::BY_CITY, &[&COUNTRY]).await,
-            PathQuestion::ByCity(Some(place)) => {
+            PathQuery::ByCity(None) => self.parcels(sql::BY_CITY, &[&COUNTRY]).await,
+            PathQuery::ByCity(Some(place)) => {
                 self.parcels(sql::BY_CITY_AFTER, &[&COUNTRY, &place.value, &place.id]).await
             }
-            PathQuestion::CountryGroups => {
+            PathQuery::CountryGroups => {
                 let rows = self.query_prepared(sql::COUNTRY_GROUPS, &[]).await?;
                 let group = |row: &Row| anyhow::Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
                 write_groups(rows.iter().map(group).collect::<anyhow::Result<_>>()?)
             }
-            PathQuestion::MonthGroups => {
+            PathQuery::MonthGroups => {
                 let rows = self.query_prepared(MONTH_GROUPS, &[]).await?;
                 let group = |row: &Row| {
                     let month = Timestamp::try_from(row.try_get::<_, SystemTime>(0)?)?;
@@ -44,9 +42,9 @@ impl ByHand {
                 };
                 write_groups(rows.iter().map(group).collect::<anyhow::Result<_>>()?)
             }
-            PathQuestion::Embedded => self.embedded().await,
-            PathQuestion::Some => {
-                // A parameter has the type of the column, a 32-bit integer.
+            PathQuery::Embedded => self.embedded().await,
+            PathQuery::Some => {
+                // The parameter has the type of the column, a 32-bit integer.
                 let rows = self.query_prepared(sql::SOME, &[&i32::try_from(HEAVY)?]).await?;
                 let customer =
                     |row: &Row| anyhow::Ok(Customer { id: row.try_get(0)?, name: row.try_get(1)?, parcels: None });

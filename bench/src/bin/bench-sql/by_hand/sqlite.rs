@@ -1,4 +1,4 @@
-//! SQLite by hand: one connection, statements prepared once, on a thread that may block.
+//! SQLite by hand: one connection, statements prepared once, on a blocking thread.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row, params, params_from_iter};
 
-use super::{Group, Page, Place, Question, TimeColumn, Visit, sqlite_paths};
+use super::{Group, Page, PageStart, Query, TimeColumn, Visit, sqlite_paths};
 
 const LIST: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders \
@@ -18,7 +18,7 @@ const COUNT: &str = "SELECT status, count(*) FROM orders GROUP BY status";
 const GET: &str = "\
     SELECT id, customer_id, status, total, currency, note, created_at, updated_at FROM orders WHERE id = ?1";
 
-pub(crate) struct ByHand(Arc<Mutex<Connection>>);
+pub(crate) struct HandWrittenQueries(Arc<Mutex<Connection>>);
 
 #[derive(serde::Serialize)]
 struct Order {
@@ -47,33 +47,33 @@ impl Order {
     }
 }
 
-impl ByHand {
+impl HandWrittenQueries {
     pub(crate) fn open(path: &str) -> anyhow::Result<Self> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
-    pub(crate) async fn ask(&self, question: Question) -> anyhow::Result<String> {
+    pub(crate) async fn run(&self, query: Query) -> anyhow::Result<String> {
         let connection = self.0.clone();
         let answered = tokio::task::spawn_blocking(move || {
             let connection = connection.lock().map_err(|_| anyhow!("somebody panicked with the connection"))?;
-            match question {
-                Question::List(after) => list(&connection, after),
-                Question::CountByStatus => count_by_status(&connection),
-                // There is no function for the version unless one is brought along, so it is always bare here.
-                Question::Get(id) | Question::GetBare(id) => get(&connection, id),
-                Question::Latest(column, is_bounded) => latest(&connection, column, is_bounded),
-                Question::Path(question) => sqlite_paths::ask(&connection, question),
+            match query {
+                Query::List(after) => list(&connection, after),
+                Query::CountByStatus => count_by_status(&connection),
+                // SQLite has no built-in function for the version, so this query never includes it.
+                Query::Get(id) | Query::GetBare(id) => get(&connection, id),
+                Query::Latest(column, is_bounded) => latest(&connection, column, is_bounded),
+                Query::Path(query) => sqlite_paths::run(&connection, query),
             }
         });
         answered.await?
     }
 }
 
-fn list(connection: &Connection, after: Option<Place>) -> anyhow::Result<String> {
+fn list(connection: &Connection, after: Option<PageStart>) -> anyhow::Result<String> {
     let rows: Vec<Order> = match after {
         None => connection.prepare_cached(LIST)?.query_map(["paid"], Order::read)?.collect::<Result<_, _>>()?,
-        Some(Place { value, id, .. }) => connection
+        Some(PageStart { value, id, .. }) => connection
             .prepare_cached(LIST_AFTER)?
             .query_map(params!["paid", value, id], Order::read)?
             .collect::<Result<_, _>>()?,
@@ -87,7 +87,7 @@ fn count_by_status(connection: &Connection) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&groups)?)
 }
 
-/// The time is bound, as applications do it.
+/// The time is a bound parameter, as in real applications.
 fn latest(connection: &Connection, column: TimeColumn, is_bounded: bool) -> anyhow::Result<String> {
     let visit = |row: &Row<'_>| {
         let at = match row.get_ref(1)? {

@@ -1,32 +1,30 @@
-//! The questions about parcels in SQLite.
+//! The parcel queries in SQLite.
 
 use rusqlite::{Connection, Params, Row, params};
 
-use super::paths::{
-    CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuestion, sql, write_groups, write_page,
-};
+use super::paths::{CITY, COUNTRY, Customer, EmbeddedParcel, HEAVY, Parcel, PathQuery, sql, write_groups, write_page};
 
-/// A time is text of one format, which SQLite reads.
+/// Times are text in one format that SQLite can parse.
 const MONTH_GROUPS: &str = "\
     SELECT strftime('%Y-%m', sent_at) AS month, count(*), sum(weight) FROM parcels GROUP BY month ORDER BY month";
 const CUSTOMERS: &str = "SELECT id, name FROM customers ORDER BY id LIMIT 51";
-/// SQLite runs inside the program, so a statement for each customer is as good as one for all.
+/// SQLite runs in the same process, so one statement per customer is as good as one for all.
 const PARCELS_OF_CUSTOMER: &str = "SELECT id, weight FROM parcels WHERE customer_id = ?1 ORDER BY id LIMIT 5";
 
-pub(super) fn ask(connection: &Connection, question: PathQuestion) -> anyhow::Result<String> {
-    match question {
-        PathQuestion::LatestOfCity(None) => parcels(connection, sql::LATEST_OF_CITY, [CITY]),
-        PathQuestion::LatestOfCity(Some(place)) => {
+pub(super) fn run(connection: &Connection, query: PathQuery) -> anyhow::Result<String> {
+    match query {
+        PathQuery::LatestOfCity(None) => parcels(connection, sql::LATEST_OF_CITY, [CITY]),
+        PathQuery::LatestOfCity(Some(place)) => {
             parcels(connection, sql::LATEST_OF_CITY_AFTER, params![CITY, place.value, place.id])
         }
-        PathQuestion::ByCity(None) => parcels(connection, sql::BY_CITY, [COUNTRY]),
-        PathQuestion::ByCity(Some(place)) => {
+        PathQuery::ByCity(None) => parcels(connection, sql::BY_CITY, [COUNTRY]),
+        PathQuery::ByCity(Some(place)) => {
             parcels(connection, sql::BY_CITY_AFTER, params![COUNTRY, place.value, place.id])
         }
-        PathQuestion::CountryGroups => groups(connection, sql::COUNTRY_GROUPS),
-        PathQuestion::MonthGroups => groups(connection, MONTH_GROUPS),
-        PathQuestion::Embedded => embedded(connection),
-        PathQuestion::Some => customers(connection),
+        PathQuery::CountryGroups => groups(connection, sql::COUNTRY_GROUPS),
+        PathQuery::MonthGroups => groups(connection, MONTH_GROUPS),
+        PathQuery::Embedded => embedded(connection),
+        PathQuery::Some => customers(connection),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks of aggregates against the rows.
+//! Checks of aggregates, compared with the rows.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn declared(collection: &Collection, key: &str) -> Vec<String> {
     support.into_iter().flatten().filter_map(|field| field.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether the notation of a value as a group name is unambiguous.
+/// Whether a value has an unambiguous group name.
 fn can_be_named(value: &Value) -> bool {
     value.is_string() || value.is_boolean() || value.is_i64()
 }

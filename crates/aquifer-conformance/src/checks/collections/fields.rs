@@ -52,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["fields.subset", "requests.effect"]),
 ];
 
-/// READ operations that document `fields`, with parameters that work.
+/// READ operations that document `fields`, with parameters known to work.
 fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)> {
     let found = context
         .valid_requests
@@ -61,7 +61,7 @@ fn selecting(context: &CheckContext<'_>) -> Vec<(Operation, Map<String, Value>)>
     found.filter(|(operation, _)| operation.has_parameter("fields")).take(40).collect()
 }
 
-/// The first row of a collection, or the answer itself.
+/// The first row of a collection, or the data itself if it is not a collection.
 fn first_row(data: &Value) -> Option<Row> {
     match rows(data) {
         Some(rows) if data.get("items").is_some() || data.is_array() || data.get("edges").is_some() => {
@@ -71,7 +71,7 @@ fn first_row(data: &Value) -> Option<Row> {
     }
 }
 
-/// A selection in the form that the operation documents.
+/// Formats a selection as the operation documents it.
 fn selection(operation: &Operation, fields: &[&str]) -> Value {
     let list = operation
         .parameter("fields")

@@ -15,7 +15,7 @@ use crate::report::Tally;
 /// Compares a value with a bound.
 type Comparison = fn(f64, f64) -> bool;
 
-/// How many rows of a filtered collection are read.
+/// Maximum number of rows read from a filtered collection.
 const MAX_FILTERED: usize = 300;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -89,7 +89,7 @@ fn compare(collection: &Collection, walk: &Walk, subject: &str, matches: &dyn Fn
     }
 }
 
-/// Whether the server refuses to filter by the field, which it may.
+/// Whether the server refuses to filter by the field, which is allowed.
 fn not_filterable(reply: Option<&Reply>) -> bool {
     reply.is_some_and(Reply::is_invalid_request)
 }
@@ -117,7 +117,7 @@ async fn equal(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// The value of a row in the middle, because the first row might be returned without a filter as well.
+/// The value of a row in the middle, because the first row might also be returned without a filter.
 fn middle(collection: &Collection, field: &str) -> Option<Value> {
     let values = collection.rows.iter().filter_map(|row| row.get(field)).filter(|value| !value.is_null());
     let values: Vec<&Value> = values.collect();

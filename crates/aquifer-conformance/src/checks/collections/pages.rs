@@ -15,7 +15,7 @@ use crate::report::Tally;
 /// A page size that rarely divides the number of rows.
 const ODD_SIZE: usize = 7;
 
-/// How many rows are read in small pages.
+/// Maximum number of rows read in small pages.
 const MAX_WALKED: usize = 210;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -88,7 +88,7 @@ fn paged(context: &CheckContext<'_>, style: Paging) -> Vec<Arc<Collection>> {
     context.collections.iter().filter(with).cloned().collect()
 }
 
-/// Compares the rows that were read with the known rows, and returns the problem, if any.
+/// Compares the rows that were read with the known rows. Returns the problem, if any.
 fn difference(collection: &Collection, walked: &[crate::mcp::rows::Row]) -> Option<String> {
     let expected: Vec<String> = collection.rows.iter().take(walked.len()).map(|row| collection.identity(row)).collect();
     let mut met: Vec<String> = walked.iter().map(|row| collection.identity(row)).collect();
@@ -156,12 +156,12 @@ async fn cursor(context: &mut CheckContext<'_>, tally: &mut Tally) {
         params.insert("after".into(), json!("not-a-cursor-7f3a"));
         let reply = context.call(&collection.operation, params).await;
         tally.expect(reply.is_refused(), &collection.operation.name, "an invented cursor was accepted", Some(&reply));
-        foreign(context, &collection, tally).await;
+        cursor_of_other_order(context, &collection, tally).await;
     }
 }
 
-/// Checks that a cursor of one order is refused in another.
-async fn foreign(context: &mut CheckContext<'_>, collection: &Collection, tally: &mut Tally) {
+/// Checks that a cursor of one order is refused with another.
+async fn cursor_of_other_order(context: &mut CheckContext<'_>, collection: &Collection, tally: &mut Tally) {
     let fields = collection.plain_fields();
     let several = fields.iter().find(|field| collection.distinct(field) > 1);
     let Some(field) = several.filter(|_| collection.operation.has_parameter("sort") && collection.rows.len() > 1)

@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[Check::new(
 .for_feature(Feature::Sorting)
 .depends_on(&["requests.effect", "requests.accepted"])];
 
-/// Parameters that request an order, in the form that the operation documents.
+/// Parameters that request an order, formatted as the operation documents them.
 pub(crate) fn sorted_by(
     operation: &Operation,
     params: &Map<String, Value>,

@@ -67,7 +67,7 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["parameters.required_named", "errors.leaks", "requests.accepted"]),
 ];
 
-/// Takes over a tally of the answer monitor.
+/// Takes a tally from the answer monitor.
 async fn take_tally(context: &mut CheckContext<'_>, tally: &mut Tally, which: fn(&mut AnswerMonitor) -> &mut Tally) {
     *tally = std::mem::take(which(&mut context.monitor));
 }

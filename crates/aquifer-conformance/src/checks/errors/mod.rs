@@ -1,4 +1,4 @@
-//! Checks of failures, and of what must hold for all answers.
+//! Checks of failures, and of invariants of all answers.
 
 pub(super) mod invariants;
 pub(super) mod malformed;

@@ -45,10 +45,11 @@ async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A text that is no key anywhere, nor is its ending.
+/// Text that no existing key equals or ends with.
 const UNUSED_TEXT: &str = "no-such-key-7f3a";
 
-/// A key that does not exist, of the same kind as an existing one and no longer: the length of a key may be limited.
+/// A key that does not exist, of the same type as an existing one and no longer, because the length of keys may be
+/// limited.
 fn unused_key(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(json!(2_147_483_001)),

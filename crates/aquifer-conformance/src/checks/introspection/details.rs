@@ -1,4 +1,4 @@
-//! Checks of the details of operations, and of the tools they name.
+//! Checks of the details of operations, and of their tools.
 
 use serde_json::Value;
 
@@ -175,7 +175,7 @@ fn shown(value: Option<&Value>) -> String {
 
 async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
-    for operation in description.operations.iter().chain(&description.unplaced) {
+    for operation in description.operations.iter().chain(&description.without_tool) {
         let permissions = operation.raw.get("permissions");
         let flag = |name: &str| permissions.and_then(|permissions| permissions.get(name)).and_then(Value::as_bool);
         let (Some(read_only), Some(destructive)) = (flag("readOnly"), flag("destructive")) else { continue };
@@ -193,8 +193,8 @@ async fn permissions(context: &mut CheckContext<'_>, tally: &mut Tally) {
 
 async fn tools(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
-    tally.examined = description.operations.len() + description.unplaced.len();
-    for operation in &description.unplaced {
+    tally.examined = description.operations.len() + description.without_tool.len();
+    for operation in &description.without_tool {
         let problem = format!("its tool '{}' is not among the tools that take operations", operation.tool);
         tally.fail(&operation.name, problem, None);
     }
@@ -228,8 +228,8 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Examples that read are called. Those that write are only compared with the description, because they would change
-/// real data.
+/// Calls examples that read. Those that write are only compared with the description, because they would change real
+/// data.
 async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     for operation in &description.operations {

@@ -108,7 +108,7 @@ async fn introspect(context: &mut CheckContext<'_>, params: Value) -> Reply {
     context.send(&tool, json!({"operation": "introspect", "params": params})).await
 }
 
-/// A member of the data that is not allowed, as a problem.
+/// Reports a member of the data that is not allowed.
 fn unexpected_member(reply: &Reply, allowed: &[&str]) -> Option<String> {
     let data = reply.data().as_object()?;
     data.keys()

@@ -7,13 +7,13 @@ use serde_json::Value;
 pub(crate) enum MemberType {
     /// Text.
     Text,
-    /// Text that is not empty.
+    /// Non-empty text.
     Word,
     /// True or false.
     Flag,
     /// A number.
     Number,
-    /// A whole number that is not negative.
+    /// A non-negative integer.
     Length,
     /// A list.
     List,
@@ -21,7 +21,7 @@ pub(crate) enum MemberType {
     Object,
     /// Anything.
     Anything,
-    /// One of these.
+    /// One of these texts.
     OneOf(&'static [&'static str]),
 }
 
@@ -76,7 +76,7 @@ pub(crate) const PARAMETER: &[Member] = &[
     ("sensitive", false, MemberType::Flag),
 ];
 
-/// The differences from the published members, as problems.
+/// Lists the differences from the published members.
 pub(crate) fn differences(value: &Value, members: &[Member]) -> Vec<String> {
     let Some(object) = value.as_object() else { return vec!["it is not an object".into()] };
     let mut found = Vec::new();

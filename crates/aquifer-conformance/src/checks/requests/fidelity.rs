@@ -85,7 +85,7 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// The other parameters that a parameter needs; `None` if they are unknown.
+/// The other parameters that a parameter requires; `None` if they are unknown.
 fn companion_params(context: &CheckContext<'_>, operation: &Operation, name: &str) -> Option<Map<String, Value>> {
     let beside = match name {
         "after" => json!({"first": 1}),
@@ -100,7 +100,7 @@ fn companion_params(context: &CheckContext<'_>, operation: &Operation, name: &st
     Some(beside.into_iter().filter(|(name, _)| operation.has_parameter(name)).collect())
 }
 
-/// A field in the rows of an operation.
+/// The name of a field in the rows of an operation.
 fn some_field(context: &CheckContext<'_>, operation: &Operation) -> Option<String> {
     let collection = context.collections.iter().find(|own| own.operation.name == operation.name);
     let plain = collection.and_then(|own| own.plain_fields().into_iter().next());
@@ -248,7 +248,7 @@ async fn effect(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Requests whose answers must differ from the plain one, by parameter.
+/// Requests whose answers must differ from the plain one, with the parameter under test.
 fn visible_changes(
     context: &CheckContext<'_>,
     collection: &Collection,
@@ -280,7 +280,8 @@ fn visible_changes(
     if operation.has_parameter("sort")
         && let Some(field) = fields.iter().find(|field| several_values(collection, field))
     {
-        // One direction differs from the default order. If neither changes the order, the parameter is ignored.
+        // At least one direction differs from the default order. If neither changes the order, the parameter is
+        // ignored.
         found.push(("sort", sorted_by(operation, &collection.params, field, "asc")));
         found.push(("sort", sorted_by(operation, &collection.params, field, "desc")));
     }
@@ -300,7 +301,7 @@ fn several_values(collection: &Collection, field: &str) -> bool {
     values.any(|value| Some(value) != first)
 }
 
-/// A filter that must change the first page, because a row on it does not match.
+/// A filter that must change the first page, because at least one row on it does not match.
 fn visible_filter(context: &CheckContext<'_>, collection: &Collection, page: &[Row]) -> Option<(String, Value)> {
     fields_to_filter(context, collection).into_iter().find_map(|field| {
         let differs = |value: &Value| page.iter().any(|row| row.get(&field) != Some(value));

@@ -85,7 +85,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
 ];
 
-/// Notes how many operations were left out because writes are not allowed.
+/// Notes how many operations were omitted because writes are not allowed.
 fn note_left_out(left_out: usize, tally: &mut Tally) {
     if left_out > 0 {
         tally.note(format!("{left_out} operations were left out because writes are not allowed"));
@@ -195,7 +195,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
             if !tally.expect(reply.is_refused(), &subject, &problem, Some(&reply)) {
                 continue;
             }
-            // A violated enum may be reported instead of the type.
+            // The server may report the violated enum instead of the type.
             if parameter.allowed.is_empty() {
                 context.monitor.expect_code(&subject, &["VALIDATION_INVALID_TYPE"], &reply);
             }
@@ -208,7 +208,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
     note_left_out(left_out, tally);
 }
 
-/// Words of which the message about a wrong type should contain one.
+/// Words, at least one of which the message about a wrong type should contain.
 fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
     let words = parameter.type_text.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_owned).collect();
@@ -291,7 +291,7 @@ fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Parameters with names of several words, and a value for each.
+/// Parameters whose names have several words, each with a value.
 fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(String, Value)> {
     let long = operation.parameters.iter().filter(|own| own.name.contains('_') && is_snake_case(&own.name));
     long.filter_map(|own| Some((own.name.clone(), context.generate_value(own)?))).take(2).collect()

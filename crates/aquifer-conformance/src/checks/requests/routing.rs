@@ -1,4 +1,4 @@
-//! Checks that only its own tool answers an operation.
+//! Checks that an operation is answered only by its own tool.
 
 use serde_json::json;
 

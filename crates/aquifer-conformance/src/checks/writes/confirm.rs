@@ -48,7 +48,7 @@ async fn delete_each(context: &mut CheckContext<'_>, tally: &mut Tally, invented
         let still_there = context.read_back(resource, &created.key).await.is_none_or(|(read, _)| !read.is_gone());
         tally.expect(reply.is_refused() && still_there, &delete.name, problem, Some(&reply));
         if invented.is_none() && reply.is_refused() && !reply.code().is_empty() {
-            // A server may find out first that other rows stand in the way, and then asks nobody.
+            // A server may find that other rows prevent the deletion before it asks for confirmation.
             let impossible = reply.code().starts_with("CONFLICT_");
             let required = reply.code() == "CONFIRMATION_REQUIRED";
             let problem = "the code of the refusal is not CONFIRMATION_REQUIRED";

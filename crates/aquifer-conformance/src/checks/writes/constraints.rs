@@ -39,8 +39,8 @@ pub(crate) const CHECKS: &[Check] = &[
     .writes(),
 ];
 
-/// The published codes for a value of the right type that is not allowed. The registry has only the code for a wrong type;
-/// the others come from the chapter on MCP and the list of future codes.
+/// The published codes for a value of the right type that is not allowed. The registry has only the code for a wrong
+/// type; the others come from the chapter on MCP and the list of future codes.
 const BREACHED: &[&str] = &[
     "VALIDATION_INVALID_VALUE",
     "VALIDATION_INVALID_TYPE",

@@ -16,10 +16,10 @@ use crate::report::Tally;
 
 const NO_CREATED_ROW: &str = "no row could be created and read back";
 
-/// How many fields of a row are tried to find one that can be changed.
+/// Maximum number of fields of a row that are tried to find one that can be changed.
 const MAX_FIELDS_TRIED: usize = 5;
 
-/// With how many resources dry runs are tried.
+/// Maximum number of resources that dry runs are tried with.
 const MAX_DRY_RUNS: usize = 6;
 
 /// Runs before anything else changes the created rows.
@@ -96,7 +96,7 @@ pub(crate) const DELETE_CHECKS: &[Check] = &[Check::new(
 .depends_on(&["errors.not_found"])
 .writes()];
 
-/// Whether the server may change a field by itself.
+/// Whether the server may change a field on its own.
 fn is_volatile(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     name.starts_with('_')
@@ -139,7 +139,7 @@ async fn create(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Updates one field of each created row, and returns the rows before and after.
+/// Updates one field of each created row. Returns the rows before and after.
 async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<UpdateTrial> {
     let resources = context.resources.clone();
     let mut all = Vec::new();
@@ -152,7 +152,7 @@ async fn update_each(context: &mut CheckContext<'_>, tally: &mut Tally) -> Vec<U
         for (field, value) in context.possible_changes(resource, &before).into_iter().take(MAX_FIELDS_TRIED) {
             let params = CheckContext::update_params(update, &created.key, &field, value.clone());
             let answer = context.call_confirmed(update, params).await;
-            // Introspection need not describe rules between fields or rows. Another field may not be affected by them.
+            // Introspection need not describe rules between fields or rows. They may not affect another field.
             let conflicts = answer.code().starts_with("CONFLICT");
             chosen = Some((field, value, answer));
             if !conflicts {
@@ -193,7 +193,7 @@ struct UpdateTrial {
     value: Value,
     before: Row,
     after: Row,
-    /// Fields that only an update of themselves may change. Fields that no update sets may be computed from others.
+    /// Fields that should change only when they are updated. Fields that no update sets may be computed from others.
     kept: HashSet<String>,
     answer: crate::mcp::Reply,
     reply: crate::mcp::Reply,
@@ -251,14 +251,14 @@ async fn null(context: &mut CheckContext<'_>, tally: &mut Tally) {
             continue;
         }
         let Some((reply, after)) = context.read_back(resource, &created.key).await else { continue };
-        // An empty map or list counts as cleared.
+        // An empty object or list counts as cleared.
         let empty = |value: &Value| value.is_null() || *value == json!({}) || *value == json!([]);
         let cleared = after.get(&field.name).is_none_or(empty);
         tally.expect(cleared, &subject, "null did not clear it", Some(&reply));
     }
 }
 
-/// Returns one of the fields that has a value, after setting one if necessary.
+/// Finds a field that has a value, setting one if necessary.
 async fn set_field(
     context: &mut CheckContext<'_>,
     update: &Operation,

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use super::valid::TEXTS;
 use crate::description::{Parameter, Type, ValueKind};
 
-/// A longer text would exceed the size limit of requests instead.
+/// Longer text would exceed the size limit of requests instead.
 const MAX_TRIED_LEN: usize = 20_000;
 
-/// A value of a type that the description does not allow; `None` if everything is allowed or the type is unknown.
+/// A value whose type the description does not allow; `None` if everything is allowed or the type is unknown.
 pub(crate) fn wrong_type(parameter: &Parameter, types: &BTreeMap<String, Type>) -> Option<Value> {
     let candidates = [json!("not a number"), json!({"unexpected": true}), json!(7), json!(true), json!([[7]])];
     let allowed = |value: &Value| parameter.kinds.iter().any(|kind| may_match(kind, value, types, 0));
     candidates.into_iter().find(|candidate| !allowed(candidate))
 }
 
-/// Whether a value may be of this kind; in doubt, yes.
+/// Whether a value may be of this kind. True if in doubt.
 fn may_match(kind: &ValueKind, value: &Value, types: &BTreeMap<String, Type>, depth: usize) -> bool {
     match kind {
         ValueKind::String => value.is_string(),
@@ -39,7 +39,7 @@ fn may_match(kind: &ValueKind, value: &Value, types: &BTreeMap<String, Type>, de
     }
 }
 
-/// Values that violate one documented constraint each, with the constraint.
+/// Values that violate one documented constraint each, together with the constraint.
 pub(crate) fn constraint_violations(parameter: &Parameter) -> Vec<(&'static str, Value)> {
     let mut found = Vec::new();
     let text = parameter.accepts(&ValueKind::String);

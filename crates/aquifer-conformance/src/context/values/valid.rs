@@ -35,9 +35,9 @@ pub(super) const TEXTS: [&str; 18] = [
 /// Generates values that match a description.
 pub(crate) struct ValueGenerator<'a> {
     pub(crate) types: &'a BTreeMap<String, Type>,
-    /// Part of generated text, so that values differ.
+    /// Included in generated text, so that values differ.
     pub(crate) salt: &'a str,
-    /// Which of the possible values: 0 is the simplest, others differ as much as possible.
+    /// Selects one of the possible values: 0 is the simplest, others differ as much as possible.
     pub(crate) variant: usize,
 }
 
@@ -76,7 +76,7 @@ impl ValueGenerator<'_> {
         }
     }
 
-    /// The offset of a whole number. Small numbers are often taken, so variants use large ones.
+    /// The offset of an integer. Small numbers are often taken, so variants use large ones.
     fn offset(&self) -> f64 {
         let salted = u32::from_str_radix(self.salt, 16).unwrap_or_default() % 20_000;
         if self.variant == 0 { 0.0 } else { f64::from(salted) + 1_000.0 + self.variant as f64 }

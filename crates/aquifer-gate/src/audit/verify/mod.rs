@@ -1,7 +1,7 @@
-//! Verifies the audit: every line is what was written, in its place, and none is missing.
+//! Verifies the audit: no line was altered, moved or removed.
 //!
 //! Verification streams: it reads one line at a time and keeps little state per chain. Chains are verified
-//! independently. Only the first fault of a chain is reported, because lines after a fault prove nothing.
+//! independently. Only the first fault of a chain is reported, because the lines after it prove nothing.
 
 mod lines;
 mod report;
@@ -39,14 +39,14 @@ const MAX_UNKNOWN_FILES: usize = 100;
 /// How many positions below a missing line are searched in the store.
 const MAX_GAP: u64 = 64;
 
-/// Verifies the audit files with these paths; a directory stands for all audit files in it. Read the heads before
-/// calling this, because processes may be writing. Without heads, missing lines at the end are not detected. Blocks
-/// while it reads.
+/// Verifies the audit files with these paths; a directory stands for all audit files in it. Load the heads before
+/// calling this, because processes may be writing. Without heads, missing lines at the end go undetected. Blocks while
+/// reading.
 pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditError> {
     let mut verifier = Verifier::new(heads);
     let (mut empty, mut unknown) = (Vec::new(), Vec::new());
     for file in list_files(paths, &mut unknown)? {
-        // The file may have been dropped since the directory was read; its chain records that.
+        // The file may have been dropped since the directory was listed; its chain records that.
         let opened = match File::open(&file.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             other => other.map_err(|error| AuditError::file(&file.path, &error))?,
@@ -72,13 +72,13 @@ pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditE
     Ok(Report { empty, unknown, ..verifier.into_report() })
 }
 
-/// Whether a process is writing an audit file with these paths, as far as the file system can tell.
+/// Whether a process is currently writing any of these audit files, as far as the file system can tell.
 pub fn is_being_written(paths: &[PathBuf]) -> bool {
     let found = list_files(paths, &mut Vec::new()).unwrap_or_default();
     found.iter().any(|file| in_use(&file.path))
 }
 
-/// Verifies the lines in a store, from the head of each chain back to the oldest line.
+/// Verifies the lines in a store, from the head of each chain back to its oldest line.
 pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Report, StoreError> {
     let mut report = Report::default();
     report.unreadable_heads(heads);
@@ -88,7 +88,7 @@ pub async fn verify_store(store: &dyn StateStore, heads: &Heads) -> Result<Repor
         while sequence > 0 {
             let spot = Location { file: store_sink::key(&head.chain, sequence).into(), line: sequence };
             let Some(record) = store.get(&store_sink::key(&head.chain, sequence)).await? else {
-                // Lines expire in order, so a line that is missing above another did not expire.
+                // Lines expire in order, so a missing line with an older line still present did not expire.
                 if chain.entries == 0 || has_earlier_line(store, &head.chain, sequence).await? {
                     chain.fault = Some(Fault::new(FaultKind::Removed, spot, format!("entry {sequence} is missing")));
                 }
@@ -136,8 +136,8 @@ struct ListedFile {
     order: (String, u64),
 }
 
-/// The files in the order in which they were written, chain by chain. Other files that look like audit files are added
-/// to `unknown`.
+/// Lists the files in the order in which they were written, chain by chain. Files that only look like audit files are
+/// added to `unknown`.
 fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<ListedFile>, AuditError> {
     let mut found = Vec::new();
     for path in paths {
@@ -148,7 +148,7 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
         }
         for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
             let entry = entry.map_err(|error| AuditError::file(path, &error))?;
-            // We only write regular files.
+            // We write only regular files.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
             let is_named = FileName::parse(&entry.file_name().to_string_lossy()).is_some();
             let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
@@ -168,7 +168,7 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
 }
 
 impl ListedFile {
-    /// The first line decides the order; if it is invalid, the name does.
+    /// Ordered by the first line, or by the name if that line is invalid.
     fn new(path: &Path) -> Self {
         let name = path.file_name().and_then(|name| FileName::parse(&name.to_string_lossy()));
         let order = match (first_line(path), &name) {

@@ -27,7 +27,7 @@ pub enum FaultKind {
     Head,
 }
 
-/// A line of a file.
+/// The location of a line in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Location {
     /// The file, or the record in a store.
@@ -66,8 +66,8 @@ pub struct ChainReport {
     pub last: u64,
     /// Whether the head was available. Without it, missing entries at the end are not detected.
     pub has_head: bool,
-    /// Intact entries after the head. They were written by a running process, or by one that ended before it could
-    /// advance the head. They are linked to the chain, but nothing else confirms them.
+    /// Intact entries after the head, written by a running process or by one that ended before it could advance the
+    /// head. They are linked to the chain, but nothing else confirms them.
     pub beyond_head: u64,
     /// An unfinished last line that was never acknowledged: the process ended while writing it.
     pub unfinished: Option<Location>,
@@ -80,10 +80,10 @@ pub struct ChainReport {
     /// Whether the chain has entries that were dropped according to the state store.
     #[serde(skip)]
     pub(super) is_restored: bool,
-    /// The preceding chain of the same process, as its first line says.
+    /// The chain that the same process wrote before this one, according to its first line.
     #[serde(skip)]
     pub(super) after: Option<String>,
-    /// The first entry whose time is much earlier than that of an entry before it.
+    /// The first entry whose time is much earlier than that of a preceding entry.
     #[serde(skip)]
     pub(super) clock_went_back: Option<Location>,
     /// The first fault.
@@ -126,7 +126,7 @@ pub struct Report {
     /// Empty audit files.
     #[serde(skip)]
     pub(super) empty: Vec<PathBuf>,
-    /// Other files in an audit directory that look like audit files.
+    /// Files in an audit directory that only look like audit files.
     #[serde(skip)]
     pub(super) unknown: Vec<PathBuf>,
 }
@@ -164,7 +164,7 @@ impl Report {
     }
 }
 
-/// Names of chains and files may have been chosen by an attacker. They must not look like lines of the report.
+/// An attacker may have chosen the names of chains and files. They must not look like lines of the report.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |spot: &Location| format!("{}:{}", escape(&spot.file.to_string_lossy()), spot.line);

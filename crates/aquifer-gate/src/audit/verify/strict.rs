@@ -1,5 +1,5 @@
-//! Strict verification accepts only what the state store confirms. Plain verification tolerates what a crash or a
-//! running server can leave behind, but somebody who removes or adds evidence can produce the same.
+//! Strict verification accepts only what the state store confirms. Plain verification tolerates anything that a crash
+//! or a running server can leave behind, but an attacker can fake the same traces.
 
 use std::collections::BTreeSet;
 
@@ -30,12 +30,12 @@ pub enum ProblemKind {
     UnknownFile,
     /// The preceding chain is missing without a trace.
     MissingPredecessor,
-    /// An entry's time is earlier than that of an entry before it.
+    /// An entry's time is earlier than that of a preceding entry.
     ClockWentBack,
 }
 
 impl ProblemKind {
-    /// Whether a server that is writing can cause it temporarily.
+    /// Whether a server that is currently writing can cause this problem temporarily.
     pub fn is_transient(self) -> bool {
         match self {
             ProblemKind::NoHeads
@@ -55,7 +55,7 @@ impl ProblemKind {
 pub struct Problem {
     /// The kind.
     pub kind: ProblemKind,
-    /// The chain, if it is about one.
+    /// The affected chain, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
     /// The location, if there is one.
@@ -66,8 +66,9 @@ pub struct Problem {
 }
 
 impl Report {
-    /// Adds the problems of strict verification. `heads` are those that the report was made with. `earlier` is a report
-    /// made before they were read: its entries must be confirmed by now, while later ones may not be yet.
+    /// Adds the problems found by strict verification. `heads` are the heads that this report was made with. `earlier`
+    /// is a report made before they were loaded: its entries must be confirmed by now, while later entries may still be
+    /// unconfirmed.
     pub fn check_strictly(&mut self, heads: Option<&Heads>, earlier: Option<&Report>) {
         let mut problems = Vec::new();
         let mut add = |kind, chain: Option<&ChainReport>, spot: Option<Location>, words: String| {
@@ -131,13 +132,14 @@ impl Report {
         self.is_intact() && self.problems.is_empty()
     }
 
-    /// Whether a server that is writing may have caused the faults or problems, so that verifying again may help.
+    /// Whether a server that is currently writing may have caused the faults or problems, so that verifying again may
+    /// help.
     pub fn may_be_transient(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind.is_transient()) || !self.is_intact()
     }
 }
 
-/// Whether the head has reached everything that the earlier report saw.
+/// Whether the head covers everything in the earlier report.
 fn head_has_caught_up(chain: &ChainReport, earlier: Option<&Report>) -> bool {
     let confirmed = chain.last.saturating_sub(chain.beyond_head);
     let before = earlier.and_then(|report| report.chains.iter().find(|before| before.chain == chain.chain));

@@ -9,7 +9,7 @@ use super::super::head::{Beginning, Head};
 use super::line::{LineError, SealedLine, ZERO_HASH};
 use super::{ChainReport, Fault, FaultKind, Heads, Location, Report};
 
-/// Entries of concurrent calls may be slightly out of order, and clocks are adjusted.
+/// Concurrent calls may write entries slightly out of order, and clocks are adjusted.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(2);
 /// Maximum number of faults reported for files that belong to no chain.
 const MAX_STRAY_FAULTS: usize = 100;
@@ -18,13 +18,13 @@ pub(super) struct Verifier<'a> {
     heads: Option<&'a Heads>,
     by_chain: BTreeMap<&'a str, &'a Head>,
     chains: BTreeMap<String, Chain>,
-    /// New beginnings of chains, as recorded in any chain.
+    /// New beginnings of chains, as recorded by any chain.
     beginnings: BTreeMap<String, Beginning>,
     stray: Vec<Fault>,
     spot: Location,
-    /// The chain that invalid lines of this file are attributed to.
+    /// The chain that invalid lines of the current file are attributed to.
     current: Option<String>,
-    /// A fault in this file before its chain is known.
+    /// A fault in the current file, found before its chain is known.
     unassigned: Option<Fault>,
 }
 
@@ -37,7 +37,7 @@ struct Chain {
     began: Location,
     /// The end of the chain.
     end: Location,
-    /// The number that was expected when another was found.
+    /// The number that was expected when a different one was found.
     missing: Option<u64>,
     /// The latest time so far.
     latest: Option<Timestamp>,
@@ -58,7 +58,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Starts a file; the lines that follow belong to it.
+    /// Starts a file. The lines added next belong to it.
     pub(super) fn file(&mut self, path: &Path, chain: Option<String>) {
         self.keep_unassigned();
         self.spot = Location { file: path.to_owned(), line: 0 };
@@ -123,7 +123,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Makes the report after all files were read.
+    /// Builds the report after all files were read.
     pub(super) fn into_report(mut self) -> Report {
         self.keep_unassigned();
         let mut report = Report { stray: self.stray, ..Report::default() };
@@ -138,8 +138,8 @@ impl<'a> Verifier<'a> {
         report.dropped.extend(gone.map(|beginning| beginning.chain.clone()));
         for (name, chain) in self.chains {
             let head = self.by_chain.get(name.as_str()).copied();
-            // Anybody can write a chain that claims a later beginning for another. If there is a head, only the head
-            // decides.
+            // Anyone can forge a chain that claims a later beginning for another chain. If there is a head, only the
+            // head counts.
             let beginning = match head {
                 Some(head) => head.beginning.as_ref(),
                 None => self.beginnings.get(&name),
@@ -167,17 +167,17 @@ impl Chain {
         }
     }
 
-    /// Whether nothing of the chain was found.
+    /// Whether no trace of the chain was found.
     fn is_empty(&self) -> bool {
         self.report.entries == 0 && self.report.fault.is_none() && self.report.unfinished.is_none()
     }
 
-    /// Keeps only the first fault.
+    /// Records a fault. Only the first one is kept.
     fn fail(&mut self, fault: Fault) {
         self.report.fault.get_or_insert(fault);
     }
 
-    /// Adds the next line of the chain. Returns whether it is in its place.
+    /// Adds the next line of the chain. Returns whether it is in the right place.
     fn take(&mut self, sealed: &SealedLine, head: Option<&Head>, spot: &Location) -> bool {
         let header = &sealed.header;
         let sequence = header.sequence;
@@ -251,7 +251,7 @@ impl Chain {
         true
     }
 
-    /// Remembers the first entry whose time is much earlier than that of an entry before it.
+    /// Records the first entry whose time is much earlier than that of a preceding entry.
     fn check_time(&mut self, time: Option<Timestamp>, spot: &Location) {
         let Some(time) = time else { return };
         let is_back = self.latest.is_some_and(|latest| latest.duration_since(time) > CLOCK_TOLERANCE);
@@ -267,7 +267,7 @@ impl Chain {
         self.report.is_restored =
             self.report.entries > 0 && beginning.is_some_and(|beginning| self.report.first < beginning.sequence);
         let fault = if self.report.entries > 0 && !self.begins_correctly(beginning) {
-            // This fault comes before all others, because it is about the first line.
+            // This fault precedes all others, because it is about the first line.
             let words = format!("entries before {} are missing", self.report.first);
             let moved =
                 self.report.fault.take_if(|fault| fault.kind == FaultKind::Reordered && fault.spot == self.began);

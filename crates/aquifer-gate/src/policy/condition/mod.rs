@@ -1,8 +1,8 @@
 //! Conditions on parameters.
 //!
-//! A condition has to hold for whatever the source will see, not for one spelling of it. [`path`] finds the values
-//! under every spelling of a name; [`text`] and [`number`] compare them as the source does. If the result is uncertain,
-//! the caller does not benefit: see [`RuleDirection`].
+//! A condition has to hold for the value that the source will see, however it is spelled. [`path`] finds the values
+//! under every spelling of a name; [`text`] and [`number`] compare them as the source does. Uncertain results never
+//! favor the caller: see [`RuleDirection`].
 
 mod number;
 mod path;
@@ -38,7 +38,7 @@ enum Test {
     Present(bool),
 }
 
-/// Whether a rule restricts or loosens. This decides what an uncertain comparison means.
+/// Whether a rule restricts or loosens. This determines how an uncertain comparison counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleDirection {
     /// The rule restricts: one value that passes, or that cannot be compared, is enough.
@@ -52,13 +52,13 @@ pub(super) enum RuleDirection {
 enum Verdict {
     Yes,
     No,
-    /// It depends on how the source reads the value.
+    /// The result depends on how the source reads the value.
     Unsure,
 }
 
 /// An operation and the types of its parameters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shapes<'a> {
+pub(super) struct TypedOperation<'a> {
     pub(super) operation: &'a Operation,
     /// The types that the parameters refer to, if known.
     pub(super) types: Option<&'a Types>,
@@ -79,7 +79,7 @@ impl Verdict {
         }
     }
 
-    /// The common verdict of several readings of a value; `Unsure` if they differ.
+    /// Merges the verdicts of several readings of a value; `Unsure` if they differ.
     fn merge(verdicts: impl IntoIterator<Item = Self>) -> Self {
         let merge = |one: Self, other: Self| if one == other { one } else { Verdict::Unsure };
         verdicts.into_iter().reduce(merge).unwrap_or(Verdict::Unsure)
@@ -145,17 +145,22 @@ impl Condition {
     }
 
     /// Whether the condition holds. A parameter that was not sent has its declared default.
-    pub(super) fn holds(&self, shapes: Shapes<'_>, params: &Map<String, Value>, direction: RuleDirection) -> bool {
+    pub(super) fn holds(
+        &self,
+        typed: TypedOperation<'_>,
+        params: &Map<String, Value>,
+        direction: RuleDirection,
+    ) -> bool {
         // A parameter that the operation does not declare proves nothing: the source may ignore it.
-        if direction == RuleDirection::Loosens && !self.path.begins_in(shapes.operation) {
+        if direction == RuleDirection::Loosens && !self.path.begins_in(typed.operation) {
             return false;
         }
         if let Test::Present(expected) = self.test {
-            let sent = self.path.sent(shapes, params);
+            let sent = self.path.sent(typed, params);
             let is_sent = match (sent.is_empty(), sent.iter().any(|found| found.is_certain)) {
                 (true, _) => Verdict::No,
                 (false, true) => Verdict::Yes,
-                // Sent in another spelling, which the source may ignore.
+                // Sent under another spelling, which the source may ignore.
                 (false, false) => Verdict::Unsure,
             };
             let verdict = if expected { is_sent } else { is_sent.not() };
@@ -164,12 +169,12 @@ impl Condition {
                 RuleDirection::Loosens => verdict == Verdict::Yes,
             };
         }
-        let found = self.path.values(shapes, params);
+        let found = self.path.values(typed, params);
         let mut verdicts = found.iter().map(|found| {
-            let verdict = self.verdict(found, shapes);
+            let verdict = self.verdict(found, typed);
             if self.not { verdict.not() } else { verdict }
         });
-        // The source may ignore a value in another spelling; then the parameter is missing.
+        // The source may ignore a value under another spelling, which leaves the parameter missing.
         let may_be_missing = !found.iter().any(|found| found.is_certain);
         match direction {
             RuleDirection::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
@@ -177,10 +182,10 @@ impl Condition {
         }
     }
 
-    fn verdict(&self, found: &FoundValue<'_>, shapes: Shapes<'_>) -> Verdict {
+    fn verdict(&self, found: &FoundValue<'_>, typed: TypedOperation<'_>) -> Verdict {
         // Sources ignore the case of table names.
-        let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(shapes.operation));
-        let readings = || TextReading::from_schemas(&found.schemas, shapes, ignore_case);
+        let ignore_case = self.ignore_case || (found.schemas.is_empty() && self.path.names_table(typed.operation));
+        let readings = || TextReading::from_schemas(&found.schemas, typed, ignore_case);
         match &self.test {
             _ if found.is_structured_text => Verdict::Unsure,
             Test::OneOf(expected) => {
@@ -203,8 +208,8 @@ impl Condition {
     }
 
     /// Whether the operation has the parameter.
-    pub(super) fn presence(&self, shapes: Shapes<'_>) -> Presence {
-        self.path.declared(shapes).0
+    pub(super) fn presence(&self, typed: TypedOperation<'_>) -> Presence {
+        self.path.declared(typed).0
     }
 
     /// The parameter as written in the rule.
@@ -212,8 +217,8 @@ impl Condition {
         self.path.written()
     }
 
-    /// The condition in words, including how values are compared if that is not obvious.
-    pub(super) fn describe(&self, shapes: Option<Shapes<'_>>) -> String {
+    /// Describes the condition, including how values are compared if that is not obvious.
+    pub(super) fn describe(&self, typed: Option<TypedOperation<'_>>) -> String {
         let param = self.path.written();
         let is = if self.not { "is not" } else { "is" };
         let mut words = match &self.test {
@@ -234,9 +239,9 @@ impl Condition {
             Test::Present(false) => format!("'{param}' is not sent"),
         };
         if self.test.compares_text() {
-            let schemas: Vec<&Schema> = shapes.map(|shapes| self.path.declared(shapes).1).unwrap_or_default();
-            let readings = match shapes {
-                Some(shapes) => TextReading::from_schemas(&schemas, shapes, self.ignore_case),
+            let schemas: Vec<&Schema> = typed.map(|typed| self.path.declared(typed).1).unwrap_or_default();
+            let readings = match typed {
+                Some(typed) => TextReading::from_schemas(&schemas, typed, self.ignore_case),
                 None => vec![TextReading::plain(self.ignore_case)],
             };
             for reading in readings.iter().filter_map(|reading| reading.describe()) {
@@ -264,7 +269,7 @@ fn compare_order(value: &Value, than: f64, expected: std::cmp::Ordering) -> Verd
         Value::Number(number) => Number::from_json(number),
         Value::String(text) => match NumberText::parse(text) {
             NumberText::Number(number) => Some(number),
-            // A source may compare text that is not a number in any way.
+            // A source may order non-numeric text in any way.
             NumberText::None | NumberText::Unclear => None,
         },
         _ => None,
@@ -273,7 +278,7 @@ fn compare_order(value: &Value, than: f64, expected: std::cmp::Ordering) -> Verd
     ordering.map_or(Verdict::Unsure, |ordering| Verdict::from(ordering == expected))
 }
 
-/// Whether a value equals the wanted one. A source may convert values: the text `"100"` to a number, the number 1 to
+/// Whether a value equals the expected one. A source may convert values: the text `"100"` to a number, the number 1 to
 /// true.
 fn equal(expected: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
     let unsure_if = |alike: bool| if alike { Verdict::Unsure } else { Verdict::No };
@@ -294,9 +299,9 @@ fn equal(expected: &Value, value: &Value, readings: &[TextReading]) -> Verdict {
         }
         (Value::Bool(expected), Value::Bool(flag)) => Verdict::from(expected == flag),
         (Value::Null, Value::Null) => Verdict::Yes,
-        // The value may be an operator of the source's own, such as `{"$in": […]}`.
+        // The value may be a source-specific operator, such as `{"$in": […]}`.
         (_, Value::Object(_) | Value::Array(_)) | (Value::Object(_) | Value::Array(_), _) => Verdict::Unsure,
-        // Some source may convert almost any value to a boolean.
+        // A source may convert almost any value to a boolean.
         (Value::Bool(_), _) => Verdict::Unsure,
         (Value::Number(number), Value::String(text)) | (Value::String(text), Value::Number(number)) => {
             match NumberText::parse(text) {

@@ -1,14 +1,14 @@
-//! Numbers, and text that a source may read as one.
+//! Numbers, and text that a source may read as a number.
 
 use std::cmp::Ordering;
 
-/// Maximum number of digits that a float represents exactly.
+/// Number of decimal digits that a float always represents exactly.
 const MAX_EXACT_DIGITS: usize = 15;
 
-/// Maximum number of digits of whole numbers that are compared.
+/// Maximum number of digits of an integer that is compared exactly.
 const MAX_WHOLE_DIGITS: usize = 30;
 
-/// Floats below this fit into a whole number.
+/// Floats below this fit into an `i128`.
 const MAX_WHOLE: f64 = 1e36;
 
 /// A finite number.
@@ -18,7 +18,7 @@ pub(super) enum Number {
     Real(f64),
 }
 
-/// Text, as a source may read it.
+/// How a source may read a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NumberText {
     /// Certainly a number.
@@ -43,7 +43,7 @@ impl Number {
         if real.fract() == 0.0 && real.abs() < MAX_WHOLE { Number::Whole(real as i128) } else { Number::Real(real) }
     }
 
-    /// Compares two numbers. `None` if that is not possible.
+    /// Compares two numbers. `None` if they are not comparable.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a float with a fraction is far below where whole numbers lose digits"
@@ -70,7 +70,7 @@ impl NumberText {
     }
 }
 
-/// A number in JSON syntax, which every source reads the same way.
+/// Parses a number in JSON syntax, which every source reads the same way.
 fn plain(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let digits_of = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn r_saf_2_text_is_a_number_only_if_every_source_reads_it_so() {
+    fn r_saf_2_text_is_a_number_only_if_every_source_agrees() {
         for (text, number) in [
             ("0", 0.0),
             ("-7", -7.0),

@@ -1,4 +1,4 @@
-//! Finds the values that a condition is about, whatever the spelling of their names.
+//! Finds the values that a condition refers to, however their names are spelled.
 //!
 //! Servers differ in how strictly they match names (see [`aquifer_protocol::spelling`]). Some accept a flat name for a
 //! nested one (`items[0].amount`), an object with numbered keys for a list, or text for an object. So every key that
@@ -10,7 +10,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema};
 use aquifer_protocol::spelling::{fold, fold_segments, folds_to};
 use serde_json::{Map, Value};
 
-use super::Shapes;
+use super::TypedOperation;
 
 /// Maximum number of type references that are followed.
 const MAX_REFERENCES: usize = 64;
@@ -43,15 +43,15 @@ pub(super) struct FoundValue<'a> {
 /// Whether an operation has a parameter under a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Presence {
-    /// It has none.
+    /// The operation has no such parameter.
     Absent,
-    /// It accepts any value there.
+    /// The operation accepts any value there.
     Possible,
-    /// It declares it.
+    /// The operation declares it.
     Declared,
 }
 
-/// A value from which the path continues.
+/// A value to follow the rest of the path from.
 struct PendingValue<'a, 'p> {
     value: &'a Value,
     schemas: Vec<&'a Schema>,
@@ -64,7 +64,7 @@ impl Name {
         if self.folded.is_empty() { key == self.written } else { folds_to(key, &self.folded) }
     }
 
-    /// Whether it is the name of this parameter, either ours or its source's.
+    /// Whether this is the name of the parameter, either ours or its source's.
     fn names(&self, parameter: &Parameter) -> bool {
         self.is_spelled(&parameter.name) || parameter.original_name.as_deref().is_some_and(|name| self.is_spelled(name))
     }
@@ -93,25 +93,30 @@ impl Path {
         operation.generic_name.is_some() && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
     }
 
-    /// Every value that the path leads to. Lists are expanded. A parameter that was not sent has its declared default.
-    pub(super) fn values<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
-        self.walk(shapes, params, true)
+    /// Every value at the path. Lists are expanded. A parameter that was not sent has its declared default.
+    pub(super) fn values<'a>(&self, typed: TypedOperation<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
+        self.walk(typed, params, true)
     }
 
     /// Every value that was sent under the path. A list counts as one value, even if it is empty.
-    pub(super) fn sent<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
-        self.walk(shapes, params, false)
+    pub(super) fn sent<'a>(&self, typed: TypedOperation<'a>, params: &'a Map<String, Value>) -> Vec<FoundValue<'a>> {
+        self.walk(typed, params, false)
     }
 
-    fn walk<'a>(&self, shapes: Shapes<'a>, params: &'a Map<String, Value>, for_values: bool) -> Vec<FoundValue<'a>> {
+    fn walk<'a>(
+        &self,
+        typed: TypedOperation<'a>,
+        params: &'a Map<String, Value>,
+        for_values: bool,
+    ) -> Vec<FoundValue<'a>> {
         let mut found = Vec::new();
         let mut open = Vec::new();
-        let declared: Vec<&Parameter> = shapes.operation.parameters.iter().collect();
+        let declared: Vec<&Parameter> = typed.operation.parameters.iter().collect();
         step(params, &declared, &[], &self.names, true, for_values, &mut open);
         while let Some(PendingValue { value, schemas, rest, is_certain }) = open.pop() {
             match value {
                 Value::Array(items) if for_values || !rest.is_empty() => {
-                    let schemas = item_shapes(&schemas, shapes);
+                    let schemas = item_schemas(&schemas, typed);
                     open.extend(items.iter().map(|value| PendingValue {
                         value,
                         schemas: schemas.clone(),
@@ -120,7 +125,7 @@ impl Path {
                     }));
                 }
                 Value::Object(object) if !rest.is_empty() => {
-                    let (declared, others) = field_shapes(&schemas, shapes);
+                    let (declared, others) = field_schemas(&schemas, typed);
                     step(object, &declared, &others, rest, is_certain, for_values, &mut open);
                 }
                 Value::String(text) if !rest.is_empty() => {
@@ -128,10 +133,10 @@ impl Path {
                         found.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
-                // The path continues but the value does not.
+                // The path continues, but the value has no fields.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
-                    let is_structured_text = is_structured(text) && !are_texts(&schemas, shapes);
+                    let is_structured_text = is_structured(text) && !are_texts(&schemas, typed);
                     found.push(FoundValue { value, schemas, is_certain, is_structured_text });
                 }
                 _ => found.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
@@ -141,18 +146,18 @@ impl Path {
     }
 
     /// Whether the operation has a parameter under the path, and its declared schemas.
-    pub(super) fn declared<'a>(&self, shapes: Shapes<'a>) -> (Presence, Vec<&'a Schema>) {
+    pub(super) fn declared<'a>(&self, typed: TypedOperation<'a>) -> (Presence, Vec<&'a Schema>) {
         let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
-        let own = shapes.operation.parameters.iter().filter(|parameter| first.names(parameter));
+        let own = typed.operation.parameters.iter().filter(|parameter| first.names(parameter));
         let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
         if schemas.is_empty() {
-            let presence = if shapes.operation.open { Presence::Possible } else { Presence::Absent };
+            let presence = if typed.operation.open { Presence::Possible } else { Presence::Absent };
             return (presence, schemas);
         }
         for name in rest {
             let (mut next, mut presence) = (Vec::new(), Presence::Absent);
             // Lists are expanded; a list type may contain itself.
-            for schema in item_variants(&schemas, shapes) {
+            for schema in item_variants(&schemas, typed) {
                 match &schema.kind {
                     Kind::Object(shape) => {
                         let fields = shape.fields.iter().filter(|field| name.names(field));
@@ -171,7 +176,7 @@ impl Path {
             }
             schemas = next;
         }
-        (Presence::Declared, item_variants(&schemas, shapes))
+        (Presence::Declared, item_variants(&schemas, typed))
     }
 }
 
@@ -198,7 +203,7 @@ fn step<'a, 'p>(
         } else if own.iter().any(|parameter| first.names(parameter)) {
             open.push(PendingValue { value, schemas: own_schemas(), rest: inside, is_certain });
         } else if let Some(used) = exact_names_in(key, rest) {
-            // Declared flat: `options.max_amount` is one name to this source.
+            // Declared flat: `options.max_amount` is a single name for this source.
             let rest = rest.get(used..).unwrap_or_default();
             open.push(PendingValue { value, schemas: own_schemas(), rest, is_certain: false });
         }
@@ -213,7 +218,7 @@ fn step<'a, 'p>(
 
 /// How many names of a path a key may match. `options.max_amount` matches two names, and so does
 /// `options[0].max_amount`, because a number may be a list index. A key that is only an index matches none and is
-/// passed through.
+/// skipped.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
     if key.contains(|letter: char| letter.is_numeric()) {
@@ -224,7 +229,7 @@ fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     found
 }
 
-/// How many names of a path a key matches if all its letters and digits belong to them.
+/// How many names of a path a key matches if all of its letters and digits belong to them.
 fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     let (first, others) = names.split_first()?;
     if first.is_spelled(key) {
@@ -244,10 +249,10 @@ fn exact_names_in(key: &str, names: &[Name]) -> Option<usize> {
     None
 }
 
-/// The same, if any group of digits may be an index instead of a part of a name.
+/// Like [`exact_names_in`], but any group of digits may be an index instead of a part of a name.
 fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
     let spelled: String = names.iter().map(|name| name.folded.as_str()).collect();
-    // How much of the names is matched so far, for every way to read the segments.
+    // The matched lengths so far, one for each way to read the segments.
     let mut ends: Vec<usize> = vec![0];
     for segment in fold_segments(key) {
         let is_next = |end: &&usize| spelled.get(**end..).is_some_and(|left| left.starts_with(segment.as_str()));
@@ -271,7 +276,7 @@ fn names_around_indices(key: &str, names: &[Name]) -> Vec<usize> {
 /// Invisible characters that may precede a value.
 const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
 
-/// Whether a lenient source may parse the text as an object, a list or another text.
+/// Whether a lenient source may parse the text as an object, a list or another string.
 fn is_structured(text: &str) -> bool {
     let text =
         text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
@@ -279,29 +284,29 @@ fn is_structured(text: &str) -> bool {
     text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
 }
 
-/// Whether a source may find the rest of a path in a text: as embedded JSON, YAML or a query string. Escapes may hide
-/// the name.
+/// Whether a source may find the rest of a path inside a text, such as embedded JSON, YAML or a query string. Escapes
+/// may hide the name.
 fn may_hold(text: &str, rest: &[Name]) -> bool {
     let has_name = || rest.last().is_none_or(|last| fold(text).contains(last.folded.as_str()));
     is_structured(text) || text.contains(['{', '[', '\\', '%', '&']) || has_name()
 }
 
 /// Whether these schemas allow only text.
-fn are_texts(schemas: &[&Schema], shapes: Shapes<'_>) -> bool {
-    let variants = variants(schemas, shapes);
+fn are_texts(schemas: &[&Schema], typed: TypedOperation<'_>) -> bool {
+    let variants = variants(schemas, typed);
     let may_be_read =
         |schema: &&Schema| matches!(schema.kind, Kind::Any | Kind::Array(_) | Kind::Object(_) | Kind::Named(_));
     !variants.is_empty() && !variants.iter().any(may_be_read)
 }
 
 /// Resolves named types and unions.
-pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+pub(super) fn variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
     let mut open: Vec<&Schema> = schemas.to_vec();
     let mut found = Vec::new();
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
-            Kind::Named(name) => match shapes.types.and_then(|types| types.get(name)) {
+            Kind::Named(name) => match typed.types.and_then(|types| types.get(name)) {
                 Some(named) => open.push(named),
                 None => found.push(schema),
             },
@@ -313,8 +318,8 @@ pub(super) fn variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'
 }
 
 /// The element schemas of lists.
-fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
-    let items = variants(schemas, shapes).into_iter().filter_map(|schema| match &schema.kind {
+fn item_schemas<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
+    let items = variants(schemas, typed).into_iter().filter_map(|schema| match &schema.kind {
         Kind::Array(items) => items.as_deref(),
         _ => None,
     });
@@ -322,13 +327,13 @@ fn item_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema
 }
 
 /// The schemas, with lists replaced by their elements.
-fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Schema> {
+fn item_variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
     let mut found = Vec::new();
-    let mut open = variants(schemas, shapes);
+    let mut open = variants(schemas, typed);
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
-            Kind::Array(Some(items)) => open.extend(variants(&[items], shapes)),
+            Kind::Array(Some(items)) => open.extend(variants(&[items], typed)),
             _ => found.push(schema),
         }
     }
@@ -336,9 +341,9 @@ fn item_variants<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> Vec<&'a Sche
 }
 
 /// The declared fields of objects, and the schemas of additional fields.
-fn field_shapes<'a>(schemas: &[&'a Schema], shapes: Shapes<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
+fn field_schemas<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> (Vec<&'a Parameter>, Vec<&'a Schema>) {
     let (mut declared, mut others) = (Vec::new(), Vec::new());
-    for schema in variants(schemas, shapes) {
+    for schema in variants(schemas, typed) {
         if let Kind::Object(shape) = &schema.kind {
             declared.extend(&shape.fields);
             if let Rest::Of(rest) = &shape.rest {

@@ -1,8 +1,8 @@
 //! Compares text as its source does.
 //!
-//! A rule about `admin` has to hold for `ADMIN` if the database treats both as the same row, and a rule about a point
-//! in time for every spelling of it. If a source's comparison is unknown, or two readings of a text differ, the verdict
-//! is `Unsure`. Values in a source-specific syntax are known to be equal only if their text is identical.
+//! A rule about `admin` has to match `ADMIN` if the database treats both as the same value, and a rule about a point in
+//! time has to match every spelling of it. If a source's comparison is unknown, or two readings of a text differ, the
+//! verdict is `Unsure`. Values in a source-specific syntax are known to be equal only if their text is identical.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, civil};
 
 use super::number::NumberText;
 use super::path::variants;
-use super::{Shapes, Verdict};
+use super::{TypedOperation, Verdict};
 use crate::policy::settings::PatternList;
 use aquifer_protocol::glob::{Case, Glob, Patterns};
 
-/// Points in time that differ by less may be the same to a source that stores fewer digits.
+/// Points in time that differ by less than this may be equal for a source that stores fewer digits.
 const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);
 
 /// How a source reads a text.
@@ -26,7 +26,7 @@ pub(super) enum TextReading {
     IgnoreCase,
     IgnoreTrailingBlanks,
     Uuid,
-    /// In a way that only the source knows.
+    /// In a way that is unknown to us.
     Unknown,
     /// In a source-specific syntax: two different texts may be equal.
     Opaque,
@@ -41,14 +41,14 @@ pub(super) enum TextReading {
 }
 
 impl TextReading {
-    /// The readings that these schemas allow. Exact if nothing is declared.
-    pub(super) fn from_schemas(schemas: &[&Schema], shapes: Shapes<'_>, ignore_case: bool) -> Vec<Self> {
+    /// The readings that these schemas allow. Exact if none is declared.
+    pub(super) fn from_schemas(schemas: &[&Schema], typed: TypedOperation<'_>, ignore_case: bool) -> Vec<Self> {
         let mut readings: Vec<Self> = Vec::new();
-        for schema in variants(schemas, shapes) {
+        for schema in variants(schemas, typed) {
             let reading = match &schema.kind {
                 Kind::String | Kind::Any => Self::from_text_schema(schema, ignore_case),
                 Kind::Integer | Kind::Number => TextReading::Number,
-                // Text is never validated against these.
+                // Text is never valid for these.
                 _ => continue,
             };
             if !readings.contains(&reading) {
@@ -61,7 +61,7 @@ impl TextReading {
         readings
     }
 
-    /// The reading of text without a declaration.
+    /// The reading of text without a declared schema.
     pub(super) fn plain(ignore_case: bool) -> Self {
         if ignore_case { TextReading::IgnoreCase } else { TextReading::Exact }
     }
@@ -84,7 +84,7 @@ impl TextReading {
         }
     }
 
-    /// How text is compared, in words; `None` for exact comparison.
+    /// Describes how text is compared; `None` for exact comparison.
     pub(super) fn describe(self) -> Option<&'static str> {
         Some(match self {
             TextReading::Exact => return None,
@@ -126,7 +126,7 @@ impl TextReading {
         };
         parsed.unwrap_or_else(|| match self {
             TextReading::Exact => unsure_if(expected.trim() == text.trim()),
-            // Databases differ in how they ignore case outside of ASCII.
+            // Databases differ in how they ignore case outside ASCII.
             TextReading::IgnoreCase if expected.eq_ignore_ascii_case(text) => Verdict::Yes,
             TextReading::IgnoreTrailingBlanks if without_blanks(expected) == without_blanks(text) => Verdict::Yes,
             TextReading::Opaque => Verdict::Unsure,
@@ -152,13 +152,13 @@ impl TextReading {
     }
 }
 
-/// Patterns over text, prepared for every kind of comparison.
+/// Text patterns, compiled for every kind of comparison.
 #[derive(Debug, Clone)]
 pub(super) struct TextPatterns {
     written: PatternList,
     exact: Patterns,
     folded: Patterns,
-    /// The selecting and the excluding patterns for sources whose comparison is unknown.
+    /// The including and the excluding patterns for sources whose comparison is unknown.
     loose_only: Vec<LooseText>,
     loose_never: Vec<LooseText>,
 }
@@ -179,7 +179,7 @@ impl TextPatterns {
         }
     }
 
-    /// Whether a text matches, for all of these readings and all spellings.
+    /// Whether a text matches under all of these readings, in all spellings.
     pub(super) fn matches(&self, text: &str, readings: &[TextReading]) -> Verdict {
         Verdict::merge(readings.iter().flat_map(|reading| {
             let spellings = reading.spellings(text);
@@ -187,7 +187,7 @@ impl TextPatterns {
         }))
     }
 
-    /// Whether a number matches, for all of its spellings.
+    /// Whether a number matches in all spellings.
     pub(super) fn matches_number(&self, number: &serde_json::Number) -> Verdict {
         let written = number.to_string();
         // Most sources treat 404.0 as 404.
@@ -206,7 +206,7 @@ impl TextPatterns {
         match reading {
             TextReading::IgnoreCase | TextReading::Uuid | TextReading::Address => {
                 let folded = self.folded.admits(text);
-                // Databases differ in how they ignore case outside of ASCII, and addresses in which part is case
+                // Databases differ in how they ignore case outside ASCII, and addresses in which part is case
                 // sensitive.
                 let is_ascii = text.is_ascii() && self.written.iter().all(str::is_ascii);
                 let is_certain = is_ascii && reading != TextReading::Address;
@@ -230,14 +230,14 @@ impl TextPatterns {
 }
 
 impl TextPatterns {
-    /// Whether a number may match the selecting patterns.
+    /// Whether a number may match the including patterns.
     fn may_match_numbers(&self) -> bool {
         let may = |word: &str| word.chars().all(|letter| is_part_of_number(letter) || matches!(letter, '*' | '?'));
         let mut selecting = self.written.iter().filter(|word| !word.starts_with('!')).peekable();
         selecting.peek().is_none() || selecting.any(may)
     }
 
-    /// Whether a text matches if the source may treat it as equal to any other. The result is certain only if the
+    /// Whether a text matches if the source may treat it as equal to any other text. The result is certain only if a
     /// pattern is exactly this text, or if every text matches.
     fn matches_by_spelling(&self, text: &str) -> Verdict {
         let is_written = |word: &str| word == text && !word.contains(['*', '?']);
@@ -260,12 +260,12 @@ impl fmt::Display for TextPatterns {
     }
 }
 
-/// A text reduced to what every collation compares: ASCII letters and digits without case. Other letters may match
-/// anything: to some collations `é` equals `e`, and `ß` equals two letters.
+/// Text reduced to the part that all collations agree on: ASCII letters and digits without case. Other letters may
+/// match anything: in some collations `é` equals `e`, and `ß` equals two letters.
 #[derive(Debug, Clone)]
 enum LooseText {
     Whole(String),
-    /// With letters that may match anything.
+    /// Contains letters that may match anything.
     Gaps(Glob),
 }
 
@@ -274,7 +274,7 @@ impl LooseText {
         Self::reduce(text, |_| false)
     }
 
-    /// The same for a pattern, whose `*` and `?` match anything.
+    /// Reduces a pattern, whose `*` and `?` match anything.
     fn pattern(pattern: &str) -> Self {
         Self::reduce(pattern, |letter| matches!(letter, '*' | '?'))
     }
@@ -296,7 +296,7 @@ impl LooseText {
         }
     }
 
-    /// Whether some collation may treat both as equal. If both have gaps, the answer is yes.
+    /// Whether some collation may treat both as equal. Always true if both have gaps.
     fn may_equal(&self, other: &Self) -> bool {
         match (self, other) {
             (LooseText::Whole(one), LooseText::Whole(other)) => one == other,
@@ -308,20 +308,20 @@ impl LooseText {
     }
 }
 
-/// Whether some source may read a text as this boolean.
+/// Whether a source may read a text as this boolean.
 pub(super) fn may_mean_bool(text: &str, flag: bool) -> bool {
     let words: &[&str] =
         if flag { &["true", "t", "yes", "y", "on", "1"] } else { &["false", "f", "no", "n", "off", "0", ""] };
     words.iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
-/// Whether some source may read a text as null.
+/// Whether a source may read a text as null.
 pub(super) fn may_mean_null(text: &str) -> bool {
     ["", "null", "none", "nil"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
-/// Whether some column may convert the text to a number, and so treat `01`, `1.0` and `1e0` as equal. The numbers are
-/// not compared, because columns round them.
+/// Whether a column may convert the text to a number, and so treat `01`, `1.0` and `1e0` as equal. The numbers are not
+/// compared, because columns round them.
 fn may_be_number(text: &str) -> bool {
     let text = text.trim();
     text.contains(|letter: char| letter.is_ascii_digit()) && text.chars().all(is_part_of_number)
@@ -363,7 +363,7 @@ fn duration(text: &str) -> Option<Span> {
     text.trim().parse().ok()
 }
 
-/// Whether two durations have the same length. Unsure if they contain months or years, whose length varies.
+/// Whether two durations have the same length. Unsure if they contain months or years, which vary in length.
 fn is_same_duration((one, other): (Span, Span)) -> Verdict {
     let length = |span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok();
     length(one).zip(length(other)).map_or(Verdict::Unsure, is_same)
@@ -380,7 +380,7 @@ fn number(text: &str) -> Option<super::number::Number> {
     }
 }
 
-/// The digits of a UUID in any spelling that a database accepts.
+/// The digits of a UUID in any format that a database accepts.
 fn uuid(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text
@@ -393,7 +393,7 @@ fn uuid(text: &str) -> Option<String> {
     is_uuid.then(|| digits.to_ascii_lowercase())
 }
 
-/// A UUID in the usual spelling.
+/// Formats a UUID in the canonical form.
 fn hyphenated(digits: &str) -> String {
     let mut written = String::with_capacity(36);
     for (letter, index) in digits.chars().zip(0..) {

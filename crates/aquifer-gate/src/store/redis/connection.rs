@@ -1,7 +1,7 @@
 //! One connection to Redis, opened when needed and reopened after an error.
 //!
 //! No command is sent twice, because an interrupted one may have run. So an idle connection is tested before it is
-//! used, and one that timed out is not used again.
+//! used, and a connection that timed out is discarded.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// After being idle for this long, a connection is tested before it is used.
 const MAX_IDLE: Duration = Duration::from_secs(10);
-/// After a failed connection attempt, how long further calls fail without trying.
+/// How long calls fail immediately after a failed connection attempt.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct RedisConnection {
@@ -29,7 +29,7 @@ pub(super) struct RedisConnection {
 #[derive(Default)]
 struct ConnectionState {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that only the failed one is discarded.
+    /// Numbers the connections, so that only the failed one is discarded.
     number: u64,
     used: Option<Instant>,
     failed: Option<(Instant, StoreError)>,
@@ -68,7 +68,7 @@ impl RedisConnection {
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(self.timeout_error()))
     }
 
-    /// The connection and its number. The lock lets one caller connect for all.
+    /// The connection and its number. The lock ensures that only one caller connects.
     async fn connection(&self) -> Result<(u64, MultiplexedConnection), StoreError> {
         let mut state = self.state.lock().await;
         let idle = state.used.is_none_or(|used| used.elapsed() > MAX_IDLE);
@@ -121,7 +121,7 @@ impl RedisConnection {
         StoreError(format!("Redis at {} did not answer in time", self.address))
     }
 
-    /// Describes an error without the server's text, which may repeat what was sent.
+    /// Describes an error without the server's text, which may echo the command.
     fn describe_error(&self, error: &RedisError) -> StoreError {
         if error.is_timeout() {
             return self.timeout_error();

@@ -1,4 +1,4 @@
-//! The state file: created for its owner only, and recognized if another file took its place.
+//! The state file: created for its owner only; detects when another file has taken its place.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Result};
@@ -10,7 +10,7 @@ const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to create the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Identifies the file behind a path. While it is open, no other file gets its number.
+/// Identifies the file behind a path. While it is open, its inode number is not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -27,12 +27,12 @@ pub(super) fn prepare(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) => {
             system::restrict_to_owner(path, &found)?;
-            // SQLite creates these with the mode of the state file. If that was read-only, they still are.
+            // SQLite creates these with the mode of the state file. If it was read-only, they still are.
             for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
                 system::copy_mode(&rest, &found);
             }
-            // Restricted as well, because whoever can open the lock file can hold the lock. It contains nothing secret,
-            // so a failure is ignored.
+            // The lock file is restricted as well, because anyone who can open it can hold the lock. It contains
+            // nothing secret, so a failure is ignored.
             let lock = sibling(path, "-lock");
             if let Ok(found) = std::fs::metadata(&lock) {
                 let _ = system::restrict_to_owner(&lock, &found);
@@ -44,8 +44,8 @@ pub(super) fn prepare(path: &Path) -> Result<()> {
     }
 }
 
-/// Creates the file under a lock. If an earlier file was deleted, its log and index may be left. A new file must not
-/// find them, and they must not be deleted while another process has just created them.
+/// Creates the file under a lock. If an earlier file was deleted, its log and index may be left behind. A new file must
+/// not pick them up, and they must not be deleted if another process has just created them.
 fn create(path: &Path) -> Result<()> {
     let _lock = lock(&sibling(path, "-lock"))?;
     if std::fs::exists(path)? {
@@ -57,7 +57,7 @@ fn create(path: &Path) -> Result<()> {
             _ => {}
         }
     }
-    // Closing a file releases this process's locks on it, so it is closed before anybody can hold one.
+    // Closing a file releases this process's locks on it, so close it before any lock can be held.
     let draft = sibling(path, "-new");
     owner_only().truncate(true).open(&draft)?;
     std::fs::rename(&draft, path)
@@ -126,7 +126,7 @@ mod system {
     }
 }
 
-/// Elsewhere an open file cannot be deleted, and files inherit the permissions of their directory.
+/// On other systems an open file cannot be deleted, and files inherit the permissions of their directory.
 #[cfg(not(unix))]
 mod system {
     use super::{Identity, Metadata, OpenOptions, Path, Result};

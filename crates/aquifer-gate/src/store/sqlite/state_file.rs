@@ -1,4 +1,4 @@
-//! Keeps the file open while it is the file behind its path and there is no error.
+//! Keeps the file open until an error occurs or another file takes its place.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::file::{self, Identity};
 use super::tables::{self, Owner};
 
-/// How long SQLite waits for a lock of another process.
+/// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a started call may take, unless the disk hangs.
 pub(super) const MAX_CALL_TIME: Duration = Duration::from_secs(3);
 /// How often expired rows are removed, in milliseconds.
 const SWEEP_INTERVAL_MS: u64 = 60_000;
-/// One gibibyte, in pages. Creating records without end fails before the disk is full.
+/// One gibibyte, in pages. Unbounded record creation fails before the disk is full.
 const MAX_PAGES: i64 = (1 << 30) / 4096;
-/// The size of the write-ahead log that is kept on disk.
+/// Maximum size of the write-ahead log that is kept on disk.
 const MAX_WAL_BYTES: i64 = 4 << 20;
 
 pub(super) struct StateFile {
@@ -40,7 +40,7 @@ impl StateFile {
         Self { path, time, open: None, swept_at: None }
     }
 
-    /// Closes the file. The next call opens it again.
+    /// Closes the file. The next call reopens it.
     pub(super) fn close(&mut self) {
         self.open = None;
     }
@@ -86,11 +86,11 @@ impl StateFile {
             if due {
                 swept_at = match tables::sweep(&mut open.connection, now) {
                     Ok(all) => all.then_some(now),
-                    // The change would have to wait for the lock again.
+                    // The change itself would have to wait for the lock again.
                     Err(error) if is_locked(&error) => return Err(error),
-                    // On a full disk the change itself may still succeed; if not, it returns the error.
+                    // On a full disk the change itself may still succeed; otherwise it returns the error.
                     Err(error) => {
-                        tracing::debug!(%error, "expired state is not removed yet");
+                        tracing::debug!(%error, "expired state could not be removed");
                         None
                     }
                 };
@@ -101,7 +101,8 @@ impl StateFile {
         done
     }
 
-    /// Runs a function on the open file, with the time stored in the file and the current time, which is never earlier.
+    /// Runs a function on the open file, passing the time stored in the file and the current time, which is never
+    /// earlier.
     fn run<T>(
         &mut self,
         act: impl FnOnce(&mut OpenConnection, u64, u64) -> rusqlite::Result<T>,
@@ -116,14 +117,14 @@ impl StateFile {
             act(&mut open, stored, now)
         });
         match acted {
-            // A change to a file that was removed is lost.
+            // A change to a removed file is lost.
             Ok(_) if !is_there(&open) => Err(self.error("was removed")),
             Ok(done) => {
                 self.open = Some(open);
                 Ok(done)
             }
             Err(error) => {
-                // A lock is temporary; after any other error the file is opened again.
+                // A lock is temporary; after any other error the file is reopened.
                 if is_locked(&error) {
                     self.open = Some(open);
                 }
@@ -179,8 +180,8 @@ impl OpenConnection {
         Ok(())
     }
 
-    /// Writes the time for a call that only reads. Reads do not wait for this and do not fail because of it: the next
-    /// change writes the time, too.
+    /// Writes the time on behalf of a read. The read neither waits for this nor fails because of it: the next change
+    /// writes the time anyway.
     fn try_to_write_time(&self, now: u64) {
         let written = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             let written = tables::write_high_water(&self.connection, now);
@@ -193,7 +194,7 @@ impl OpenConnection {
 }
 
 fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
-    // Not created here: the file already exists with the right mode.
+    // The file already exists with the right mode and is not created here.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -202,7 +203,7 @@ fn connect(path: &std::path::Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// SQLite does not wait for a lock when several processes change the journal mode at once, so this retries.
+/// Retries, because SQLite does not wait for a lock when several processes change the journal mode at once.
 fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
     let until = Instant::now() + BUSY_TIMEOUT;
     loop {
@@ -213,7 +214,7 @@ fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Only for our own files: this writes to the file if it is new.
+/// Only for files of ours, because this writes to a new file.
 fn initialize(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aquifer_engine::store::{HIGH_WATER, HighWater, Record, SpendResult, Window};
 use rusqlite::{Connection, OptionalExtension, Result, Transaction, TransactionBehavior, params};
 
-/// SQLite's application id of our files, so that no other database is mistaken for one: "Aqst".
+/// SQLite's application id of our files ("Aqst"), which distinguishes them from other databases.
 pub(super) const APPLICATION_ID: i64 = 0x4171_7374;
 /// The version of the tables.
 pub(super) const SCHEMA_VERSION: i64 = 1;
@@ -30,7 +30,7 @@ const SWEEP_GRACE_MS: u64 = 600_000;
 /// The start of the year 2200 in milliseconds. A later time comes from a broken clock and is overwritten.
 const MAX_TIME_MS: u64 = 7_258_118_400_000;
 
-/// Who created the file.
+/// Which application created the file.
 pub(super) enum Owner {
     Ours,
     /// The file is empty.
@@ -41,7 +41,7 @@ pub(super) enum Owner {
 }
 
 pub(super) fn owner(connection: &Connection) -> Result<Owner> {
-    // One consistent read: another process may be creating the tables.
+    // One transaction, because another process may be creating the tables.
     let transaction = connection.unchecked_transaction()?;
     let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let objects: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -62,7 +62,7 @@ pub(super) fn create(connection: &mut Connection) -> Result<()> {
     change.commit()
 }
 
-/// Takes the write lock at the start: a transaction that began by reading could fail to get it later.
+/// Takes the write lock immediately: a transaction that starts with a read could fail to get it later.
 fn begin(connection: &mut Connection) -> Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
@@ -74,8 +74,8 @@ pub(super) fn high_water(connection: &Connection) -> Result<u64> {
     Ok(value.map_or(0, |value| HighWater::parse(&value)))
 }
 
-/// Writes the time, unless another process has written a later one. The time is also the record's version, so versions
-/// are not repeated.
+/// Writes the time, unless another process has written a later one. The time also serves as the record's version, so
+/// versions never repeat.
 pub(super) fn write_high_water(connection: &Connection, now: u64) -> Result<()> {
     connection
         .prepare_cached(
@@ -136,7 +136,7 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize
     Ok(found)
 }
 
-/// Reads what was spent.
+/// Reads the amount spent.
 pub(super) fn spent(connection: &Connection, now: u64, key: &str, limit: u64, window: Window) -> Result<SpendResult> {
     Ok(window.check(&buckets(connection, now, key, window)?, now, 0, limit))
 }
@@ -179,7 +179,7 @@ fn buckets(connection: &Connection, now: u64, key: &str, window: Window) -> Resu
         .collect()
 }
 
-/// Removes a bounded number of expired rows. Returns whether those were all.
+/// Removes a bounded number of expired rows. Returns whether none is left.
 pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
     let expired = now.saturating_sub(SWEEP_GRACE_MS);
     let change = begin(connection)?;
@@ -196,7 +196,7 @@ pub(super) fn sweep(connection: &mut Connection, now: u64) -> Result<bool> {
     Ok(records < SWEEP_BATCH && spent < SWEEP_BATCH)
 }
 
-/// Adds a duration, up to the largest integer of SQLite.
+/// Adds a duration, saturating at SQLite's largest integer.
 fn saturating_add(now: u64, keep: Duration) -> u64 {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     now.saturating_add(keep).min(i64::MAX.unsigned_abs())

@@ -95,8 +95,8 @@ async fn write_for_ever(directory: &std::path::Path) {
 
 /// Standard error is a pipe that nobody reads: entries fail instead of waiting for ever, and succeed again later.
 #[tokio::test(flavor = "multi_thread")]
-async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
-    const TEST: &str = "audit::processes::r_saf_5_an_unread_error_output_blocks_no_caller_for_ever";
+async fn r_saf_5_unread_stderr_does_not_block_callers_forever() {
+    const TEST: &str = "audit::processes::r_saf_5_unread_stderr_does_not_block_callers_forever";
     if in_child().is_some() {
         return write_to_stderr().await;
     }
@@ -128,8 +128,8 @@ async fn r_saf_5_an_unread_error_output_blocks_no_caller_for_ever() {
 
 /// If there are files as well, lines that nobody reads are lost, and the files have all of them.
 #[tokio::test(flavor = "multi_thread")]
-async fn r_saf_5_files_do_not_wait_for_the_error_output() {
-    const TEST: &str = "audit::processes::r_saf_5_files_do_not_wait_for_the_error_output";
+async fn r_saf_5_files_do_not_wait_for_stderr() {
+    const TEST: &str = "audit::processes::r_saf_5_files_do_not_wait_for_stderr";
     if let Some(directory) = in_child() {
         let store = memory();
         let mut settings = files(&directory, 16 << 20, 3);

@@ -162,7 +162,7 @@ fn r_saf_5_harmless_text_is_written_unchanged() {
 }
 
 #[tokio::test]
-async fn r_saf_5_values_that_are_no_secret_stay_readable() {
+async fn r_saf_5_values_that_are_not_secrets_stay_readable() {
     let (folder, store) = (Folder::new(), memory());
     let audit = open(files(&folder.0, 1 << 20, 3), &store);
     let (operation, types) = careful();

@@ -95,7 +95,7 @@ fn cut_last_line(file: &Path) {
 type Attack = fn(&StoppedAudit) -> Option<Heads>;
 
 #[tokio::test]
-async fn r_saf_5_strict_verification_finds_what_a_writer_of_the_directory_can_do() {
+async fn r_saf_5_strict_verification_detects_tampering_by_a_writer_of_the_directory() {
     // (attack, whether plain verification accepts it, problems of strict verification)
     let table: &[(&str, Attack, bool, &[ProblemKind])] = &[
         ("nothing", |stopped| Some(stopped.heads.clone()), true, &[]),

@@ -203,7 +203,7 @@ pub(super) fn sha256(text: &str) -> String {
 }
 
 #[test]
-fn r_saf_5_a_hash_is_made_as_the_documentation_says() {
+fn r_saf_5_hashes_are_computed_as_documented() {
     let mut previous = "0".repeat(64);
     for (_, bytes) in &original().files {
         for line in String::from_utf8(bytes.clone()).unwrap().lines() {
@@ -264,7 +264,7 @@ fn r_saf_5_chains_are_verified_independently() {
 }
 
 #[test]
-fn r_saf_5_a_forged_chain_cannot_excuse_what_is_missing() {
+fn r_saf_5_a_forged_chain_cannot_excuse_missing_lines() {
     let original = original();
     let chain = &original.heads.known[0].chain;
     let body = format!(

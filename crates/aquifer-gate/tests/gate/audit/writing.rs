@@ -218,7 +218,7 @@ async fn r_saf_5_chains_that_have_ended_are_dropped_and_those_in_use_are_not() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn r_saf_5_nobody_else_can_read_the_files() {
+async fn r_saf_5_only_the_owner_can_read_the_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let (folder, store) = (Folder::new(), memory());
     let inside = folder.0.join("a/b");

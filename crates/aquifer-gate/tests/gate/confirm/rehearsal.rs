@@ -139,7 +139,7 @@ const QUESTION: &str = "Delete row \"1\" (\"Nice\\nYes, delete everything\") of 
                         deleted with it.\n1 parameter:\n  id = \"1\"";
 
 #[tokio::test]
-async fn r_saf_3_a_token_is_issued_only_for_what_can_succeed() {
+async fn r_saf_3_tokens_are_issued_only_for_calls_that_can_succeed() {
     let harness = Rehearsing::new(json!({}));
     let asked = harness.ask(delete("1"), anna()).await;
     assert_eq!(code(&asked), "CONFIRMATION_REQUIRED");
@@ -177,7 +177,7 @@ async fn r_saf_3_a_person_is_asked_what_would_happen() {
 }
 
 #[tokio::test]
-async fn r_saf_3_what_cannot_be_rehearsed_is_asked_about_as_before() {
+async fn r_saf_3_calls_that_cannot_be_rehearsed_are_still_asked_about() {
     let harness = Rehearsing::new(json!({}));
     for id in ["unknown", "panic"] {
         let asked = harness.ask(delete(id), anna()).await;
@@ -216,7 +216,7 @@ fn batch(operations: &[Value]) -> Value {
 }
 
 #[tokio::test]
-async fn r_ext_4_a_token_for_a_batch_covers_only_what_can_succeed() {
+async fn r_ext_4_a_token_for_a_batch_covers_only_calls_that_can_succeed() {
     let harness = Rehearsing::new(json!({}));
     harness.rows.missing.lock().unwrap().extend(["2", "4"]);
     // The first cannot succeed. The last may, because an operation before it may change something.

@@ -141,7 +141,7 @@ fn r_saf_2_a_condition_sees_flat_names_with_indices() {
 }
 
 #[test]
-fn r_saf_2_text_that_may_hold_the_rest_of_a_path_is_in_doubt() {
+fn r_saf_2_text_that_may_contain_the_rest_of_a_path_is_uncertain() {
     let deny = restricting("param = \"any.max_amount\", greater = 100");
     for operation in [open(vec![]), open(vec![Parameter::optional("any", Schema::default())])] {
         check(

@@ -42,7 +42,7 @@ fn r_saf_2_selectors() {
 
 /// Unauthenticated callers have an empty name and no scope: `*` matches them, `?*` does not.
 #[test]
-fn r_saf_2_who_is_nobody() {
+fn r_saf_2_rules_match_unauthenticated_callers() {
     let read = operation("get_order", Category::Read, Danger::Safe, Trust::Validated);
     for (selector, nobody) in [
         ("caller = \"*\"", true),

@@ -10,7 +10,7 @@ fn refused(toml: &str) -> String {
 }
 
 #[test]
-fn r_saf_2_settings_are_refused_with_a_place() {
+fn r_saf_2_invalid_settings_are_reported_with_their_location() {
     let rule = |more: &str| format!("[[rule]]\neffect = \"deny\"\n[[rule]]\nname = \"second\"\n{more}\n");
     let place = "rule 2 'second': ";
     #[rustfmt::skip]

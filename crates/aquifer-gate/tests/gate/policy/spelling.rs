@@ -384,7 +384,7 @@ fn r_saf_2_a_loosening_rule_needs_the_exact_value() {
 
 /// A type may be a list of itself, or refer to itself: resolving it ends.
 #[test]
-fn r_saf_2_a_type_that_contains_itself_is_looked_into_once() {
+fn r_saf_2_recursive_types_are_followed_once() {
     let list_of = |name: &str| Schema::new(Kind::Array(Some(Box::new(Schema::named(name)))));
     let mut types = Types::new();
     types.insert("Lists".into(), Arc::new(list_of("Lists")));

@@ -25,7 +25,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn r_saf_6_the_file_survives_and_is_its_owners_alone() {
+async fn r_saf_6_the_file_survives_and_is_private_to_its_owner() {
     let folder = Folder::new();
     let store = open(&folder.file());
     assert!(put(&store, "k").await.unwrap());

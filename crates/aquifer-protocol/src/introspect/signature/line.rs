@@ -64,8 +64,9 @@ impl SignatureWriter {
         writer.out.push('(');
         let start = writer.out.len();
         let is_queried = takes_query(operation);
-        let told_elsewhere = |parameter: &&Parameter| parameter.is_shared && is_told_elsewhere(parameter, is_queried);
-        writer.members(operation.parameters.iter().filter(|parameter| !told_elsewhere(parameter)), 0);
+        let documented_elsewhere =
+            |parameter: &&Parameter| parameter.is_shared && is_documented_elsewhere(parameter, is_queried);
+        writer.members(operation.parameters.iter().filter(|parameter| !documented_elsewhere(parameter)), 0);
         let mut rest = |text: &str| {
             if writer.out.len() > start {
                 writer.out.push_str(", ");
@@ -141,8 +142,8 @@ fn takes_query(operation: &Operation) -> bool {
     operation.parameters.iter().any(|parameter| parameter.is_shared && matches!(&*parameter.name, "filter" | "first"))
 }
 
-/// A shared parameter that a note or a mark tells of. The others are written out.
-fn is_told_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
+/// Whether a note or a mark already documents this shared parameter. The others are written out.
+fn is_documented_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
     match &*parameter.name {
         crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | BUDGET => true,
         _ => is_queried,

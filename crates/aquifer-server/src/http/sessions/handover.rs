@@ -1,4 +1,4 @@
-//! Hands a request from HTTP to its session.
+//! Hands over a request from HTTP to its session.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage};
 use super::manager::{SCOPE, SessionsError, refused};
 use super::session::{AnswerSlot, RequestKey, Session};
 
-/// A request that was counted. If it is not handed on, dropping this removes it from the count.
+/// A counted request. Unless it is handed over, dropping this removes it from the count.
 pub(super) struct RequestStart {
     session: Arc<Session>,
     key: Option<RequestKey>,
@@ -25,8 +25,8 @@ impl RequestStart {
         Ok(Self { session, key: Some(key), answer })
     }
 
-    /// Hands the request on. It ends when it is answered.
-    pub(super) fn hand_on(mut self) -> AwaitedAnswer {
+    /// Hands over the request. It ends when it is answered.
+    pub(super) fn hand_over(mut self) -> AwaitedAnswer {
         AwaitedAnswer { session: self.session.clone(), key: self.key.take(), _slot: self.answer.clone() }
     }
 }
@@ -39,7 +39,7 @@ impl Drop for RequestStart {
     }
 }
 
-/// The stream of the answer to a request that was handed on.
+/// The stream of the answer to a request that was handed over.
 pub(super) struct AwaitedAnswer {
     session: Arc<Session>,
     key: Option<RequestKey>,
@@ -49,15 +49,15 @@ pub(super) struct AwaitedAnswer {
 impl AwaitedAnswer {
     /// Ends the request when its answer has arrived, before the client sees it, so that its id is free again by then.
     /// From here on the answer is text, which is counted where it is sent.
-    pub(super) fn arrive(self) {
+    pub(super) fn complete(self) {
         if let Some(key) = &self.key {
             self.session.end_request(key);
         }
     }
 }
 
-/// A future that runs to completion even if it is dropped. The SDK hands a request on in two steps, and never releases
-/// what the first step allocated if the second one does not follow.
+/// A future that runs to completion even if it is dropped. The SDK hands over a request in two steps, and never
+/// releases what the first step allocated if the second one does not follow.
 pub(super) struct DetachedFuture<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
 
 impl<F: Future<Output: Send> + Send + 'static> DetachedFuture<F> {

@@ -16,29 +16,30 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use super::handover::{AwaitedAnswer, DetachedFuture, RequestStart};
 use super::rate;
 use super::session::{KeptBytes, OpenStream, RequestRejection, Session};
-use super::table::{self, SessionLimit, Table};
+use super::table::{self, SessionLimit, SessionTable};
 use super::transport::SessionTransport;
 use crate::http::connection::Connection;
 use crate::http::connections::Connections;
 use crate::http::throttle::WarningThrottle;
 use crate::progress;
 
-/// The maximum size of a request that opens a session. The client's description is stored as long as the session.
+/// The maximum size of a request that opens a session. The client's description is stored as long as the session
+/// exists.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// The approximate memory of a JSON value apart from its text.
 const VALUE_BYTES: usize = 200;
 
-/// Messages up to this size are always stored, so that sessions over their budget cannot block the others. Their total
-/// is bounded by the number of sessions.
-const SMALL_INTRODUCTION: usize = 16 * 1024;
+/// Messages up to this size are always stored, so that sessions over the budget cannot block the others. Their total is
+/// bounded by the number of sessions.
+const SMALL_INITIALIZE: usize = 16 * 1024;
 const SMALL_MESSAGE: usize = 1024;
 
 tokio::task_local! {
     pub(super) static SCOPE: Scope;
 }
 
-/// What the SDK neither passes to the session manager nor can express.
+/// State of a request that the SDK does not pass to the session manager.
 pub(super) struct Scope {
     pub(super) connection: Arc<Connection>,
     body: Bytes,
@@ -50,7 +51,7 @@ pub(super) struct Scope {
 pub(in crate::http) enum SessionRefusal {
     /// Too many sessions are being opened. Retry after this many seconds.
     TooFast(u64),
-    /// Every session waits for an answer.
+    /// Every session is waiting for an answer.
     AllBusy,
     /// The request that opens a session is too large.
     TooLarge,
@@ -78,57 +79,57 @@ pub(in crate::http) struct BoundedSessions {
 
 pub(super) struct SharedSessions {
     connections: Arc<Connections>,
-    table: Mutex<Table>,
-    /// Sessions that were closed here and not yet in the SDK.
-    given_up: Mutex<Vec<SessionId>>,
+    table: Mutex<SessionTable>,
+    /// Sessions that were closed here but not yet in the SDK.
+    to_close: Mutex<Vec<SessionId>>,
     warning: WarningThrottle,
 }
 
 impl SharedSessions {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give_up(&self, id: SessionId) {
-        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    fn schedule_close(&self, id: SessionId) {
+        self.to_close.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    /// Accounts for a message of a session.
+    /// Counts a message stored for a session.
     pub(super) fn keep(&self, session: &Arc<Session>, bytes: usize) -> Option<KeptBytes> {
         let counted = session.keep(bytes)?;
         (bytes <= SMALL_MESSAGE || self.make_room(bytes, self.connections.now())).then_some(counted)
     }
 
-    /// Closes an unused session if the total is over the budget with this many more bytes. Returns `false` if that
+    /// Closes an unused session if the total exceeds the budget with this many more bytes. Returns `false` if that
     /// would not be enough.
     fn make_room(&self, bytes: usize, now: u64) -> bool {
-        if !self.connections.is_too_much_kept() {
+        if !self.connections.is_session_share_exceeded() {
             return true;
         }
-        let shed = self.table().shed(bytes, now);
-        shed.map(|id| self.give_up(id)).is_some()
+        let closed = self.table().close_largest_unused(bytes, now);
+        closed.map(|id| self.schedule_close(id)).is_some()
     }
 }
 
 impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_AFTER));
+        inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_TIMEOUT_MS));
         // The SDK would only cache streams of cancelled requests. They get no answer, so no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
-        let table = Mutex::new(Table::new(max));
+        let table = Mutex::new(SessionTable::new(max));
         Self {
             inner,
             shared: Arc::new(SharedSessions {
                 connections,
                 table,
-                given_up: Mutex::default(),
+                to_close: Mutex::default(),
                 warning: WarningThrottle::default(),
             }),
         }
     }
 
-    /// The outcome of a request to the SDK, unless it was refused here.
+    /// Runs a request in the SDK and returns its outcome, unless the session manager refused it.
     pub(in crate::http) async fn scoped<T>(
         connection: Arc<Connection>,
         body: Bytes,
@@ -150,27 +151,27 @@ impl BoundedSessions {
     /// Closes unused sessions. Called about once a second.
     pub(in crate::http) async fn sweep(&self) {
         let expired = self.shared.table().expire(self.shared.connections.now());
-        expired.into_iter().for_each(|id| self.shared.give_up(id));
-        self.close_given_up().await;
+        expired.into_iter().for_each(|id| self.shared.schedule_close(id));
+        self.close_scheduled().await;
     }
 
-    /// Closes sessions in the SDK that were closed here.
-    async fn close_given_up(&self) {
-        let given_up = std::mem::take(&mut *self.shared.given_up.lock().unwrap_or_else(PoisonError::into_inner));
-        if given_up.is_empty() {
+    /// Closes the sessions in the SDK that were closed here.
+    async fn close_scheduled(&self) {
+        let to_close = std::mem::take(&mut *self.shared.to_close.lock().unwrap_or_else(PoisonError::into_inner));
+        if to_close.is_empty() {
             return;
         }
         let mut sessions = self.inner.sessions.write().await;
-        for id in given_up {
+        for id in to_close {
             if let Some(handle) = sessions.remove(&id) {
                 tracing::debug!(session = %id, "closed an idle session");
-                // A session that cannot take this message now ends anyway, because its last sender is dropped.
+                // A session that cannot accept this message now ends anyway, because its last sender is dropped.
                 let _ = handle.close().now_or_never();
             }
         }
     }
 
-    fn no_place(&self, cause: SessionLimit, now: u64) -> SessionsError {
+    fn refuse_session(&self, cause: SessionLimit, now: u64) -> SessionsError {
         if self.shared.warning.is_due(now) {
             tracing::warn!(?cause, "refused a new session; raise [http] max_sessions if there are too few");
         }
@@ -184,13 +185,13 @@ impl BoundedSessions {
         Ok(session)
     }
 
-    /// A stream that keeps its session in use.
+    /// Opens a stream that keeps its session in use.
     fn open_stream(&self, id: &SessionId) -> Result<OpenStream, SessionsError> {
         let session = self.get(id)?;
         session.set_initialized();
-        let place = self.shared.table().make_stream_place(self.shared.connections.now());
-        if let Some(given_up) = place.map_err(|cause| refused(cause.into()))? {
-            self.shared.give_up(given_up);
+        let place = self.shared.table().make_room_for_stream(self.shared.connections.now());
+        if let Some(to_close) = place.map_err(|cause| refused(cause.into()))? {
+            self.shared.schedule_close(to_close);
         }
         session.open_stream().map_err(|cause| refused(cause.into()))
     }
@@ -245,24 +246,24 @@ impl SessionManager for BoundedSessions {
         let asked = SCOPE
             .try_with(|scope| (rate::network(scope.connection.peer()), scope.body.len(), tree_size(&scope.body)))
             .ok();
-        let (peer, size, introduction) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
+        let (peer, size, initialize_bytes) = asked.map_or((None, 0, 0), |(peer, size, tree)| (Some(peer), size, tree));
         if size > MAX_INITIALIZE_BYTES {
             return Err(refused(SessionRefusal::TooLarge));
         }
         let now = self.shared.connections.now();
-        self.shared.table().admit(peer, now).map_err(|cause| self.no_place(cause, now))?;
+        self.shared.table().admit(peer, now).map_err(|cause| self.refuse_session(cause, now))?;
         let (id, transport) = self.inner.create_session().await?;
-        let session = Arc::new(Session::new(peer, introduction, now, self.shared.connections.clone()));
-        let has_room = introduction <= SMALL_INTRODUCTION || self.shared.make_room(introduction, now);
+        let session = Arc::new(Session::new(peer, initialize_bytes, now, self.shared.connections.clone()));
+        let has_room = initialize_bytes <= SMALL_INITIALIZE || self.shared.make_room(initialize_bytes, now);
         let placed = match has_room {
             true => self.shared.table().insert(id.clone(), session.clone(), now),
             false => Err(SessionLimit::AllBusy),
         };
-        let refusal = placed.as_ref().err().map(|cause| self.no_place(*cause, now));
+        let refusal = placed.as_ref().err().map(|cause| self.refuse_session(*cause, now));
         // If there is no room, the new session itself is closed.
-        let given_up = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
-        given_up.into_iter().for_each(|id| self.shared.give_up(id));
-        self.close_given_up().await;
+        let to_close = if refusal.is_some() { Some(id.clone()) } else { placed.ok().flatten() };
+        to_close.into_iter().for_each(|id| self.shared.schedule_close(id));
+        self.close_scheduled().await;
         refusal.map_or(Ok((id, SessionTransport::new(transport, session, self.shared.clone()))), Err)
     }
 
@@ -271,10 +272,10 @@ impl SessionManager for BoundedSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        // It is either answered or its session ends.
-        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_on();
+        // Either the request is answered or its session ends.
+        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_over();
         let answer = self.inner.initialize_session(id, message).await?;
-        awaited.arrive();
+        awaited.complete();
         Ok(answer)
     }
 
@@ -283,7 +284,7 @@ impl SessionManager for BoundedSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        // Inside a request, the client ends the session; otherwise the SDK does.
+        // Inside a request, the client is closing the session; otherwise the SDK is.
         match SCOPE.try_with(|_| ()) {
             Ok(()) => self.shared.table().end(id),
             Err(_) => drop(self.shared.table().remove(id)),
@@ -305,7 +306,7 @@ impl SessionManager for BoundedSessions {
         let handing_on = async move {
             let channel = handle.establish_request_wise_channel().await?;
             handle.push_message(message, channel.http_request_id).await?;
-            Ok::<_, SessionError>((channel.inner, begun.hand_on()))
+            Ok::<_, SessionError>((channel.inner, begun.hand_over()))
         };
         let (mut messages, answer) = DetachedFuture::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
         let mut answer = Some(answer);
@@ -314,7 +315,7 @@ impl SessionManager for BoundedSessions {
             if let Poll::Ready(Some(ServerSseMessage { message: Some(message), .. })) = &polled
                 && matches!(&**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
             {
-                answer.take().into_iter().for_each(AwaitedAnswer::arrive);
+                answer.take().into_iter().for_each(AwaitedAnswer::complete);
             }
             polled
         }))
@@ -323,7 +324,7 @@ impl SessionManager for BoundedSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         let session = self.get(id)?;
         session.set_initialized();
-        // An answer that is being sent cannot be cancelled any more: the SDK would cache it for resumption.
+        // An answer that is being sent can no longer be cancelled: the SDK would cache it for resumption.
         if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
             return Ok(());
         }
@@ -350,7 +351,7 @@ impl SessionManager for BoundedSessions {
     }
 }
 
-/// The stream, with the guard that counts it.
+/// The stream together with the guard that counts it.
 fn while_open<S: Stream>(stream: S, open: OpenStream) -> impl Stream<Item = S::Item> + use<S> {
     stream.map(move |message| {
         let _ = &open;

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How many sessions all peers together may open at once, and then per second. With few sessions it is less, so that a
-/// session lives for ten seconds even if every new one replaces another. One peer may open half of that.
+/// How many sessions all peers together may open at once, and then per second. Fewer if the number of sessions is
+/// small, so that a session lives for ten seconds even if every new one replaces another. One peer may open half as
+/// many.
 const MAX_BURST: usize = 400;
 const MAX_RATE: usize = 100;
 const MIN_BURST: usize = 32;
 const MIN_RATE: usize = 2;
 
-/// The maximum number of remembered peer addresses. Beyond that, only the total counts.
+/// The maximum number of tracked peer addresses. Beyond that, only the total limit applies.
 const MAX_PEERS: usize = 4_096;
 
 const SECOND: u64 = 1_000;
 
-/// A token bucket. It counts in thousandths of a token, so that slow buckets fill as well.
+/// A token bucket. It counts in thousandths of a token, so that slow buckets fill up as well.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenBucket {
     capacity: u64,
@@ -25,7 +26,7 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket. `rate` is in thousandths of a token each second.
+    /// Creates a full bucket. `rate` is in thousandths of a token per second.
     pub(super) fn new(capacity: usize, rate: usize) -> Self {
         let (capacity, rate) = ((capacity as u64).saturating_mul(SECOND), rate as u64);
         Self { capacity, rate: rate.max(1), tokens: capacity, filled: 0 }
@@ -35,11 +36,11 @@ impl TokenBucket {
         let elapsed = now.saturating_sub(self.filled);
         let more = elapsed.saturating_mul(self.rate) / SECOND;
         self.tokens = self.tokens.saturating_add(more).min(self.capacity);
-        // Advances only by the time that was converted to tokens. The rest counts next time, however often this is called.
+        // Advances only by the time that was converted to tokens, so that frequent calls lose no fraction.
         self.filled += more.saturating_mul(SECOND) / self.rate;
     }
 
-    /// Takes a token, or returns in how many seconds there will be one.
+    /// Takes a token, or returns the number of seconds until one is available.
     pub(super) fn take(&mut self, now: u64) -> Result<(), u64> {
         self.fill(now);
         match self.tokens.checked_sub(SECOND) {
@@ -61,7 +62,7 @@ impl TokenBucket {
     }
 }
 
-/// How fast sessions may be opened, by one peer and by all.
+/// Limits how fast sessions are opened, per peer and in total.
 #[derive(Debug)]
 pub(super) struct OpeningRate {
     total: TokenBucket,
@@ -72,14 +73,14 @@ pub(super) struct OpeningRate {
 
 impl OpeningRate {
     /// The rate for this number of sessions.
-    pub(super) fn new(places: usize) -> Self {
-        let burst = (places / 5 * 2).clamp(MIN_BURST, MAX_BURST);
-        let rate = (places / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
+    pub(super) fn new(sessions: usize) -> Self {
+        let burst = (sessions / 5 * 2).clamp(MIN_BURST, MAX_BURST);
+        let rate = (sessions / 10).clamp(MIN_RATE, MAX_RATE) * SECOND as usize;
         let total = TokenBucket::new(burst, rate);
         Self { total, peer: TokenBucket::new(burst / 2, rate / 2), peers: HashMap::new() }
     }
 
-    /// Lets a peer, identified by [`network`], open a session, or returns in how many seconds it may.
+    /// Admits a new session of a peer, identified by [`network`], or returns the number of seconds to wait.
     pub(super) fn take(&mut self, peer: IpAddr, now: u64) -> Result<(), u64> {
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.peers.retain(|_, bucket| !bucket.is_full(now));
@@ -95,7 +96,7 @@ impl OpeningRate {
         }
     }
 
-    /// Returns the token of a session that its client has ended properly.
+    /// Returns the token of a session that its client has closed properly.
     pub(super) fn give_back(&mut self, peer: IpAddr) {
         self.total.give_back();
         if let Some(bucket) = self.peers.get_mut(&peer) {
@@ -104,8 +105,8 @@ impl OpeningRate {
     }
 }
 
-/// Who is behind an address: what one customer of a provider is given, which is a single IPv4 address or a whole /64 of
-/// IPv6, or this machine, which has millions of addresses of its own.
+/// The network that identifies a peer: a single IPv4 address, an IPv6 /64, or this machine, which has millions of
+/// addresses of its own. This corresponds to what a provider assigns to one customer.
 pub(super) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         address if address.is_loopback() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_its_burst_and_then_its_rate() {
+    fn a_bucket_allows_its_burst_and_then_its_rate() {
         let mut bucket = TokenBucket::new(3, 500);
         assert_eq!([1, 1, 1, 1].map(|now| bucket.take(now)), [Ok(()), Ok(()), Ok(()), Err(2)]);
         assert_eq!(bucket.take(1_900), Err(1), "nearly there");
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn asking_often_does_not_keep_a_bucket_empty() {
+    fn frequent_requests_do_not_keep_a_bucket_empty() {
         let mut bucket = TokenBucket::new(1, 10);
         let granted = (0..200_000).filter(|now| bucket.take(*now).is_ok()).count();
         assert_eq!(granted, 2, "one at once, and one after a hundred seconds");
     }
 
     #[test]
-    fn peers_are_bounded_on_their_own_and_together() {
+    fn sessions_are_limited_per_peer_and_in_total() {
         let mut rate = OpeningRate::new(1_000);
         let burst =
             |rate: &mut OpeningRate, peer: &str| (0..1_000).filter(|_| rate.take(address(peer), 1).is_ok()).count();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn many_peers_take_bounded_memory() {
+    fn the_memory_for_peers_is_bounded() {
         let mut rate = OpeningRate::new(1_000);
         for index in 0..3 * MAX_PEERS as u32 {
             // One second apart, so that the total limit is never reached.

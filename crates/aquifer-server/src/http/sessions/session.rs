@@ -1,4 +1,4 @@
-//! The state of one session: when it was used, which requests are running in it, and how many bytes are kept for it.
+//! The state of one session: when it was used, which requests are running in it, and how many bytes are stored for it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,27 +13,27 @@ use crate::http::connections::Connections;
 /// The maximum number of running requests in one session.
 const MAX_REQUESTS: usize = 256;
 
-/// The maximum number of cancelled requests in one session whose ids are still in use.
+/// The maximum number of cancelled requests in one session whose ids are not free yet.
 const MAX_DISCARDED: usize = 1024;
 
-/// The maximum number of event streams of one session. Clients have one, and two while they reconnect.
+/// The maximum number of event streams of one session. Clients have one, or two while they reconnect.
 const MAX_STREAMS: usize = 4;
 
-/// The maximum bytes of notifications and questions that wait or are kept for one session.
+/// The maximum number of bytes of notifications and questions that are waiting or stored for one session.
 const MAX_KEPT_BYTES: usize = 2 * 1024 * 1024;
 
-/// The maximum number of messages that wait for the session.
+/// The maximum number of messages waiting to be passed to the session.
 const MAX_WAITING: usize = 64;
 
-/// A session used less than this many milliseconds ago is in use.
-const RECENT: u64 = 60_000;
+/// A session used less than this many milliseconds ago counts as in use.
+const RECENT_MS: u64 = 60_000;
 
-/// An answer that has not come this many milliseconds after the work on it was done never will. An id that was
-/// cancelled is free again after this time.
-const LOST_AFTER: u64 = 10_000;
+/// An answer that has not arrived this many milliseconds after its handler ended never will. A cancelled id is free
+/// again after this time.
+const LOST_TIMEOUT_MS: u64 = 10_000;
 
 /// A session opened less than this many milliseconds ago has had no chance to be used.
-const FRESH: u64 = 5_000;
+const FRESH_MS: u64 = 5_000;
 
 pub(super) struct Session {
     peer: Option<IpAddr>,
@@ -45,7 +45,7 @@ pub(super) struct Session {
     streams: AtomicUsize,
     waiting: AtomicUsize,
     /// The size of the request that opened the session.
-    introduction: usize,
+    initialize_bytes: usize,
     kept_bytes: AtomicUsize,
     requests: Mutex<Requests>,
 }
@@ -57,7 +57,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// The request, unless another one has its id now.
+    /// The request, unless its id has been reused.
     fn get_mut(&mut self, key: &RequestKey) -> Option<&mut Request> {
         self.by_id.get_mut(&key.id).filter(|request| request.serial == key.serial)
     }
@@ -72,41 +72,41 @@ pub(super) struct RequestKey {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.connections.release_for_sessions(self.introduction);
+        self.connections.release_for_sessions(self.initialize_bytes);
     }
 }
 
 struct Request {
     serial: u64,
     state: RequestState,
-    /// `None` once nobody waits for the answer.
+    /// `None` if no client is waiting for the answer.
     answer: Option<Arc<AnswerSlot>>,
 }
 
 impl Request {
-    /// Whether its answer cannot come any more. The SDK discards the answer to a cancelled request silently, so its end
-    /// is known only by the time that has passed.
+    /// Whether its answer can no longer arrive. The SDK silently discards the answer to a cancelled request, so only
+    /// the elapsed time tells.
     fn is_over(&self, now: u64) -> bool {
-        matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_AFTER)
+        matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_TIMEOUT_MS)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestState {
     Running,
-    /// Its handler has ended and its answer is about to come, unless the handler panicked.
+    /// Its handler has ended and its answer is about to arrive, unless the handler panicked.
     Done(u64),
-    /// Its answer is being sent and cannot be cancelled.
+    /// Its answer is being sent and can no longer be cancelled.
     Answering,
-    /// Its client has cancelled it, and its handler still runs. Its id stays in use: the SDK assigns answers by id
-    /// alone, so a later request with the same id would get the answer to this one.
+    /// Its client has cancelled it, but its handler is still running. Its id stays in use: the SDK assigns answers by
+    /// id alone, so a later request with the same id would get the answer to this one.
     Cancelled,
     /// It was cancelled and its handler has ended. The answer is being discarded.
     Discarded(u64),
 }
 
-/// The bytes of an answer until its connection has taken it over as text. It is held together with the answer and
-/// counts until the last clone is dropped.
+/// Counts the bytes of an answer until its connection has taken it over as text. It is kept together with the answer
+/// and counts until the last clone is dropped.
 pub(super) struct AnswerSlot {
     connection: Option<Arc<Connection>>,
     held: AtomicUsize,
@@ -137,7 +137,7 @@ impl Drop for AnswerSlot {
     }
 }
 
-/// Is dropped together with its request, however that ends.
+/// Dropped together with its request, however that ends.
 pub(super) struct RequestGuard {
     session: Arc<Session>,
     key: RequestKey,
@@ -156,22 +156,22 @@ impl Drop for RequestGuard {
     }
 }
 
-/// Which sessions are closed first to make room for another, in this order.
+/// The order in which sessions are closed to make room for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// Nothing was received after `initialize`.
     Abandoned,
     /// Only the handshake was completed.
     Unused,
-    /// It made requests, but not recently.
+    /// It made requests, but none recently.
     Idle,
-    /// It was opened a moment ago and not used yet.
+    /// It was opened recently and not used yet.
     Fresh,
     /// It has an open stream, but made no recent request.
     Listening,
-    /// It was used a moment ago.
+    /// It was used recently.
     Recent,
-    /// It waits for an answer and is never closed.
+    /// It is waiting for an answer and is never closed.
     Busy,
 }
 
@@ -185,11 +185,11 @@ pub(super) enum RequestRejection {
 }
 
 impl Session {
-    pub(super) fn new(peer: Option<IpAddr>, introduction: usize, now: u64, connections: Arc<Connections>) -> Self {
-        connections.charge_for_sessions(introduction);
+    pub(super) fn new(peer: Option<IpAddr>, initialize_bytes: usize, now: u64, connections: Arc<Connections>) -> Self {
+        connections.charge_for_sessions(initialize_bytes);
         Self {
             peer,
-            introduction,
+            initialize_bytes,
             opened: now,
             last_used: AtomicU64::new(now),
             connections,
@@ -214,17 +214,17 @@ impl Session {
         self.last_used.store(now, Ordering::Relaxed);
     }
 
-    /// The client has said that the handshake is complete, or something else after it.
+    /// Records that the client has sent `initialized` or any later message.
     pub(super) fn set_initialized(&self) {
         self.is_initialized.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn rank(&self, now: u64) -> Rank {
         let has_requested = self.requests_made() > 0;
-        let is_recent = now.saturating_sub(self.last_used()) < RECENT;
+        let is_recent = now.saturating_sub(self.last_used()) < RECENT_MS;
         let is_under_way = |request: &Request| match request.state {
             RequestState::Running | RequestState::Answering => true,
-            RequestState::Done(done) => now.saturating_sub(done) < LOST_AFTER,
+            RequestState::Done(done) => now.saturating_sub(done) < LOST_TIMEOUT_MS,
             RequestState::Cancelled | RequestState::Discarded(_) => false,
         };
         if self.lock().by_id.values().any(is_under_way) {
@@ -235,7 +235,7 @@ impl Session {
             Rank::Listening
         } else if has_requested {
             Rank::Idle
-        } else if now.saturating_sub(self.opened) < FRESH {
+        } else if now.saturating_sub(self.opened) < FRESH_MS {
             Rank::Fresh
         } else if self.is_initialized.load(Ordering::Relaxed) {
             Rank::Unused
@@ -244,7 +244,7 @@ impl Session {
         }
     }
 
-    /// Begins a request. It ends with [`end_request`](Self::end_request), or some time after [`cancel`](Self::cancel).
+    /// Starts a request. It ends with [`end_request`](Self::end_request), or some time after [`cancel`](Self::cancel).
     pub(super) fn begin_request(
         &self,
         id: &RequestId,
@@ -259,7 +259,7 @@ impl Session {
             requests.by_id.retain(|_, request| !request.is_over(now));
             let discarded = |request: &&Request| matches!(request.state, RequestState::Discarded(_));
             let discarded = requests.by_id.values().filter(discarded).count();
-            // Cancelled requests have a limit of their own, so that cancelling often does not block a client.
+            // Cancelled requests have a limit of their own, so that frequent cancellation does not block a client.
             if discarded >= MAX_DISCARDED || requests.by_id.len() - discarded >= MAX_REQUESTS {
                 return Err(RequestRejection::TooManyRequests);
             }
@@ -270,28 +270,28 @@ impl Session {
         Ok(RequestKey { id: id.clone(), serial })
     }
 
-    /// The guard that travels with a request.
+    /// The guard to attach to a request.
     pub(super) fn guard(self: &Arc<Self>, key: RequestKey) -> RequestGuard {
         RequestGuard { session: self.clone(), key }
     }
 
-    /// The client has made a request other than the one that opened the session.
+    /// Counts a request other than the one that opened the session.
     pub(super) fn count_request(&self) {
         self.requests_made.fetch_add(1, Ordering::Relaxed);
         self.set_initialized();
     }
 
-    /// Requests made so far, beside the one that opened the session.
+    /// The number of requests so far, not counting the one that opened the session.
     pub(super) fn requests_made(&self) -> u64 {
         self.requests_made.load(Ordering::Relaxed)
     }
 
-    /// Begins to hand on an answer. Returns `None` if nobody waits for it.
+    /// Starts passing on an answer. Returns `None` if no client is waiting for it.
     pub(super) fn begin_answer(&self, id: &RequestId) -> Option<(RequestKey, Arc<AnswerSlot>)> {
         let mut requests = self.lock();
         let request = requests.by_id.get_mut(id)?;
         let Some(answer) = request.answer.clone() else {
-            // It was cancelled, and nothing follows its answer.
+            // The request was cancelled, and nothing follows its answer.
             requests.by_id.remove(id);
             return None;
         };
@@ -306,8 +306,8 @@ impl Session {
         }
     }
 
-    /// Cancels a request. Its id stays in use until no message of it can follow. Returns `false` if its answer is
-    /// already being sent.
+    /// Cancels a request. Its id stays in use until no more messages for it can arrive. Returns `false` if its answer
+    /// is already being sent.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let now = self.connections.now();
         let mut requests = self.lock();
@@ -334,7 +334,7 @@ impl Session {
         self.streams.load(Ordering::SeqCst)
     }
 
-    /// Accounts for a message that is not an answer, if there is room for it. It counts until the guard is dropped.
+    /// Counts a message that is not an answer, if there is room for it. It counts until the guard is dropped.
     pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<KeptBytes> {
         let before = self.kept_bytes.fetch_add(bytes, Ordering::SeqCst);
         self.connections.charge_for_sessions(bytes);
@@ -342,12 +342,12 @@ impl Session {
         (before + bytes <= MAX_KEPT_BYTES).then_some(counted)
     }
 
-    /// The number of bytes kept for it.
+    /// The number of bytes stored for it.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.introduction + self.kept_bytes.load(Ordering::SeqCst)
+        self.initialize_bytes + self.kept_bytes.load(Ordering::SeqCst)
     }
 
-    /// Counts a message that waits for the session, unless there are too many.
+    /// Counts a message that is waiting for the session, unless there are too many.
     pub(super) fn begin_waiting(self: &Arc<Self>) -> Option<WaitingMessage> {
         let before = self.waiting.fetch_add(1, Ordering::SeqCst);
         let waiting = WaitingMessage(self.clone());
@@ -369,7 +369,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// The bytes of a message that is kept for a session.
+/// The bytes of a message that is stored for a session.
 pub(super) struct KeptBytes {
     session: Arc<Session>,
     bytes: usize,
@@ -382,7 +382,7 @@ impl Drop for KeptBytes {
     }
 }
 
-/// A message that waits for the session.
+/// A message that is waiting for the session.
 pub(super) struct WaitingMessage(Arc<Session>);
 
 impl Drop for WaitingMessage {

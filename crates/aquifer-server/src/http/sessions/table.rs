@@ -1,8 +1,8 @@
 //! Decides who gets a session, and which session is closed to make room for a new one.
 //!
-//! Unused sessions are closed first. Opening many sessions therefore locks nobody out and costs nobody a session in
-//! use: a flood replaces its own sessions. A client that uses the sessions it opens could still push out others, so
-//! used sessions are replaced only slowly, and so are newly opened ones, because their clients are about to use them.
+//! Unused sessions are closed first. So a client that opens many sessions neither locks out others nor costs them a
+//! session in use: it replaces its own. A client that uses the sessions it opens could still push out others, so used
+//! sessions are replaced only slowly, and so are newly opened ones, because their clients are about to use them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,18 +15,18 @@ use super::rate::{OpeningRate, TokenBucket};
 use super::session::{Rank, Session};
 
 /// A session that is not used after `initialize` is closed after this many milliseconds.
-const ABANDONED_AFTER: u64 = 60_000;
+const ABANDONED_TIMEOUT_MS: u64 = 60_000;
 
 /// An unused session is closed after this many milliseconds.
-pub(super) const IDLE_AFTER: u64 = 30 * 60_000;
+pub(super) const IDLE_TIMEOUT_MS: u64 = 30 * 60_000;
 
-/// The minimum limit of event streams, however few sessions are allowed.
+/// The minimum limit of event streams, even if few sessions are allowed.
 const MIN_STREAMS: usize = 4;
 
 /// The minimum number of used sessions that can be replaced at once.
 const MIN_REPLACED: usize = 8;
 
-pub(super) struct Table {
+pub(super) struct SessionTable {
     max: usize,
     sessions: HashMap<SessionId, Arc<Session>>,
     opening: OpeningRate,
@@ -36,16 +36,16 @@ pub(super) struct Table {
 /// Why a session could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionLimit {
-    /// Too many are being opened: come back in so many seconds.
+    /// Too many are being opened. Retry after this many seconds.
     TooFast(u64),
     /// All are in use.
     AllBusy,
 }
 
-impl Table {
+impl SessionTable {
     pub(super) fn new(max: usize) -> Self {
-        // In the minute for which a session counts as recently used, no more than three quarters of all can be
-        // replaced, and the ones used last are replaced last.
+        // In the minute for which a session counts as recently used, at most three quarters of all sessions can be
+        // replaced, the least recently used first.
         let replacing = TokenBucket::new((max / 4).max(MIN_REPLACED), max.saturating_mul(1_000) / 120);
         Self { max, sessions: HashMap::new(), opening: OpeningRate::new(max), replacing }
     }
@@ -82,27 +82,27 @@ impl Table {
         session: Arc<Session>,
         now: u64,
     ) -> Result<Option<SessionId>, SessionLimit> {
-        let mut given_up = None;
+        let mut closed = None;
         if self.sessions.len() >= self.max {
-            let (rank, first) = self.first_to_go(now, |_| true).ok_or(SessionLimit::AllBusy)?;
+            let (rank, first) = self.next_to_close(now, |_| true).ok_or(SessionLimit::AllBusy)?;
             if rank >= Rank::Idle {
                 self.replacing.take(now).map_err(SessionLimit::TooFast)?;
             }
             self.remove(&first);
-            given_up = Some(first);
+            closed = Some(first);
         }
         self.sessions.insert(id, session);
-        Ok(given_up)
+        Ok(closed)
     }
 
-    /// Makes room for an event stream. There are at most as many streams as sessions, because the limit of connections
-    /// assumes that. Removes and returns the session that is closed for it.
-    pub(super) fn make_stream_place(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
+    /// Makes room for an event stream. There are at most as many streams as sessions, because the connection limit
+    /// assumes that. Removes and returns the session that is closed to make room.
+    pub(super) fn make_room_for_stream(&mut self, now: u64) -> Result<Option<SessionId>, SessionLimit> {
         let open: usize = self.sessions.values().map(|session| session.streams()).sum();
         if open < self.max.max(MIN_STREAMS) {
             return Ok(None);
         }
-        let (rank, id) = self.first_to_go(now, |session| session.streams() > 0).ok_or(SessionLimit::AllBusy)?;
+        let (rank, id) = self.next_to_close(now, |session| session.streams() > 0).ok_or(SessionLimit::AllBusy)?;
         if rank > Rank::Listening {
             return Err(SessionLimit::AllBusy);
         }
@@ -111,9 +111,9 @@ impl Table {
         Ok(Some(id))
     }
 
-    /// Closes the unused session with the most kept bytes, because the total is over the budget. Returns `None` if that
-    /// would not make enough room.
-    pub(super) fn shed(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
+    /// Closes the unused session with the most stored bytes, because the total exceeds the budget. Returns `None` if
+    /// that would not make enough room.
+    pub(super) fn close_largest_unused(&mut self, bytes: usize, now: u64) -> Option<SessionId> {
         let unused = self.sessions.iter().filter(|(_, session)| session.rank(now) < Rank::Recent);
         let (id, largest) = unused.max_by_key(|(_, session)| session.kept_bytes())?;
         let id = (largest.kept_bytes() >= bytes).then(|| id.clone())?;
@@ -121,13 +121,13 @@ impl Table {
         Some(id)
     }
 
-    /// Removes and returns the sessions that were unused for too long.
+    /// Removes and returns the sessions that have been unused for too long.
     pub(super) fn expire(&mut self, now: u64) -> Vec<SessionId> {
         let is_expired = |session: &Session| {
             let unused_for = now.saturating_sub(session.last_used());
             match session.rank(now) {
-                Rank::Abandoned => unused_for >= ABANDONED_AFTER,
-                Rank::Unused | Rank::Idle => unused_for >= IDLE_AFTER,
+                Rank::Abandoned => unused_for >= ABANDONED_TIMEOUT_MS,
+                Rank::Unused | Rank::Idle => unused_for >= IDLE_TIMEOUT_MS,
                 Rank::Fresh | Rank::Listening | Rank::Recent | Rank::Busy => false,
             }
         };
@@ -139,10 +139,10 @@ impl Table {
         expired
     }
 
-    /// The session to close first: by rank, then the least recently used. If all sessions were used a moment ago, time
-    /// says little, because a client can use all of its sessions to keep them. Then a session of the peer with the most
-    /// sessions is closed, the one with the fewest requests first.
-    fn first_to_go(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
+    /// The session to close first: by rank, then the least recently used. If all sessions were used recently, time says
+    /// little, because a client can keep using all of its sessions. Then a session of the peer with the most sessions
+    /// is closed, the one with the fewest requests first.
+    fn next_to_close(&self, now: u64, fits: impl Fn(&Session) -> bool) -> Option<(Rank, SessionId)> {
         let candidates = || self.sessions.iter().filter(|(_, session)| fits(session));
         let ranked = candidates().map(|(id, session)| ((session.rank(now), session.last_used()), id));
         let ((rank, _), id) = ranked.min_by_key(|(order, _)| *order)?;
@@ -176,13 +176,13 @@ mod tests {
     const SECOND: u64 = 1_000;
 
     struct Sessions {
-        table: Table,
+        table: SessionTable,
         connections: Arc<Connections>,
     }
 
     impl Sessions {
         fn new(max: usize) -> Self {
-            Self { table: Table::new(max), connections: Connections::new(1 << 20, Duration::from_secs(30)) }
+            Self { table: SessionTable::new(max), connections: Connections::new(1 << 20, Duration::from_secs(30)) }
         }
 
         fn open(&mut self, id: &str, now: u64) -> Result<Option<SessionId>, SessionLimit> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_given_up_in_the_order_of_their_use() {
+    fn sessions_are_closed_in_the_order_of_their_use() {
         let mut all = Sessions::new(9);
         for id in ["abandoned", "unused", "idle", "idle-longer", "listening", "recent", "recent-before", "busy"] {
             all.open(id, SECOND).unwrap();
@@ -221,7 +221,7 @@ mod tests {
         all.use_session("recent-before", now - 2 * SECOND);
         get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
         let mut order = Vec::new();
-        while let Some((_, id)) = all.table.first_to_go(now, |_| true) {
+        while let Some((_, id)) = all.table.next_to_close(now, |_| true) {
             all.table.remove(&id);
             order.push(id.to_string());
         }
@@ -230,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_unused_sessions_replaces_itself() {
+    fn a_flood_of_unused_sessions_replaces_only_its_own() {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         all.use_session("used", SECOND);
-        // Slow enough for the rate limit, and long enough for the used session to be idle.
+        // Slow enough for the rate limit, and long enough for the used session to become idle.
         for index in 0..5_000_u64 {
             let _ = all.open(&format!("flood-{index}"), 100 * SECOND + index * 20);
             assert!(all.table.len() <= 100);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_used_sessions_does_not_reach_what_is_in_use() {
+    fn sessions_in_use_survive_a_flood_of_used_sessions() {
         let mut all = Sessions::new(100);
         all.open("used", SECOND).unwrap();
         for _ in 0..3 {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_from_one_address_does_not_reach_another() {
+    fn sessions_of_other_addresses_survive_a_flood() {
         let mut all = Sessions::new(100);
         all.open_from([192, 0, 2, 1], "used", SECOND).unwrap();
         all.use_session("used", SECOND);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_has_time_to_use_its_session_during_any_flood() {
+    fn new_sessions_can_be_used_during_any_flood() {
         // The flood fills the table with sessions that it has used, and opens others as fast as it can.
         let mut all = Sessions::new(100);
         for index in 0..100_u64 {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unused_session_for_which_most_is_kept_makes_room() {
+    fn the_unused_session_with_the_most_stored_bytes_is_closed() {
         let mut all = Sessions::new(10);
         let now = 1_000 * SECOND;
         let mut counted = Vec::new();
@@ -325,15 +325,15 @@ mod tests {
             counted.push(all.table.get(&id.into()).unwrap().keep(bytes));
         }
         all.use_session("used", now);
-        let mut shed = |bytes| all.table.shed(bytes, now).map(|id| id.to_string());
-        assert_eq!(shed(101), None, "none of them would make that much room");
-        assert_eq!(shed(20).as_deref(), Some("large"));
-        assert_eq!(shed(50).as_deref(), Some("middle"));
-        assert_eq!(shed(20), None, "and what is in use stays");
+        let mut close = |bytes| all.table.close_largest_unused(bytes, now).map(|id| id.to_string());
+        assert_eq!(close(101), None, "none of them would make that much room");
+        assert_eq!(close(20).as_deref(), Some("large"));
+        assert_eq!(close(50).as_deref(), Some("middle"));
+        assert_eq!(close(20), None, "and what is in use stays");
     }
 
     #[test]
-    fn streams_are_no_more_than_sessions_and_those_in_use_keep_theirs() {
+    fn streams_are_limited_and_sessions_in_use_keep_theirs() {
         let mut all = Sessions::new(4);
         let now = 1_000 * SECOND;
         for id in ["used", "listening"] {
@@ -342,10 +342,10 @@ mod tests {
         let get = |id: &str| all.table.get(&id.into()).unwrap().clone();
         let _streams: Vec<_> = ["used", "used", "listening", "listening"].map(|id| get(id).open_stream().ok()).into();
         all.use_session("used", now);
-        assert_eq!(all.table.make_stream_place(now), Ok(Some("listening".into())));
-        assert_eq!(all.table.make_stream_place(now), Ok(None));
+        assert_eq!(all.table.make_room_for_stream(now), Ok(Some("listening".into())));
+        assert_eq!(all.table.make_room_for_stream(now), Ok(None));
         let _more: Vec<_> = [(); 2].map(|()| all.table.get(&"used".into()).unwrap().open_stream().ok()).into();
-        assert_eq!(all.table.make_stream_place(now), Err(SessionLimit::AllBusy));
+        assert_eq!(all.table.make_room_for_stream(now), Err(SessionLimit::AllBusy));
     }
 
     #[test]

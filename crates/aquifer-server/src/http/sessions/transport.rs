@@ -1,9 +1,8 @@
 //! Limits the messages of a session to its client before the SDK stores them.
 //!
 //! The SDK stores the last messages of every stream, so that a client that lost its connection can fetch them again,
-//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests,
-//! whatever their size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the
-//! SDK.
+//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests of
+//! any size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the SDK.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::answer::refusal::{self, SERVER_BUSY};
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
 const MAX_QUESTION_BYTES: usize = 1024 * 1024;
 
-/// An answer up to this size is always handed on.
+/// An answer up to this size is always passed on.
 const SMALL_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The memory of a tree of values as a multiple of its text.
@@ -35,11 +34,11 @@ pub(in crate::http) struct SessionTransport {
 
 /// What to do with a message.
 enum SendDecision {
-    /// Send it, and hold this guard until the SDK has taken it over.
+    /// Send it, and hold this guard until the SDK has taken over.
     Sent(SendGuard),
     /// Drop it.
     Dropped,
-    /// It cannot be sent, and the sender gets an error.
+    /// Refuse it with an error to the sender.
     Refused,
 }
 
@@ -49,7 +48,7 @@ enum SendGuard {
     Other(#[expect(dead_code, reason = "counts until it is dropped")] WaitingMessage),
 }
 
-/// Ends a request when its answer was taken over or dropped.
+/// Ends a request once its answer was taken over or dropped.
 struct AnswerGuard {
     session: Arc<Session>,
     key: RequestKey,
@@ -71,14 +70,14 @@ impl SessionTransport {
         Self { inner, session, shared }
     }
 
-    fn judge(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+    fn decide(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let (max_bytes, otherwise) = match message {
             JsonRpcMessage::Response(response) => {
                 let id = response.id.clone();
-                return self.judge_answer(id, message);
+                return self.decide_answer(id, message);
             }
             JsonRpcMessage::Error(error) => {
-                return error.id.clone().map_or(SendDecision::Dropped, |id| self.judge_answer(id, message));
+                return error.id.clone().map_or(SendDecision::Dropped, |id| self.decide_answer(id, message));
             }
             JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, SendDecision::Dropped),
             JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, SendDecision::Refused),
@@ -106,9 +105,9 @@ impl SessionTransport {
         SendDecision::Sent(SendGuard::Other(waiting))
     }
 
-    /// Hands on an answer if somebody waits for it. If there is no room for it even after closing clients that do not
-    /// read, a failure replaces it.
-    fn judge_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+    /// Passes on an answer if a client is waiting for it. If there is no room for it even after closing clients that do
+    /// not read, it is replaced with a failure.
+    fn decide_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
         let Some((key, answer)) = self.session.begin_answer(&id) else { return SendDecision::Dropped };
         let bytes = answer_size(message);
         if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
@@ -120,7 +119,7 @@ impl SessionTransport {
     }
 }
 
-/// Estimates the memory of an answer: its text, and the same as a tree of values.
+/// Estimates the memory of an answer: its text plus its tree of values.
 fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     let JsonRpcMessage::Response(response) = message else { return 0 };
     let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
@@ -140,7 +139,7 @@ impl Transport<RoleServer> for SessionTransport {
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let decision = self.judge(&mut message);
+        let decision = self.decide(&mut message);
         let sent = matches!(decision, SendDecision::Sent(_)).then(|| self.inner.send(message));
         async move {
             match (sent, decision) {
@@ -222,7 +221,7 @@ mod tests {
         message(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
     }
 
-    /// A session whose handshake is done.
+    /// Opens a session with a completed handshake.
     async fn open(max_bytes: usize) -> OpenSession {
         let connections = Connections::new(max_bytes, DEADLINE);
         let shared = BoundedSessions::new(10, connections.clone()).shared;
@@ -244,9 +243,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_for_a_session_has_a_bound_in_bytes() {
+    async fn stored_messages_of_a_session_are_bounded_in_bytes() {
         let mut opened = open(256 << 20).await;
-        // Without a listener, the SDK keeps the last sixteen.
+        // Without a listener, the SDK stores the last sixteen.
         for _ in 0..200 {
             opened.transport.send(log(60_000)).await.unwrap();
         }
@@ -269,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn unread_messages_are_bounded() {
         let mut opened = open(256 << 20).await;
-        // With a listener that does not read, sixteen messages fit and the rest waits.
+        // With a listener that does not read, sixteen messages fit and the rest wait.
         let stream = opened.handle.establish_common_channel().await.unwrap();
         let mut sending: Vec<BoxFuture<'static, _>> = Vec::new();
         for _ in 0..1_000 {
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn questions_that_cannot_be_kept_are_refused_and_not_lost() {
+    async fn oversized_questions_are_refused_with_an_error() {
         let mut opened = open(256 << 20).await;
         let question = message(json!({ "jsonrpc": "2.0", "id": 9, "method": "elicitation/create", "params": {
             "message": "x".repeat(2 << 20), "requestedSchema": { "type": "object", "properties": {} } } }));
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_a_waiting_client_is_not_kept() {
+    async fn answers_without_a_waiting_client_are_not_stored() {
         let mut opened = open(256 << 20).await;
         let id = NumberOrString::Number(5);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_counts_until_its_stream_has_taken_it() {
+    async fn answers_count_until_their_stream_has_taken_them() {
         let mut opened = open(1 << 20).await;
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         let id = NumberOrString::Number(5);
@@ -322,14 +321,14 @@ mod tests {
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
         let mut too_large = answer(5, &"x".repeat(1 << 20));
-        assert!(matches!(opened.transport.judge(&mut too_large), SendDecision::Sent(_)));
+        assert!(matches!(opened.transport.decide(&mut too_large), SendDecision::Sent(_)));
         let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
         assert!(error.error.message.contains("was carried out"), "{error:?}");
         assert_eq!(opened.connections.held(), 0);
     }
 
     #[test]
-    fn an_answer_on_its_way_cannot_be_cancelled() {
+    fn an_answer_being_sent_cannot_be_cancelled() {
         let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
         let id = NumberOrString::Number(5);
         let begin = || session.begin_request(&id, AnswerSlot::new(None));
@@ -348,7 +347,7 @@ mod tests {
         let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
         let mut late = answer(5, "first");
-        let SendDecision::Sent(sending) = opened.transport.judge(&mut late) else { panic!("it is awaited") };
+        let SendDecision::Sent(sending) = opened.transport.decide(&mut late) else { panic!("it is awaited") };
         // The answer is in its stream, and its sender has not been notified yet.
         opened.session.end_request(&first);
         opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
@@ -357,9 +356,9 @@ mod tests {
         assert!(opened.session.begin_answer(&id).is_some());
     }
 
-    /// An answer to the first request would be taken for one to the second.
+    /// An answer to the first request would be mistaken for one to the second.
     #[test]
-    fn a_cancelled_id_is_in_use_until_nothing_of_its_request_can_come() {
+    fn a_cancelled_id_stays_in_use_until_no_message_can_arrive() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
         let begin = || session.begin_request(&id, AnswerSlot::new(None));
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn frequent_cancellation_locks_nobody_out() {
+    fn frequent_cancellation_does_not_block_a_client() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let mut accepted = 0;
         for number in 0..10_000 {
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_never_answered_keeps_no_session_for_ever() {
+    fn unanswered_requests_do_not_keep_a_session_forever() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
         let key = session.begin_request(&id, AnswerSlot::new(None)).unwrap();

@@ -5,7 +5,7 @@ use futures::stream::FuturesUnordered;
 
 use super::*;
 
-/// Answers that can be in the making at the same moment, beside what the budget holds.
+/// Size of the answers that may be under construction at the same time, on top of the budget.
 const IN_THE_MAKING: usize = 4 * LARGE_MESSAGE;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +36,7 @@ async fn unread_answers_stay_within_the_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_call_was_not_made() {
+async fn refused_calls_do_not_run() {
     let server = Server::start(|settings| settings.max_unread_bytes = 4 * MIB).await;
     // Each reserves 128 KiB and a little more for the request.
     let mut waiting = Vec::new();
@@ -47,7 +47,7 @@ async fn a_refused_call_was_not_made() {
     }
     let answered = |server: &Server| server.endpoint.in_flight().calls() == server.calls_made();
     until("calls have begun", || server.calls_made() > 20 && answered(&server)).await;
-    // One more is refused in words, and leaves the count as it is.
+    // Another call is refused and does not change the count.
     let before = server.calls_made();
     let refused = server.ask(&call("get_slow")).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
@@ -137,7 +137,7 @@ impl Client {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_in_a_row_on_one_connection_run_one_by_one() {
+async fn pipelined_requests_run_one_by_one() {
     let server = Server::start(|_| ()).await;
     let mut client = server.connect().await;
     let large = call("get_large");
@@ -201,7 +201,7 @@ async fn streams_of_sessions_are_within_the_same_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_counts_until_it_is_over_even_if_its_client_has_left() {
+async fn calls_count_until_they_end_even_after_their_client_disconnects() {
     let server = Server::start(|_| ()).await;
     let session = server.open_session().await.unwrap();
     for id in 0..10 {

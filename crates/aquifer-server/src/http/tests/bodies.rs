@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_sent_bodies_stay_within_the_budget_and_lock_nobody_out() {
+async fn incomplete_bodies_stay_within_the_budget_and_do_not_lock_out_others() {
     let server = Server::start(|_| ()).await;
     let mut half_sent = Vec::new();
     let mut most = 0;
@@ -32,7 +32,7 @@ async fn half_sent_bodies_stay_within_the_budget_and_lock_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tiny_pieces_cost_no_more_than_their_bytes() {
+async fn small_chunks_cost_no_more_than_their_bytes() {
     let server = Server::start(|_| ()).await;
     let mut client = server.connect().await;
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\

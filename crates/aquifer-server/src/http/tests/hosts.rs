@@ -1,16 +1,16 @@
-//! Strange values of `Host` and `Origin`, byte by byte.
+//! Unusual values of `Host` and `Origin`, byte by byte.
 
 use super::*;
 
 async fn status(server: &Server, request: &[u8]) -> u16 {
     let mut client = server.connect().await;
     client.send(request).await;
-    // What is no HTTP is answered and closed, or just closed.
+    // Invalid HTTP is answered and closed, or just closed.
     client.answer().await.map_or(400, |answer| answer.status)
 }
 
 #[tokio::test]
-async fn hosts_are_read_strictly() {
+async fn hosts_are_parsed_strictly() {
     let server =
         Server::start(|settings| settings.allowed_hosts = vec!["db.internal:8080".into(), "[2001:db8::1]".into()])
             .await;
@@ -30,7 +30,7 @@ async fn hosts_are_read_strictly() {
         (200, &[b"host: [0:0::1]:80"]),
         (200, &[b"host: db.internal:8080"]),
         (200, &[b"host: [2001:DB8::1]:80"]),
-        // Blanks around a value are no part of it.
+        // Surrounding blanks are not part of the value.
         (200, &[b"host:   localhost  "]),
         (200, &[b"host: 127.0.0.1\t"]),
         (400, &[]),
@@ -107,7 +107,7 @@ async fn hosts_are_read_strictly() {
 }
 
 #[tokio::test]
-async fn origins_are_read_strictly() {
+async fn origins_are_parsed_strictly() {
     let server = Server::start(|settings| settings.allowed_origins = vec!["https://app.example/".into()]).await;
     for (expected, lines) in [
         (200, "origin: https://app.example"),
@@ -160,7 +160,7 @@ async fn lists_that_could_never_match_are_errors() {
     assert!(HttpServer::bind(engine(), right).await.is_ok());
 }
 
-/// How the server is configured is not the caller's business.
+/// The server's configuration must not be revealed to callers.
 #[tokio::test]
 async fn a_refusal_reveals_nothing_about_the_configuration() {
     let server = Server::start(|_| {}).await;

@@ -1,4 +1,5 @@
-//! Hostile clients against a listening server. The tests read what the server holds from its own accounting.
+//! Hostile clients against a listening server. The tests read the number of held bytes from the server's own
+//! accounting.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod answers;
@@ -35,11 +36,11 @@ const MIB: usize = 1024 * 1024;
 /// Long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The data of a large answer, and about what its message has: the text twice, once with quotes.
+/// The data of a large answer, and the approximate size of its message: the text twice, once quoted.
 const LARGE: usize = 900 * 1024;
 const LARGE_MESSAGE: usize = 2 * LARGE;
 
-/// Answers small, large, or when it is let go, and counts what it was asked.
+/// A source with small, large and blocking answers. Counts its calls.
 struct Board {
     calls: AtomicUsize,
     slow: Semaphore,
@@ -83,7 +84,7 @@ struct Server {
 }
 
 impl Server {
-    /// A server with a budget of a few answers, changed as wanted.
+    /// A server with a budget of a few answers and adjusted settings.
     async fn start(change: impl FnOnce(&mut HttpSettings)) -> Self {
         let board = Arc::new(Board { calls: AtomicUsize::new(0), slow: Semaphore::new(0) });
         let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
@@ -166,7 +167,7 @@ impl TestResponse {
         })
     }
 
-    /// The JSON of the body, plain or the last event of a stream.
+    /// The JSON of the body: the body itself, or the last event of a stream.
     fn json(&self) -> Value {
         let events = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
         let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&self.body);
@@ -192,7 +193,7 @@ impl Client {
         }
     }
 
-    /// The next answer, unless the connection is closed before its end.
+    /// The next answer, or `None` if the connection is closed before its end.
     async fn answer(&mut self) -> Option<TestResponse> {
         let head = loop {
             match memchr::memmem::find(&self.buffer, b"\r\n\r\n") {

@@ -1,10 +1,10 @@
-//! The same calls on the fast path and on the SDK's.
+//! The same calls on the fast path and on the SDK's path.
 
 use super::*;
-use crate::paths::CallPath;
+use crate::call_path::CallPath;
 
-/// A request with these headers and parameters. With its slash escaped, it is the same message, but not recognized by the
-/// fast path.
+/// A request with these headers and parameters. With an escaped slash, it is the same message, but the fast path does
+/// not recognize it.
 fn tool_call(headers: &[(&str, &str)], params: &Value, is_escaped: bool) -> Vec<u8> {
     let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string();
     let message = if is_escaped { message.replace("tools/call", "tools\\/call") } else { message };
@@ -12,7 +12,7 @@ fn tool_call(headers: &[(&str, &str)], params: &Value, is_escaped: bool) -> Vec<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_are_answered_alike_on_both_paths() {
+async fn both_paths_give_the_same_answers() {
     let server = Server::start(|_| ()).await;
     let counts = server.endpoint.counts();
     let taken = || [CallPath::HttpFast, CallPath::HttpSdk, CallPath::HttpSession].map(|path| counts.get(path));

@@ -5,7 +5,7 @@ use super::*;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_sessions_lock_nobody_out() {
+async fn a_thousand_sessions_do_not_lock_out_others() {
     let server = Server::start(|settings| settings.max_sessions = 300).await;
     let used = server.open_session().await.unwrap();
     assert_eq!(server.in_session(&used, &session_call(2, "get_small")).await.status, 200);
@@ -58,7 +58,7 @@ async fn the_longest_unused_session_makes_room_and_its_client_gets_404() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_waits_for_an_answer_is_never_given_up() {
+async fn sessions_waiting_for_an_answer_are_never_closed() {
     let server = Server::start(|settings| settings.max_sessions = 2).await;
     let mut waiting = Vec::new();
     for index in 0..2 {
@@ -111,7 +111,7 @@ async fn the_size_of_initialize_is_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_requests_of_one_id_cannot_be_under_way() {
+async fn two_running_requests_cannot_share_an_id() {
     let server = Server::start(|_| ()).await;
     let session = server.open_session().await.unwrap();
     let mut first = server.connect().await;
@@ -130,7 +130,7 @@ async fn two_requests_of_one_id_cannot_be_under_way() {
 
 /// The answer to a cancelled call is never taken for the answer to the next call of the same id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancelled_id_gets_no_answer_of_its_first_request() {
+async fn a_reused_id_does_not_get_the_answer_of_the_cancelled_request() {
     let server = Server::start(|_| ()).await;
     let session = server.open_session().await.unwrap();
     for (index, id) in (100..140).enumerate() {
@@ -147,7 +147,7 @@ async fn a_cancelled_id_gets_no_answer_of_its_first_request() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cancelled_calls_leave_nothing_behind() {
+async fn cancelled_calls_leave_no_answers_behind() {
     let server = Server::start(|_| ()).await;
     let session = server.open_session().await.unwrap();
     for id in 10..60 {
@@ -170,7 +170,7 @@ async fn cancelled_calls_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_has_few_streams_and_ends_with_them_counted() {
+async fn streams_per_session_are_limited_and_released_with_it() {
     let server = Server::start(|_| ()).await;
     let session = server.open_session().await.unwrap();
     let get = format!(

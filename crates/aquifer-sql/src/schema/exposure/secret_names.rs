@@ -259,7 +259,7 @@ fn find_secret(column: &str) -> Option<Kind> {
         return Some(Kind::Text);
     }
     let is_pass =
-        words.windows(2).any(is_pass_of_somebody) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
+        words.windows(2).any(is_personal_pass) || words.windows(3).any(|words| words == ["mot", "de", "passe"]);
     if is_pass || words.iter().any(|word| is_password(word)) {
         let is_about = words.last().is_some_and(|last| DESCRIPTIONS.contains(last));
         return (!is_about).then_some(Kind::Password);
@@ -314,7 +314,7 @@ fn is_password(word: &str) -> bool {
     PASSWORDS.contains(&word) || word.starts_with("password") || word.ends_with("password")
 }
 
-fn is_pass_of_somebody(pair: &[&str]) -> bool {
+fn is_personal_pass(pair: &[&str]) -> bool {
     match pair {
         [owner, "pass"] => PASS_OWNERS.contains(owner),
         ["pass", form] => ["hash", "salt", "digest"].contains(form),

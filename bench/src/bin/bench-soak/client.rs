@@ -1,4 +1,4 @@
-//! Requests to a gateway over HTTP, one after the other on one connection.
+//! A client of a gateway over HTTP: one request after the other on one connection.
 
 use std::time::Duration;
 
@@ -7,28 +7,27 @@ use aquifer_bench::http::{Address, Http};
 use aquifer_bench::mcp::{FIRST_ID, Prepared, Ready};
 use serde_json::{Value, json};
 
-/// Nothing a gateway is asked here may take longer.
+/// Maximum time for any request here.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-pub(crate) struct Asker {
+pub(crate) struct GatewayClient {
     address: Address,
-    /// Opened when it is needed, and dropped after a failure: what is still under way there is not to be taken for the next
-    /// answer.
+    /// Opened when needed, and dropped after a failure, so that a late answer is not taken for the next one.
     http: Option<Http>,
 }
 
-impl Asker {
+impl GatewayClient {
     pub(crate) fn new(address: &Address) -> Self {
         Self { address: address.clone(), http: None }
     }
 
-    /// The envelope of the answer, whether success or failure. What is no envelope is an error.
-    pub(crate) fn ask(&mut self, operation: &str, params: &Value) -> anyhow::Result<Value> {
+    /// Returns the envelope of the answer, whether success or failure. Fails if the answer is not an envelope.
+    pub(crate) fn call(&mut self, operation: &str, params: &Value) -> anyhow::Result<Value> {
         let mut http = match self.http.take() {
             Some(http) => http,
             None => Http::open(&self.address)?,
         };
-        http.wait_at_most(TIMEOUT)?;
+        http.set_timeout(TIMEOUT)?;
         let arguments = json!({ "operation": operation, "params": params }).to_string();
         let mut request = Vec::new();
         let ready = Ready::over_http(&Prepared::call("mcp_aql", &arguments), &self.address);

@@ -1,4 +1,4 @@
-//! Round trips, memory and start of our server beside the echo server.
+//! Round trips, memory and startup of our server, compared with the echo server.
 
 use aquifer_bench::words;
 use aquifer_report::Figure;
@@ -7,14 +7,14 @@ use crate::Bench;
 use crate::client::{resident_kb, round_trips, start_ms, starts};
 use crate::connection::{Target, Transport};
 
-/// What every round trip of ours is compared with.
+/// The reference for every round trip of our server.
 pub(crate) const ECHO: &str = "bare echo server";
-/// A task to ask for.
+/// Creates the task that the calls read.
 const PREPARE: &str = r#"{"operation":"create_task","params":{"title":"Water the plants"}}"#;
-/// A small question with a small answer. The echo server answers with the question, which is of like size.
+/// A small request with a small answer. The echo server returns the request, which has a similar size.
 const CALL: &str = r#"{"operation":"get_task","params":{"id":1}}"#;
 
-/// Its name in the table.
+/// The name of the transport in the table.
 pub(crate) fn title(transport: Transport) -> &'static str {
     match transport {
         Transport::Stdio => "stdio",
@@ -22,7 +22,7 @@ pub(crate) fn title(transport: Transport) -> &'static str {
     }
 }
 
-/// Our server and the echo server, which are sent the very same arguments.
+/// Our server and the echo server, which get the same arguments.
 pub(crate) fn servers(bench: &Bench, transport: Transport) -> [Target; 2] {
     let mut ours = words(&[&bench.program("aquifer"), "serve", "tasks:", "--mode", "single"]);
     if transport == Transport::Http {
@@ -36,7 +36,7 @@ pub(crate) fn servers(bench: &Bench, transport: Transport) -> [Target; 2] {
 pub(crate) fn compare(bench: &Bench, transport: Transport) -> anyhow::Result<Vec<Figure>> {
     let (title, [ours, echo]) = (title(transport), servers(bench, transport));
     let small = round_trips(&ours, &echo, bench.plan(12, 10, 300))?;
-    // Text that comes back twice, as MCP wants it: as text, and as structured content.
+    // MCP requires this text twice in the answer: as text and as structured content.
     let text = "All the plants want water on every dry day. ".repeat(190);
     let call = format!(r#"{{"operation":"create_task","params":{{"title":"{text}","dry_run":true}}}}"#);
     let [ours, echo] = [ours, echo].map(|target| Target { call: call.clone(), prepare: None, ..target });

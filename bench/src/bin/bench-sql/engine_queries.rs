@@ -1,4 +1,4 @@
-//! The same questions through an engine, from arguments to the text of the answer.
+//! The same queries through an engine, from arguments to the text of the answer.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings};
 use serde_json::{Map, Value, json};
 
-use crate::by_hand::paths::{CITY, COUNTRY, HEAVY, PATH_PAGE, PathQuestion};
-use crate::by_hand::{BEFORE, Place, Question};
+use crate::by_hand::paths::{CITY, COUNTRY, HEAVY, PATH_PAGE, PathQuery};
+use crate::by_hand::{BEFORE, PageStart, Query};
 
-pub(crate) struct Ours(Engine);
+pub(crate) struct EngineQueries(Engine);
 
-impl Ours {
+impl EngineQueries {
     pub(crate) async fn open(target: &str) -> anyhow::Result<Self> {
         let settings = Settings::new("shop", target)?;
         let database = Database::open(settings, CursorKey::new([7; 32]), Arc::new(SystemClock)).await;
@@ -27,43 +27,43 @@ impl Ours {
         Ok(Self(Engine::builder(surface).dangerously_let_everything_pass().source(database).build()?))
     }
 
-    /// The text of the answer. A refusal must not pass for one.
-    pub(crate) async fn ask(&self, arguments: Map<String, Value>) -> anyhow::Result<String> {
+    /// Returns the text of the answer. A refusal is an error.
+    pub(crate) async fn run(&self, arguments: Map<String, Value>) -> anyhow::Result<String> {
         let context = Context::new(Caller::anonymous(), "req");
         match self.0.handle(&Receiver::Unified, arguments, context).await {
             Reply::Response(response @ Response::Success(_)) => Ok(response.render(&Limits::default()).text),
             Reply::Response(refusal) => bail!("refused: {}", refusal.render(&Limits::default()).text),
-            Reply::NeedsInput(_) => bail!("it asks back"),
+            Reply::NeedsInput(_) => bail!("it asks for input"),
         }
     }
 }
 
-/// A question as the arguments of a tool call.
-pub(crate) fn arguments(question: &Question) -> Map<String, Value> {
-    let (operation, params) = params(question);
+/// The arguments of a tool call for a query.
+pub(crate) fn arguments(query: &Query) -> Map<String, Value> {
+    let (operation, params) = params(query);
     Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params)])
 }
 
-/// The operation and the parameters of a question.
-fn params(question: &Question) -> (&'static str, Value) {
-    let (operation, mut params) = match question {
-        Question::List(_) => (
+/// The operation and parameters for a query.
+fn params(query: &Query) -> (&'static str, Value) {
+    let (operation, mut params) = match query {
+        Query::List(_) => (
             "list_orders",
             json!({ "filter": { "status": "paid" }, "sort": { "field": "created_at", "order": "desc" }, "first": 25 }),
         ),
-        Question::CountByStatus => {
+        Query::CountByStatus => {
             ("list_orders", json!({ "aggregate": { "by_status": { "group_by": "status", "count": true } } }))
         }
-        Question::Get(id) | Question::GetBare(id) => ("get_order", json!({ "id": id })),
-        Question::Path(question) => path_params(question),
-        Question::Latest(column, _) => {
+        Query::Get(id) | Query::GetBare(id) => ("get_order", json!({ "id": id })),
+        Query::Path(query) => path_params(query),
+        Query::Latest(column, _) => {
             let name = column.name;
             ("list_visits", json!({ "sort": { "field": name, "order": "desc" }, "fields": ["id", name], "first": 25 }))
         }
     };
-    let more = match question {
-        Question::List(Some(place)) => Some(("after", json!(place.cursor))),
-        Question::Latest(column, true) => Some(("filter", json!({ column.name: { "lt": BEFORE } }))),
+    let more = match query {
+        Query::List(Some(place)) => Some(("after", json!(place.cursor))),
+        Query::Latest(column, true) => Some(("filter", json!({ column.name: { "lt": BEFORE } }))),
         _ => None,
     };
     if let (Some((name, value)), Value::Object(params)) = (more, &mut params) {
@@ -72,9 +72,9 @@ fn params(question: &Question) -> (&'static str, Value) {
     (operation, params)
 }
 
-/// The operation and the parameters of a question that leads through references.
-fn path_params(question: &PathQuestion) -> (&'static str, Value) {
-    let parcels = |filter: Value, sort: Value, after: &Option<Place>| {
+/// The operation and parameters for a query that follows references.
+fn path_params(query: &PathQuery) -> (&'static str, Value) {
+    let parcels = |filter: Value, sort: Value, after: &Option<PageStart>| {
         let fields = ["id", "weight", "sent_at", "customer.name", "customer.city.name"];
         let mut params = json!({ "filter": filter, "sort": sort, "fields": fields, "first": PATH_PAGE });
         if let (Some(place), Value::Object(params)) = (after, &mut params) {
@@ -82,27 +82,27 @@ fn path_params(question: &PathQuestion) -> (&'static str, Value) {
         }
         ("list_parcels", params)
     };
-    match question {
-        PathQuestion::LatestOfCity(after) => {
+    match query {
+        PathQuery::LatestOfCity(after) => {
             parcels(json!({ "customer.city.name": CITY }), json!({ "field": "sent_at", "order": "desc" }), after)
         }
-        PathQuestion::ByCity(after) => {
+        PathQuery::ByCity(after) => {
             parcels(json!({ "customer.city.country": COUNTRY }), json!({ "field": "customer.city.name" }), after)
         }
-        PathQuestion::CountryGroups => {
+        PathQuery::CountryGroups => {
             let groups = json!({ "group_by": "customer.city.country", "count": true, "sum": "weight" });
             ("list_parcels", json!({ "aggregate": { "groups": groups } }))
         }
-        PathQuestion::MonthGroups => {
+        PathQuery::MonthGroups => {
             let months = json!({ "field": "sent_at", "by": "month" });
             let groups = json!({ "group_by": months, "count": true, "sum": "weight" });
             ("list_parcels", json!({ "aggregate": { "groups": groups } }))
         }
-        PathQuestion::Embedded => {
+        PathQuery::Embedded => {
             let parcels = json!({ "parcels": { "fields": ["id", "weight"], "first": 5 } });
             ("list_customers", json!({ "fields": ["id", "name", parcels], "first": PATH_PAGE }))
         }
-        PathQuestion::Some => {
+        PathQuery::Some => {
             let filter = json!({ "parcels": { "some": { "weight": { "gt": HEAVY } } } });
             ("list_customers", json!({ "filter": filter, "fields": ["id", "name"], "first": PATH_PAGE }))
         }

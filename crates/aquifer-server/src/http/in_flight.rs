@@ -9,9 +9,10 @@ use axum::http::{HeaderMap, Method};
 use tokio::sync::Notify;
 
 use super::connections::Connections;
-use crate::expected::expected_bytes;
+use crate::memory_estimate::estimate_bytes;
 
-/// The maximum number of running calls. Each holds a request and an answer in memory, so further calls have to retry.
+/// The maximum number of running calls. Each holds a request and an answer in memory, so further calls are told to
+/// retry.
 pub(super) const MAX_CALLS: usize = 1024;
 
 /// The maximum number of open event streams without a session.
@@ -29,7 +30,7 @@ struct Inner {
 }
 
 impl InFlight {
-    /// `max_operations`: of one batch.
+    /// `max_operations` is the limit per batch.
     pub(super) fn new(connections: Arc<Connections>, max_operations: usize) -> Self {
         Self(Arc::new(Inner {
             connections,
@@ -58,7 +59,7 @@ impl InFlight {
             return Err(refusal);
         }
         if kind == Kind::Call {
-            let bytes = expected_bytes(body, self.0.max_operations);
+            let bytes = estimate_bytes(body, self.0.max_operations);
             let reserved = self.0.connections.reserve(bytes).ok_or("too many answers are waiting to be read")?;
             counted.reserved.store(reserved, Ordering::SeqCst);
         }
@@ -93,7 +94,7 @@ impl Inner {
 
 fn is_listener(headers: &HeaderMap) -> bool {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // The SDK compares the header with the body since this revision. In earlier ones, any client could claim it.
+    // Since this revision, the SDK compares the header with the body. In earlier ones, any client could forge it.
     header("mcp-protocol-version").is_some_and(|version| version >= "2026-07-28")
         && header("mcp-method") == Some("subscriptions/listen")
 }
@@ -104,8 +105,8 @@ enum Kind {
     Listener,
 }
 
-/// A request that is counted until the last clone of this is dropped. Both the answer's body and the call itself have
-/// one: a call can outlive the client that made it.
+/// A counted request. It counts until the last clone of this is dropped. Both the answer's body and the call itself
+/// hold one: a call can outlive its client's connection.
 #[derive(Clone)]
 pub(crate) struct Entry(Arc<EntryInner>);
 
@@ -116,12 +117,12 @@ struct EntryInner {
 }
 
 impl Entry {
-    /// Releases the reservation, because the answer has arrived and is counted itself.
+    /// Releases the reservation, because the answer has arrived and is now counted itself.
     pub(super) fn settle(&self) {
         self.0.settle(usize::MAX);
     }
 
-    /// Releases part of the reservation, because part of the answer has arrived and is counted itself.
+    /// Releases part of the reservation, because part of the answer has arrived and is now counted itself.
     pub(super) fn settle_part(&self, bytes: usize) {
         self.0.settle(bytes);
     }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_listeners_are_bounded_apart() {
+    fn calls_and_listeners_have_separate_limits() {
         let in_flight = in_flight(256 * KIB * KIB);
         for (method, max) in [("subscriptions/listen", MAX_LISTENERS), ("tools/call", MAX_CALLS)] {
             let mut entries: Vec<Entry> = (0..max).map(|_| enter(&in_flight, method, "{}").unwrap()).collect();
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn large_batches_are_bounded_by_what_they_may_answer() {
+    fn large_batches_are_limited_by_their_estimated_answers() {
         let in_flight = in_flight(256 * KIB * KIB);
         let large = format!("[{}]", vec!["{}"; 200].join(","));
         let entries: Vec<Entry> = (0..1_000).map_while(|_| enter(&in_flight, "tools/call", &large).ok()).collect();

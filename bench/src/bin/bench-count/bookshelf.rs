@@ -1,4 +1,4 @@
-//! A small adapter, to compare a call through the engine with a call of its method.
+//! A small adapter, to compare a call through the engine with a direct call of its method.
 
 use aquifer_adapter::{Answer, Failure, adapter};
 use serde_json::{Map, Value};
@@ -13,9 +13,9 @@ pub(crate) struct Book {
     lent: bool,
 }
 
-pub(crate) struct Shelf(Vec<Book>);
+pub(crate) struct Bookshelf(Vec<Book>);
 
-impl Shelf {
+impl Bookshelf {
     pub(crate) fn new() -> Self {
         let book = |id| Book {
             id,
@@ -27,7 +27,8 @@ impl Shelf {
         Self((1..=100).map(book).collect())
     }
 
-    /// What a server without an engine would do: read the parameters, call, write the answer. It checks nothing more.
+    /// What a server without an engine would do: parse the parameters, call, serialize the answer. It validates nothing
+    /// else.
     pub(crate) async fn by_hand(&self, params: Map<String, Value>) -> anyhow::Result<Value> {
         let params: GetBookByHand = serde_json::from_value(Value::Object(params))?;
         match self.get_book(params.id, params.lang).await {
@@ -44,7 +45,7 @@ struct GetBookByHand {
 }
 
 #[adapter]
-impl Shelf {
+impl Bookshelf {
     /// Get one book.
     #[operation]
     pub(crate) async fn get_book(

@@ -1,4 +1,4 @@
-//! A faulty upstream, and whoever calls it.
+//! A faulty upstream, and the client that calls it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,46 +8,46 @@ use anyhow::Context;
 use aquifer_bench::http::Address;
 use serde_json::Value;
 
-use crate::ask::Asker;
+use crate::client::GatewayClient;
 
-pub(crate) struct Patient {
-    /// What the gateway calls it.
+pub(crate) struct FaultyUpstream {
+    /// Its name in the gateway.
     pub(crate) name: String,
     pub(crate) address: Address,
-    pub(crate) asker: Asker,
+    pub(crate) client: GatewayClient,
     pub(crate) script: PathBuf,
-    /// What stands in this file is part of a definition.
+    /// The content of this file becomes part of a tool definition.
     pub(crate) variant: PathBuf,
-    /// As long as this file is there, it may end at its start.
+    /// While this file exists, the upstream may exit at startup.
     pub(crate) broken: PathBuf,
-    /// The server itself, where the gateway does not start it.
-    pub(crate) served: Option<Served>,
+    /// The server process, if the gateway does not start it.
+    pub(crate) http_server: Option<HttpServer>,
 }
 
-impl Patient {
-    /// The gateway's name for one of its tools.
+impl FaultyUpstream {
+    /// The name of the operation for one of its tools.
     pub(crate) fn operation(&self, tool: &str) -> String {
         format!("{}_{tool}", self.name)
     }
 
     /// Calls one of its tools through the gateway.
-    pub(crate) fn ask(&mut self, tool: &str, params: &Value) -> anyhow::Result<Value> {
-        self.asker.ask(&self.operation(tool), params)
+    pub(crate) fn call(&mut self, tool: &str, params: &Value) -> anyhow::Result<Value> {
+        self.client.call(&self.operation(tool), params)
     }
 }
 
-/// The scripted server over HTTP, started by us.
-pub(crate) struct Served {
+/// The scripted server over HTTP, started by this program.
+pub(crate) struct HttpServer {
     process: Child,
     port: u16,
 }
 
-impl Served {
+impl HttpServer {
     pub(crate) fn start(script: &Path) -> anyhow::Result<Self> {
         let mut process = Command::new("python3").arg(script).args(["--http", "0"]).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(process.stdout.take().context("no stdout")?).read_line(&mut line)?;
-        Ok(Self { port: line.trim().parse().context("the server did not say its port")?, process })
+        Ok(Self { port: line.trim().parse().context("the server did not print its port")?, process })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -55,9 +55,9 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
-        // It may have ended by itself already.
+        // It may already have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

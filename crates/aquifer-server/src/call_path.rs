@@ -13,11 +13,11 @@ pub enum CallPath {
     HttpFast,
     /// Over HTTP without a session, through the SDK.
     HttpSdk,
-    /// Over HTTP in a session, or with the header that names one, through the SDK.
+    /// Over HTTP in a session, or with a session header, through the SDK.
     HttpSession,
 }
 
-/// Counts tool calls by their path. A test that compares the answers of two paths learns from it that both were taken.
+/// Counts tool calls by their path. Tests that compare two paths use it to verify that both were taken.
 #[derive(Debug, Default)]
 pub struct CallCounts {
     stdio_fast: AtomicU64,
