@@ -103,7 +103,7 @@ codes! {
     PermissionDenied = "PERMISSION_DENIED", Policy, Some(403),
         "Ask the operator for access.", "Permission denied: {reason}";
     PermissionTrustLevelInsufficient = "PERMISSION_TRUST_LEVEL_INSUFFICIENT", Policy, Some(403),
-        "Ask the operator to look into the source.", "Permission denied: {reason}";
+        "Ask the operator to review the source.", "Permission denied: {reason}";
     PermissionDangerLevelDenied = "PERMISSION_DANGER_LEVEL_DENIED", Policy, Some(403),
         "Ask the operator, or use a less dangerous operation.", "Permission denied: {reason}";
     ConfirmationRequired = "CONFIRMATION_REQUIRED", Policy, Some(403),
@@ -123,7 +123,7 @@ codes! {
     RateLimitQuotaExhausted = "RATE_LIMIT_QUOTA_EXHAUSTED", Policy, Some(429),
         "Wait for the quota to reset.", "Quota exhausted";
     IntrospectionError = "INTROSPECTION_ERROR", Us, Some(500),
-        "Tell the operator: the catalogue could not be built.", "The catalogue cannot be read";
+        "Tell the operator: the catalog could not be built.", "The catalog cannot be read";
     InternalError = "INTERNAL_ERROR", Us, Some(500),
         "Tell the operator; the log has the cause under the request's id.", "Internal error: {description}";
     UpstreamUnavailable = "UPSTREAM_UNAVAILABLE", Upstream, Some(502),
@@ -131,7 +131,7 @@ codes! {
     UpstreamTimeout = "UPSTREAM_TIMEOUT", Upstream, Some(504),
         "Repeat later, or ask for less.", "Source '{source}' did not answer in time";
     UpstreamError = "UPSTREAM_ERROR", Upstream, Some(502),
-        "Read details.upstream_error and mend the request.", "Source '{source}' refused the call";
+        "Read details.upstream_error and correct the request.", "Source '{source}' refused the call";
     TransportDnsError = "TRANSPORT_DNS_ERROR", Upstream, Some(502),
         "Tell the operator: the host's name is wrong or cannot be resolved.", "Source '{source}' has an unknown host";
     TransportConnectionRefused = "TRANSPORT_CONNECTION_REFUSED", Upstream, Some(502),

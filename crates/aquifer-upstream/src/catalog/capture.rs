@@ -1,4 +1,4 @@
-//! What an upstream reported about itself, parsed and digested once.
+//! A tool list captured from an upstream, parsed and digested once.
 
 use aquifer_discovery::digest::{Pin, pin};
 use aquifer_discovery::{Bundle, Listing, PinBook, normalize_beside};
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// Where a catalog comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nothing is known.
+    /// There is no catalog.
     Nothing,
     /// From an adapter file. The server has not been asked yet.
     File,
@@ -21,7 +21,7 @@ pub(crate) enum Origin {
     Server,
 }
 
-/// What an upstream reported, with the digests of its definitions.
+/// A tool list captured from an upstream, with the digests of its definitions.
 pub(crate) struct Capture {
     pub(crate) interrogation: Interrogation,
     pub(crate) listing: Listing,
@@ -42,7 +42,7 @@ impl Capture {
         Self { interrogation, listing, pins, origin, captured_at }
     }
 
-    /// The discovery bundle. Operations keep their established names, and the operator's overrides are applied.
+    /// The discovery bundle. Pinned operations keep their names, and the operator's overrides are applied.
     pub(crate) fn bundle(&self, settings: &Settings, book: Option<&PinBook>) -> Bundle {
         let chosen = settings.overrides.as_ref().map(|overrides| overrides.names()).unwrap_or_default();
         let listed = self.listing.tools.iter().map(|tool| tool.name.as_str());
@@ -57,7 +57,7 @@ impl Capture {
     }
 }
 
-/// Runs work that may take long without blocking a worker thread. Definitions come from outside and may be large.
+/// Runs work that may take long without blocking a worker thread, because definitions are untrusted and may be large.
 pub(super) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

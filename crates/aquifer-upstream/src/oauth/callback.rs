@@ -1,4 +1,4 @@
-//! The redirect target of the browser: a local port that is open during the login.
+//! The redirect target of the browser: a local port that is open during a login.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -15,7 +15,8 @@ const PATH: &str = "/callback";
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Browsers open connections that they may never use. More than this at once come from something else.
+/// Maximum number of connections. Browsers open some that they may never use; more than this do not come from a
+/// browser.
 const MAX_CONNECTIONS: usize = 32;
 
 /// A listener for the redirect of the browser.
@@ -27,7 +28,7 @@ pub(crate) struct Callback {
 /// The response in the redirect URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AuthorizationResponse {
-    /// The code, or why there is none.
+    /// The code, or the reason why there is none.
     pub(crate) code: Result<String, LoginError>,
     /// The issuer of the response (RFC 9207).
     pub(crate) issuer: Option<String>,
@@ -46,7 +47,7 @@ impl Callback {
         &self.redirect
     }
 
-    /// Waits for the browser. Requests without our `state` are refused and the wait continues. The caller bounds the
+    /// Waits for the browser. Requests without our `state` are refused, and waiting continues. The caller limits the
     /// time.
     pub(crate) async fn wait(&self, state: &str) -> AuthorizationResponse {
         let mut visits = JoinSet::new();

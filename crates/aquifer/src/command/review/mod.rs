@@ -176,7 +176,7 @@ async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> a
         for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
             let selected = select::select_tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
             // What differs from what was shown is refused with its name.
-            let is_unknown = |finding: &Finding| !finding.was_shown && !finding.is_unseen;
+            let is_unknown = |finding: &Finding| !finding.was_shown && !finding.differs_from_shown;
             is_new |= selected.is_some_and(|one| {
                 found.findings.iter().any(|finding| finding.tool == one.tool && is_unknown(finding))
             });

@@ -65,7 +65,7 @@ fn heading(finding: &Finding) -> String {
         }
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
-    let seen = if finding.is_unseen { ". It differs from the definition that was shown before" } else { "" };
+    let seen = if finding.differs_from_shown { ". It differs from the definition that was shown before" } else { "" };
     format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> a
     for one in selected {
         let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
         // Which definition is meant is not said, so it has to be the one that was shown.
-        if !one.has_digest && finding.is_unseen {
+        if !one.has_digest && finding.differs_from_shown {
             bail!(
                 "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
                 visible_name(&one.tool)
