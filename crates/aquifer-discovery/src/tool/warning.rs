@@ -1,35 +1,35 @@
-//! Warnings raised while a capture is normalized, with stable codes.
+//! Warnings about a normalized capture, with stable codes.
 
 use serde::{Deserialize, Serialize};
 
-/// A warning of a bundle, exactly the published fields.
+/// A warning of a bundle, with exactly the published fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleWarning {
     /// One of the codes below.
     pub code: String,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// The message.
     pub message: String,
-    /// The tool it is about.
+    /// The affected tool.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
-    /// The field or parameter it is about.
+    /// The affected field or parameter.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub field: Option<String>,
-    /// The rule that raised it, where a rule could be wrong.
+    /// The rule that raised it, if the rule is a heuristic.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub heuristic: Option<String>,
 }
 
-/// How much a warning matters.
+/// The severity of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Info,
-    /// Worth looking at.
+    /// Should be checked.
     Warning,
     /// Something cannot be used.
     Error,
@@ -58,56 +58,56 @@ pub const CODES: &[(&str, Severity, &str)] = &[
 pub const UNREADABLE_TOOL: &str = "UNREADABLE_TOOL";
 /// A second tool with the same name.
 pub const DUPLICATE_TOOL: &str = "DUPLICATE_TOOL";
-/// Tools beyond a limit.
+/// Tools that exceed a limit.
 pub const TOOLS_LEFT_OUT: &str = "TOOLS_LEFT_OUT";
 /// An invalid schema.
 pub const INVALID_SCHEMA: &str = "INVALID_SCHEMA";
-/// No schema.
+/// A missing input schema.
 pub const NO_INPUT_SCHEMA: &str = "NO_INPUT_SCHEMA";
-/// Parameters beyond the named ones.
+/// A schema that accepts undeclared parameters.
 pub const OPEN_INPUT: &str = "OPEN_INPUT";
 /// A parameter with keywords for which the published form has no field.
 pub const SHAPE_NARROWED: &str = "SHAPE_NARROWED";
 /// Keywords that our own validation does not support.
 pub const SCHEMA_NOT_READ: &str = "SCHEMA_NOT_READ";
-/// Text that was cleaned.
+/// Text with invisible characters, which were removed.
 pub const HIDDEN_TEXT: &str = "HIDDEN_TEXT";
-/// A name that was respelled.
+/// A name that was changed to snake_case or shortened.
 pub const RENAMED: &str = "RENAMED";
 /// A name that the protocol reserves.
 pub const RESERVED_NAME: &str = "RESERVED_NAME";
-/// Equal names.
+/// Two equal names.
 pub const NAME_COLLISION: &str = "NAME_COLLISION";
 /// Insufficient evidence for a classification.
 pub const NEEDS_REVIEW: &str = "NEEDS_REVIEW";
 /// An override for a tool that does not exist.
 pub const OVERRIDE_UNUSED: &str = "OVERRIDE_UNUSED";
-/// An override for another definition.
+/// An override for an earlier definition.
 pub const OVERRIDE_OUTDATED: &str = "OVERRIDE_OUTDATED";
 
 impl BundleWarning {
-    /// A warning with the severity its code has.
+    /// A warning with the severity of its code.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         let severity =
             CODES.iter().find(|(known, ..)| *known == code).map_or(Severity::Warning, |(_, severity, _)| *severity);
         Self { code: code.to_owned(), severity, message: message.into(), tool: None, field: None, heuristic: None }
     }
 
-    /// Says which tool it is about.
+    /// Sets the affected tool.
     #[must_use]
     pub fn tool(mut self, tool: &str) -> Self {
         self.tool = Some(tool.to_owned());
         self
     }
 
-    /// Says which field it is about.
+    /// Sets the affected field.
     #[must_use]
     pub fn field(mut self, field: &str) -> Self {
         self.field = Some(field.to_owned());
         self
     }
 
-    /// Says which rule raised it.
+    /// Sets the rule that raised it.
     #[must_use]
     pub fn heuristic(mut self, rule: &str) -> Self {
         self.heuristic = Some(rule.to_owned());

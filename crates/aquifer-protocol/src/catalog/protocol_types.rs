@@ -1,4 +1,4 @@
-//! The types every MCP-AQL server has (R-INT-3).
+//! The types that every MCP-AQL server has (R-INT-3).
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(crate) fn all() -> Types {
     types.into_iter().chain(results()).map(|(name, schema)| (name.into(), Arc::new(schema))).collect()
 }
 
-/// Results that no source describes more closely.
+/// Types of results that sources do not describe in more detail.
 fn results() -> [(&'static str, Schema); 4] {
     let object = |words: &str| anything().describe(words);
     let any_kind =
@@ -160,7 +160,7 @@ pub const JSON_OBJECT: &str = "JsonObject";
 /// The type of pages.
 pub const RESULT_PAGE: &str = "ResultPage";
 
-/// The type of what `introspect` answers.
+/// The type of the answers of `introspect`.
 pub(crate) const INTROSPECTION_RESULT: &str = "IntrospectionResult";
 
 const NAMES: &[&str] = &[
@@ -178,7 +178,7 @@ const NAMES: &[&str] = &[
     INTROSPECTION_RESULT,
 ];
 
-/// Whether the protocol has a type of this name, so that no source can have one.
+/// Whether the protocol has a type with this name, so that sources cannot use it.
 pub fn is_taken(name: &str) -> bool {
     NAMES.contains(&name)
 }

@@ -1,7 +1,7 @@
 //! A tool list captured from an upstream, parsed and digested once.
 
 use aquifer_discovery::digest::{Pin, pin};
-use aquifer_discovery::{Bundle, Listing, PinBook, normalize_beside};
+use aquifer_discovery::{Bundle, Listing, PinBook, normalize_with_names};
 use jiff::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -49,9 +49,9 @@ impl Capture {
         let nothing = PinBook::default();
         let established = book.unwrap_or(&nothing).established(listed, &chosen);
         let source = settings.source(self.captured_at, Some(self.interrogation.server.clone()));
-        let mut bundle = normalize_beside(source, self.interrogation.capture.clone(), &self.listing, &established);
+        let mut bundle = normalize_with_names(source, self.interrogation.capture.clone(), &self.listing, &established);
         if let Some(overrides) = &settings.overrides {
-            overrides.apply_among(&mut bundle, &self.listing.tools);
+            overrides.apply_to_tools(&mut bundle, &self.listing.tools);
         }
         bundle
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aquifer_discovery::PinBook;
 use aquifer_discovery::digest::{DefinitionPart, Pin, changed_parts};
-use aquifer_discovery::pins::Verdict;
+use aquifer_discovery::pins::PinComparison;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
@@ -131,12 +131,14 @@ impl Judgement {
             return;
         }
         let since = book.get(tool).map(|pinned| pinned.since);
-        match book.judge(candidate.pin) {
-            Verdict::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
-            Verdict::Changed(parts) if !follows => self.quarantine(tool, QuarantineReason::Changed(parts)),
-            Verdict::New if is_known && policy == QuarantinePolicy::New => self.quarantine(tool, QuarantineReason::New),
+        match book.compare(candidate.pin) {
+            PinComparison::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
+            PinComparison::Changed(parts) if !follows => self.quarantine(tool, QuarantineReason::Changed(parts)),
+            PinComparison::New if is_known && policy == QuarantinePolicy::New => {
+                self.quarantine(tool, QuarantineReason::New)
+            }
             verdict => {
-                if let (Verdict::Changed(_), Some(since)) = (verdict, since) {
+                if let (PinComparison::Changed(_), Some(since)) = (verdict, since) {
                     self.followed.push(tool.clone());
                     self.since.insert(tool.clone(), since);
                 }

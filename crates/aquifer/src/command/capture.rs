@@ -72,7 +72,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Bundle> {
     let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
     let mut bundle = Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))?;
     // Somebody may have edited it: decisions belong into overrides, where they are on record.
-    bundle.hold_to_evidence();
+    bundle.raise_to_evidence();
     Ok(bundle)
 }
 
