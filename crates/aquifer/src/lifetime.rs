@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aquifer_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-/// A token that fires on SIGINT or SIGTERM. A second signal ends the process.
+/// A token that is cancelled on SIGINT or SIGTERM. A second signal ends the process.
 pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let fired = stop.clone();

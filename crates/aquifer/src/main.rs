@@ -1,4 +1,4 @@
-//! The binary: reads arguments and configuration, connects sources to an engine and the engine to a transport.
+//! The binary: reads arguments and configuration, and connects sources to an engine and the engine to a transport.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 the answer was a failure or an MCP server
 //! could not be reached, 2 invalid usage or configuration. `conformance` uses the codes published for conformance
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use cli::{AuditCommand, Cli, Command, PolicyCommand};
 
-/// An answer consists of many small allocations, for which the system allocator is slow.
+/// An answer takes many small allocations, for which the system allocator is slow.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -40,11 +40,11 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// It did what it was asked to.
+    /// The command succeeded.
     Done,
     /// The answer was a failure.
     Failure,
-    /// What a conformance run ends with.
+    /// The exit code of a conformance run.
     Code(u8),
 }
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Ok(Ending::Failure) => ExitCode::from(1),
         Ok(Ending::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            // Files and servers chose some of the words.
+            // The message may contain text from files and servers.
             eprintln!("aquifer: {}", terminal::escape_hidden(&format!("{error:#}")));
             ExitCode::from(if error.is::<sources::UnreachableError>() { 1 } else { 2 })
         }
@@ -88,8 +88,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Completions { shell } => command::completions::run(shell),
         }
     });
-    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in
-    // the background must not keep the process alive.
+    // Waits for tasks, because dropping them ends the processes they started. The wait is limited, because a blocking
+    // read of stdin must not keep the process alive.
     runtime.shutdown_timeout(LAST_WAIT);
     ending
 }

@@ -24,15 +24,15 @@ use crate::sources::{self, Absence, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles, StoreSetting};
 use crate::terminal::escape_hidden;
 
-/// Logs to stderr: stdout belongs to results and to MCP.
+/// Logs to stderr, because stdout is for results and MCP.
 pub(crate) fn logging(filter: Option<&str>) {
     let chosen = filter.unwrap_or("warn");
     let (filter, problem) = match EnvFilter::try_new(chosen) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
-    // The SDK logs whole messages, with everything secret in them, and an error for every request that is refused: a
-    // flood of those would fill the log, and stop a server whose stderr nobody reads.
+    // The SDK logs whole messages, including secrets, and an error for every refused request. A flood of these would
+    // fill the log, and block a server whose stderr is not read.
     let filter = match "rmcp=off".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
@@ -56,25 +56,25 @@ pub(crate) struct SourceSelection<'a> {
 }
 
 impl SourceSelection<'_> {
-    /// Opens what the command line names, else what the configuration names, and waits for MCP servers as long as that
-    /// makes sense. People are told what cannot be served.
+    /// Opens the sources on the command line, otherwise those in the configuration, and waits for MCP servers. Reports
+    /// the sources that cannot be served.
     pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let opened = self.open_at_once(absence).await?;
         wait(&opened, absence).await?;
         Ok(opened)
     }
 
-    /// The same without waiting for MCP servers.
+    /// Like `open`, without waiting for MCP servers.
     pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let plans = self.plan()?;
         plans.report();
         self.open_planned(plans.plans, absence).await
     }
 
-    /// Opens what was planned, without waiting for MCP servers.
+    /// Opens planned sources without waiting for MCP servers.
     pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
         let key = state::cursor_key(&self.config.state)?;
-        // Each in a task of its own: cached definitions take a while to read, and there is more than one core.
+        // In parallel tasks, because reading cached definitions takes time.
         let mut opening = JoinSet::new();
         for (index, plan) in plans.into_iter().enumerate() {
             let key = key.clone();
@@ -84,22 +84,22 @@ impl SourceSelection<'_> {
         while let Some(one) = opening.join_next().await {
             opened.push(one.context("opening a source failed")?);
         }
-        // In the order of the configuration, also of what failed.
+        // In the order of the configuration, including failures.
         opened.sort_by_key(|(index, _)| *index);
         opened.into_iter().map(|(_, one)| one).collect()
     }
 
-    /// What would be opened.
+    /// Plans the sources without opening them.
     pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
         self.plan_after(&[])
     }
 
-    /// What the gate needs to know about the sources.
+    /// The properties of the sources that the gate depends on.
     pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
         Ok(SourceFacts::new(&self.plan()?))
     }
 
-    /// What would be opened, where these are served already.
+    /// Plans the sources, given the ones that are already served.
     pub(crate) fn plan_after(&self, served: &[OpenSource]) -> anyhow::Result<Plans> {
         let state_files = StateFiles::new(&self.config.state)?;
         let named = self.upstream.sources(self.targets)?;
@@ -119,14 +119,14 @@ impl SourceSelection<'_> {
     }
 }
 
-/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when
-/// they connect; a server that takes longer comes later all the same.
+/// How long clients wait if no catalog is known yet. Many clients see only the tools that exist when they connect.
+/// Servers that take longer are added later.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 
-/// The same when only some are not known yet.
+/// How long clients wait if only some catalogs are missing.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
-/// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
+/// Waits until MCP servers have listed their tools. If some of several fail, the others are used.
 pub(crate) async fn wait(opened: &[OpenSource], absence: Absence) -> anyhow::Result<()> {
     match absence {
         Absence::IsServed => {
@@ -138,14 +138,14 @@ pub(crate) async fn wait(opened: &[OpenSource], absence: Absence) -> anyhow::Res
         }
         Absence::Fails => check_ready(opened, |_| true).await.report(),
         Absence::IsShown => check_ready(opened, |_| true).await.report(),
-        // Each has told the log.
+        // The failures have been logged.
         Absence::FailsUnlessKnown => {
             check_ready(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there()
         }
     }
 }
 
-/// The MCP servers that did not report their operations in time.
+/// The MCP servers that did not list their tools in time.
 pub(crate) struct ReadyCheck<'a> {
     missing: Vec<(&'a OpenSource, MissingReason)>,
     is_any_there: bool,
@@ -159,7 +159,7 @@ enum MissingReason {
 }
 
 impl MissingReason {
-    /// What to say of a program that is not installed, if that is why.
+    /// The program that is not installed, if that is the reason.
     fn uninstalled_program(&self) -> Option<&str> {
         match self {
             MissingReason::Failed(failure) => match failure.reason()? {
@@ -178,8 +178,8 @@ impl MissingReason {
     }
 }
 
-/// Asks MCP servers what they offer now, each no longer than it may take to start, and no longer than some seconds
-/// where there is something to show without it.
+/// Waits until MCP servers have listed their tools: up to their start timeout, or a few seconds if there is something
+/// to show without them.
 pub(crate) async fn check_ready(opened: &[OpenSource], is_asked: impl Fn(&OpenSource) -> bool) -> ReadyCheck<'_> {
     let asked: Vec<(&OpenSource, &Arc<Upstream>)> =
         opened.iter().filter(|one| is_asked(one)).filter_map(|one| Some((one, one.upstream.as_ref()?))).collect();
@@ -196,8 +196,8 @@ pub(crate) async fn check_ready(opened: &[OpenSource], is_asked: impl Fn(&OpenSo
 }
 
 impl ReadyCheck<'_> {
-    /// Says of each that is missing why, and what is shown instead. What several say alike is said once. Fails if
-    /// nothing is there.
+    /// Reports why each missing server is missing, and what is shown instead. Equal reasons are reported once. Fails if
+    /// no source is available.
     pub(crate) fn report(self) -> anyhow::Result<()> {
         if !self.is_any_there && self.missing.len() == 1 {
             return self.fail_if_nothing_is_there();
@@ -232,7 +232,7 @@ impl ReadyCheck<'_> {
         }
     }
 
-    /// Why this source says nothing, if nothing is known of it from before either.
+    /// Why the operations of this source are unknown, unless a cached catalog is used.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
         let found = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
         found.map(|(one, missing)| missing.words(one))
@@ -244,7 +244,7 @@ impl ReadyCheck<'_> {
     }
 }
 
-/// What is shown of a server that did not answer.
+/// Describes what is shown for a server that did not answer.
 fn shown_instead(one: &OpenSource) -> String {
     match (one.age(), one.unknown()) {
         (Some(age), _) => format!(". Showing its catalog from {age}"),
@@ -253,13 +253,13 @@ fn shown_instead(one: &OpenSource) -> String {
     }
 }
 
-/// Whether none of the sources could be asked, so that only what is known from before is shown.
+/// Whether only cached catalogs are shown, because no source is live.
 pub(crate) fn is_nothing_live(opened: &[OpenSource]) -> bool {
     !opened.is_empty()
         && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_connected()))
 }
 
-/// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.
+/// Checks all sections of the configuration except `[gate]` and the sources, which are checked when they are built.
 pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
     for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
         if let Some(LimitOutOfRange { name, value, min, max }) = wrong.into_iter().next() {
@@ -306,7 +306,7 @@ pub(crate) fn engine(
     Ok(engine)
 }
 
-/// Says which operations the configuration names that no source has.
+/// Reports operations that the configuration names and no source has.
 pub(crate) fn report_unmatched(opened: &[OpenSource]) {
     for (name, near) in sources::unmatched(opened) {
         let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();

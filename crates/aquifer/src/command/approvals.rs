@@ -1,4 +1,4 @@
-//! `aquifer approvals`: a person approves or denies calls where no model can do it.
+//! `aquifer approvals`: lets a person approve or deny calls through a channel that models cannot use.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -35,7 +35,7 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
             show(&*store, &clock, &id, json).await
         }
         ApprovalsCommand::Approve { id, place } => {
-            // The output too: a person has to see what is approved.
+            // The output has to be a terminal, too, so that the person sees what is approved.
             terminal::require("Approving")?;
             approve(&place, &id).await
         }
@@ -52,7 +52,7 @@ impl StateArgs {
         let usual = || default_config().filter(|_| self.state.is_none());
         let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
         if let Some(directory) = &self.state {
-            // The secret would be the directory's, and the approvals somebody else's.
+            // The secret belongs to the directory, but approvals would go to another store.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {
                 bail!(
                     "--state cannot be used here: state.store in the configuration names another store. Leave out --state"
@@ -144,7 +144,7 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     if !is_shown || !terminal::yes("Allow this call once? [y/N] ")? {
         return nothing_done();
     }
-    // Before the decision: where it cannot be put on record, it is not made.
+    // Opened before the decision, which must not be made if it cannot be recorded.
     let audit = safety::audit(&config, store.clone(), &clock)?;
     let decided = approvals::approve(&*store, &reviewed, &*clock).await?;
     record(&audit, Event::Approved, &decided).await;
@@ -190,7 +190,7 @@ fn describe(approval: &Approval) -> String {
     if !place.is_empty() {
         let _ = write!(out, ", which is {}", escape(place));
     }
-    // These were escaped when they were put together.
+    // The message was escaped when it was built.
     let _ = writeln!(out, "\n  {message}");
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
@@ -224,7 +224,7 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
     lines
 }
 
-/// Renders JSON in ASCII, so that nothing in it can control the terminal.
+/// Renders JSON in ASCII, so that it cannot control the terminal.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
     for letter in format!("{value:#}").chars() {

@@ -72,7 +72,7 @@ struct AuditLocations {
 
 impl AuditLocations {
     async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
-        // Heads first: what is written meanwhile then stands after them, and is no fault.
+        // Heads are read first. Entries written in the meantime then follow the head, which is not an error.
         let heads = match &self.store {
             Some(store) => Some(Heads::load(&**store).await.context("cannot read the heads of the audit log")?),
             None => None,
@@ -95,7 +95,7 @@ impl AuditLocations {
         loop {
             let (heads, mut reports) = self.verify().await?;
             if reports.is_empty() {
-                // Nowhere to look is nothing to verify.
+                // Without a location there is nothing to verify.
                 reports.push(Report::default());
             }
             for (position, report) in reports.iter_mut().enumerate() {
@@ -126,7 +126,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     for file in files(&directory)? {
         let lines = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
         newest.extend(lines);
-        // Chains of several processes overlap, so only the time tells what is newest.
+        // Chains of several processes overlap, so entries are sorted by time.
         if newest.len() > 2 * last + 1_000 {
             keep_newest(&mut newest, last);
         }
@@ -191,8 +191,8 @@ fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     }
 }
 
-/// Callers choose many of these values. None of them may look like another row or control the terminal, not even after
-/// a pipe.
+/// Callers control many of these values. None of them may imitate another row or control the terminal, even after a
+/// pipe.
 fn row(entry: &Value) -> [String; 4] {
     let word = |entry: &Value, name: &str| escape(&word(entry, name));
     let time: String = word(entry, "timestamp").chars().take(19).collect();

@@ -20,7 +20,7 @@ pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
     }
 }
 
-/// The description that the argument names, if it is one.
+/// The OpenAPI description that the argument names, if it names one.
 fn described(argument: &Path) -> anyhow::Result<Option<String>> {
     let written = argument.to_string_lossy();
     if let Some(target) = written.strip_prefix(OPENAPI) {
@@ -89,7 +89,8 @@ fn write_files(arguments: &BuildArgs, built: &adapter::AdapterFiles) -> anyhow::
         );
     }
     let (file, sidecar) = places(arguments.output.as_deref(), built);
-    // Both or none: an adapter beside the sidecar of another would call things that are not there.
+    // Both files are written, or neither: an adapter beside another adapter's sidecar would call operations that do not
+    // exist.
     if !arguments.force {
         for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
             let is_other = write::is_other(path, text);

@@ -45,7 +45,7 @@ const WORTH_TRYING: [(&str, &str); 6] = [
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
     let folder = TempDir::new()?;
     let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
-    // Where --state looks for them.
+    // The file in which `--state` looks for approvals.
     let store = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", store.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));

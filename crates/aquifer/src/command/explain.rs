@@ -1,4 +1,4 @@
-//! `aquifer call … --explain`: shows what would be decided about a request and why, without running it.
+//! `aquifer call … --explain`: shows the decision about a request and its reasons, without running it.
 
 use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
@@ -67,7 +67,7 @@ async fn explain_request(
     }
 }
 
-/// The explanation of a request with `$from`. The answers that its values come from do not exist, because nothing runs.
+/// The explanation of a request with `$from`. Its values are unknown, because nothing runs.
 async fn explain_incomplete(
     engine: &Engine,
     safety: &Safety,

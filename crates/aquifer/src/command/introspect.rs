@@ -42,7 +42,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         super::call::ask(&engine, &Receiver::Unified, request).await.into_value().0
     };
     let mut answer = ask(params.clone()).await;
-    // A name may also be a type's.
+    // The name may be that of a type.
     if answer.pointer("/data/operation").is_some_and(Value::is_null) {
         params.insert("query".to_owned(), "types".into());
         let of_type = ask(params).await;
@@ -132,7 +132,7 @@ impl Invocation {
         }
         upstream.servers.iter().for_each(|server| option("server", server.clone()));
         upstream.env.iter().for_each(|name| option("env", name.clone()));
-        // A value that the shell put in may be a secret. A reference is none.
+        // A value that the shell expanded may be a secret, so only references are shown.
         for header in upstream.headers.iter().filter(|header| header.contains("${")) {
             option("header", header.clone());
         }

@@ -68,7 +68,7 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The selected server: a source in the configuration by its name, or a target as in other commands.
+/// The selected server: a source in the configuration by name, or a target as in other commands.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     let given = &arguments.server;
     let usual = || default_config().filter(|_| !is_source(given));
@@ -121,7 +121,7 @@ fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> any
 /// Reads typed lines until the receiver is dropped.
 fn pasted() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
-    // A thread of its own: a read that nobody ends must not hold up the end of the process.
+    // A separate thread, because a blocking read must not keep the process from exiting.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if sender.blocking_send(line).is_err() {

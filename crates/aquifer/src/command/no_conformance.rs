@@ -1,4 +1,4 @@
-//! Stands in for `aquifer conformance` in builds without the feature `conformance`.
+//! Replaces `aquifer conformance` in builds without the feature `conformance`.
 
 use crate::Ending;
 use crate::cli::{BAD_USAGE, ConformanceArgs};

@@ -1,4 +1,4 @@
-//! Stands in for the commands about MCP servers in builds without the feature `gateway`.
+//! Replaces the commands about MCP servers in builds without the feature `gateway`.
 
 use crate::Ending;
 use crate::feature;

@@ -1,4 +1,4 @@
-//! Stands in for `aquifer tokens` in builds without the feature `tokens`.
+//! Replaces `aquifer tokens` in builds without the feature `tokens`.
 
 use crate::Ending;
 use crate::cli::TokensArgs;

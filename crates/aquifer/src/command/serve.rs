@@ -112,7 +112,7 @@ pub(crate) async fn on_http(
     if !bound.ip().is_loopback() {
         eprintln!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
     }
-    // Nobody can connect to "any address"; from this machine, loopback is the way.
+    // Clients cannot connect to an unspecified address; from this machine, loopback works.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
     ready(&format!("http://{reached}/mcp"));
     server.serve(stop).await;

@@ -1,7 +1,7 @@
 //! `aquifer tokens`: measures what a source costs a model.
 //!
 //! The source's own servers are queried as any client would query them. For the source behind MCP-AQL, this program
-//! starts itself with `serve` on pipes, once in each mode. Only what came over the wire is counted.
+//! starts itself with `serve` on pipes, once in each mode. Only transmitted messages are counted.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn report_failed_tasks(report: &Report) -> bool {
     any
 }
 
-/// Connects to the MCP servers behind the sources. One of several may be unreachable, which is noted in the report.
+/// Connects to the MCP servers behind the sources. If some of several are unreachable, the report notes that.
 async fn connect_upstreams(
     arguments: &TokensArgs,
     config: &Config,
@@ -113,7 +113,7 @@ async fn connect_upstreams(
         plans.report();
         return Ok(Vec::new());
     }
-    // Waits until each has said what it offers now: ours would show what it remembers of them.
+    // Waits for the current catalogs, because the gateway would otherwise show cached ones.
     let opened = wanted.open_at_once(Absence::Fails).await?;
     let asked = setup::check_ready(&opened, |_| true).await;
     let missing = asked.names();
@@ -126,7 +126,7 @@ async fn connect_upstreams(
             remarks.push(format!("skipped: '{}' cannot be reached", settings.name));
             continue;
         }
-        // Greeted as ours greets it: what is compared are the same tools.
+        // Announces the same capabilities as the gateway, so that the same tools are compared.
         match open(settings, ClientCapabilities::AsUpstream, prefix).await {
             Ok(server) => servers.push(server),
             Err(error) => {
@@ -155,15 +155,15 @@ async fn start_gateways(arguments: &TokensArgs) -> anyhow::Result<Vec<MeasuredSe
                 cwd: None,
             },
         );
-        // It waits for servers of its own.
+        // The gateway has to wait for its own servers.
         settings.start_timeout *= 2;
-        // Nobody is there to be asked: what has to be confirmed is answered with a token.
+        // Nobody can answer questions, so calls that need confirmation are answered with a token.
         servers.push(open(settings, ClientCapabilities::None, None).await?);
     }
     Ok(servers)
 }
 
-/// The environment for our own process: everything that is valid text.
+/// The environment for our own process: all variables that are valid text.
 fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -196,7 +196,7 @@ fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
     words
 }
 
-/// The measured sources as they were written, without secrets, because reports are shared.
+/// The measured sources as given, without secrets, because reports are shared.
 fn subject(arguments: &TokensArgs) -> String {
     let written = |source: &String| match source.as_str() {
         web if web.starts_with("http://") || web.starts_with("https://") => redact::url(web),

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     let by = by.unwrap_or_else(user);
     let change = TrustChange { to, at: &now, by: &by, reason: &reason };
     let changed = change_trust(&text, sidecar.as_deref(), &change).with_context(|| shown.to_string())?;
-    // Recorded first: a gateway that serves the file reads it again as soon as it changes.
+    // Recorded first, because a gateway that serves the file reads it again as soon as it changes.
     if to > Trust::Generated {
         let texts = std::iter::once(changed.text.as_str()).chain(sidecar.as_deref());
         StateFiles::new(&place.read()?.state)?.record_trust(texts, to).context("cannot record the trust level")?;

@@ -12,7 +12,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuditConfig {
-    /// The sinks that get every entry. An empty list turns the audit log off.
+    /// The sinks for all entries. An empty list turns the audit log off.
     pub(crate) to: Option<Vec<AuditPlace>>,
     /// The directory of the files. Default: in the state directory.
     pub(crate) dir: Option<PathBuf>,

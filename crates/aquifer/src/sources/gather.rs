@@ -18,7 +18,7 @@ const LATE_TIMEOUT: Duration = Duration::from_secs(10);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for all servers and returns their answers in the same order. The answer is `None` for a server that is late
-/// while another one `is_there`. `has_more` says whether there is something to show without waiting.
+/// while another one `is_there`. `has_more` means that there is something to show without waiting.
 pub(crate) async fn gather<T>(
     asked: Vec<(String, impl Future<Output = T>)>,
     has_more: bool,
@@ -128,10 +128,10 @@ mod tests {
         assert_eq!(gathered(&[Some(true), Some(false)], false).await, [Some(true), Some(false)]);
         assert_eq!(gathered(&[Some(false)], false).await, [Some(false)]);
         assert_eq!(gathered(&[], false).await, []);
-        // One hangs beside one that is there, or beside something else.
+        // One hangs, but another answers, or there is something else to show.
         assert_eq!(gathered(&[None, Some(true)], false).await, [None, Some(true)]);
         assert_eq!(gathered(&[None], true).await, [None]);
-        // Without it there is nothing to show, so it is waited for as long as it may take.
+        // Without another source, the wait is not shortened.
         let alone = tokio::time::timeout(LATE * 10, gathered(&[None, Some(false)], false)).await;
         assert!(alone.is_err());
     }

@@ -1,23 +1,23 @@
-//! Derives names for sources that were not given one.
+//! Derives names for sources without a configured name.
 
 use aquifer_discovery::name::fit;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::text::is_hidden;
 
-/// Longer prefixes leave no room for what comes after them.
+/// Maximum length of a prefix, to leave room for the rest of the name.
 const MAX_PREFIX_LEN: usize = 20;
 
-/// Programs that run other programs, and words between them.
+/// Programs that run other programs, and their subcommands.
 const RUNNERS: &[&str] = &[
     "npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "deno", "uvx", "uv", "pipx", "python", "python3", "docker",
     "podman", "sh", "bash", "env", "cmd", "exec", "run", "dlx", "tool", "x", "start",
 ];
 
-/// Files and folders that any program may have: what they are in says more.
+/// Common names of files and folders. The name of the parent folder is more specific.
 const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
 
-/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would
-/// be read as a rule about the other.
+/// Why a source name is invalid. Names that look alike must not be different, because a rule about one would be read as
+/// a rule about the other.
 pub(crate) fn problem(name: &str) -> Option<String> {
     let is_invisible =
         |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
@@ -33,13 +33,13 @@ pub(crate) fn problem(name: &str) -> Option<String> {
     Some(format!("the source name {name:?} {problem}"))
 }
 
-/// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
+/// Derives a name from a command: `files` from `npx -y @scope/server-files /data`.
 pub(super) fn of_command(words: &[String]) -> String {
     let is_telling = |word: &&String| {
         let base = word.rsplit('/').next().unwrap_or_default();
         !word.starts_with('-') && !RUNNERS.contains(&base) && !word.contains('=')
     };
-    // The words before an image's name are about the container.
+    // The words before an image name configure the container.
     let is_image = |word: &&String| is_telling(word) && word.contains('/') && !word.starts_with(['/', '.']);
     let in_container = words.first().is_some_and(|word| ["docker", "podman"].contains(&word.as_str()));
     let image = words.iter().find(is_image).filter(|_| in_container);
@@ -54,7 +54,7 @@ pub(super) fn of_command(words: &[String]) -> String {
     essence(&parts.find(|part| !part.is_empty() && !ANYBODYS.contains(&part.as_str())).unwrap_or(own))
 }
 
-/// What a server on the web is probably called: `https://mcp.example.com/sse` is `example`.
+/// Derives a name from the URL of a remote server: `example` from `https://mcp.example.com/sse`.
 pub(super) fn of_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -69,20 +69,20 @@ pub(super) fn of_url(url: &str) -> String {
     }
 }
 
-/// The name without what every MCP server has in its name.
+/// The name without words that are common in names of MCP servers.
 fn essence(name: &str) -> String {
     let words: Vec<&str> = name.split(['-', '_']).filter(|word| !matches!(*word, "" | "mcp" | "server")).collect();
     let essence = words.join("-").to_ascii_lowercase();
     if snake_identifier(&essence).is_empty() { "mcp".to_owned() } else { essence }
 }
 
-/// What the operations of a source of this name begin with.
+/// The prefix for operations of a source with this name.
 pub(super) fn prefix(name: &str) -> String {
     let prefix = fit(&snake_identifier(name), MAX_PREFIX_LEN);
     if prefix.is_empty() { "source".to_owned() } else { prefix }
 }
 
-/// The name, or one with a number that nobody has.
+/// The name, with a number if it is taken.
 pub(super) fn make_unique(name: &str, taken: &[String], between: &str) -> String {
     if !taken.iter().any(|known| known == name) {
         return name.to_owned();

@@ -1,5 +1,5 @@
-//! Stands in for MCP servers in builds without the feature `gateway`: the same types, of which there is no value. A
-//! source that needs one is planned as invalid, so that others of the same configuration are served.
+//! Replaces MCP servers in builds without the feature `gateway`: the same types, without values. A source that needs
+//! one is planned as invalid, so that the other sources of the configuration are served.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Stands in for HTTP APIs in builds without the feature `rest`: the same functions, and a type of which there is no value.
+//! Replaces HTTP APIs in builds without the feature `rest`: the same functions, and a type without values.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Describes the database or server behind a source to the operator, without secrets. A few digits of a hash over the
-//! whole address tell two places with the same description apart.
+//! Labels the database or server behind a source for the operator, without secrets. A few digits of a hash over the
+//! whole address distinguish sources with the same label.
 
 use std::path::Path;
 
@@ -29,17 +29,16 @@ fn database(target: &Target) -> String {
     }
 }
 
-/// The file itself, however it was named.
+/// The canonical path of a file.
 fn canonical(path: &Path) -> std::path::PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A few digits, which are others where anything that was written is another. Too few to find out from them what it
-/// was.
+/// A few digits of a hash over these texts. Too few to recover the texts.
 pub(super) fn digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     for part in written {
-        // The length keeps two parts from running into each other.
+        // The length separates adjacent parts.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }

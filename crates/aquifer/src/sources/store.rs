@@ -1,4 +1,4 @@
-//! The state store that sources use: one per process, opened when the first source needs it. It holds the accepted
+//! The state store that sources use: one per process, opened when the first source needs it. It contains the pinned
 //! definitions of MCP servers and the names of tables.
 
 use std::path::Path;
@@ -11,24 +11,24 @@ use super::Absence;
 use crate::config::StateConfig;
 use crate::state::{self, StoreLocation};
 
-/// Set for a server that is started only to be measured: it pins nothing.
+/// Set for a server that is started only for measurements. It pins nothing.
 pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
 
-/// Sources that a process without a store remembers.
+/// Maximum number of records without a persistent store.
 const MAX_IN_MEMORY: usize = 10_000;
 
-/// Whether the process only looks at sources and serves nobody.
+/// Whether the process only inspects sources and serves nobody.
 pub(super) fn is_looking(absence: Absence) -> bool {
     matches!(absence, Absence::Fails | Absence::IsShown) || std::env::var_os(LOOK_ONLY).is_some()
 }
 
-/// The store of this process. Its place does not change while the process runs.
+/// The store of this process. Its location does not change while the process runs.
 pub(super) fn opened(state: &StateConfig) -> Arc<dyn StateStore> {
     static STORE: OnceLock<Arc<dyn StateStore>> = OnceLock::new();
     STORE.get_or_init(|| open(state)).clone()
 }
 
-/// The same for looking: a store that is not there is not made.
+/// The store for inspection. A missing store is not created.
 pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
     let is_missing = |file: &Path| !file.exists();
     match StoreLocation::new(state) {

@@ -71,7 +71,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
             }
             Err(empty) => {
                 eprintln!("aquifer: {} was not written: {empty}", path.display());
-                // Not everything was done that was asked for.
+                // A requested file could not be written.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
         }

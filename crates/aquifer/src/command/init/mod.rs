@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     prompt_for_missing(&mut made.variables)?;
-    // Everything that may be refused comes before anything is written.
+    // Everything that can fail is checked before anything is written.
     let env_file = match made.variables.is_empty() {
         true => None,
         false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),

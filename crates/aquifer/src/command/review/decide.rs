@@ -17,8 +17,8 @@ use crate::cli::ReviewArgs;
 const DANGERS: [Danger; 5] =
     [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
-/// Takes over what the command line says. `accepted` are exact names of tools. Of a quarantined tool, `--accept` is
-/// about its definition, and about its category only where that needs review.
+/// Applies the decisions on the command line. `accepted` contains exact tool names. For a quarantined tool, `--accept`
+/// accepts its definition, and its category only if that needs review.
 pub(super) fn apply_arguments(
     arguments: &ReviewArgs,
     accepted: &[String],
@@ -49,7 +49,7 @@ pub(super) fn apply_arguments(
     Ok(())
 }
 
-/// The exact name of the tool that an argument names.
+/// The exact name of the tool that an argument refers to.
 fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
     Ok(select::select_tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
 }

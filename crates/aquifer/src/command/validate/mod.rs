@@ -1,4 +1,4 @@
-//! `aquifer validate`: reports errors in files that people write, with their place and a suggestion.
+//! `aquifer validate`: reports errors in files that people write, with their position and a suggestion.
 
 mod rules;
 

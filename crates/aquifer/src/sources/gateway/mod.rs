@@ -1,5 +1,5 @@
-//! MCP servers as sources. Everything that the rest of the program knows of `aquifer-upstream` is here; builds without
-//! the feature `gateway` have `no_gateway.rs` instead.
+//! MCP servers as sources. This is the only module that uses `aquifer-upstream`; builds without the feature `gateway`
+//! use `no_gateway.rs` instead.
 
 mod login;
 pub(crate) mod pins;
@@ -21,7 +21,7 @@ pub(crate) use aquifer_upstream::describe_failure;
 pub(crate) use pins::record_in;
 pub(super) use plan::{of_client, plan};
 
-/// Opens a server. It may not have been started yet.
+/// Opens a server, which may not be running yet.
 pub(super) async fn open(
     mut settings: Settings,
     state: &StateConfig,
@@ -32,8 +32,8 @@ pub(super) async fn open(
     (upstream.clone(), upstream)
 }
 
-/// Gives a server the name of its source. Definitions stay pinned under the name that the server had before, unless the
-/// operator chose the new one.
+/// Gives a server the name of its source. Definitions stay pinned under the server's previous name, unless the operator
+/// chose the new one.
 pub(super) fn rename(settings: &mut Settings, name: &str, is_chosen: bool) {
     let before = std::mem::replace(&mut settings.name, name.to_owned());
     if !is_chosen {

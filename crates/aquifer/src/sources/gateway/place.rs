@@ -9,7 +9,7 @@ pub(super) fn server(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, env, cwd } => {
             let folder = cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default();
-            // How many arguments there are, so that none is taken for a variable.
+            // The number of arguments separates them from the variables that follow.
             let count = args.len().to_string();
             let variables = env.iter().flat_map(|(name, value)| [name.as_str(), value]);
             let written = [command.as_str(), &folder, &count].into_iter();
