@@ -35,11 +35,11 @@ use cli::{AuditCommand, Cli, Command, PolicyCommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long background tasks may take to end on exit.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum CommandOutcome {
     /// The command succeeded.
     Done,
     /// The answer was a failure.
@@ -52,9 +52,9 @@ fn main() -> ExitCode {
     let cli = Cli::read();
     setup::logging(cli.log.as_deref());
     match run(cli.command) {
-        Ok(Ending::Done) => ExitCode::SUCCESS,
-        Ok(Ending::Failure) => ExitCode::from(1),
-        Ok(Ending::Code(code)) => ExitCode::from(code),
+        Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::Failure) => ExitCode::from(1),
+        Ok(CommandOutcome::Code(code)) => ExitCode::from(code),
         Err(error) => {
             // The message may contain text from files and servers.
             eprintln!("aquifer: {}", terminal::escape_hidden(&format!("{error:#}")));
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Ending> {
+fn run(command: Command) -> anyhow::Result<CommandOutcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
         match command {
@@ -90,6 +90,6 @@ fn run(command: Command) -> anyhow::Result<Ending> {
     });
     // Waits for tasks, because dropping them ends the processes they started. The wait is limited, because a blocking
     // read of stdin must not keep the process alive.
-    runtime.shutdown_timeout(LAST_WAIT);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     ending
 }

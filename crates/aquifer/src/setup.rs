@@ -20,7 +20,7 @@ use crate::config::{self, Config, ProfileConfig, SourceConfig};
 use crate::safety::{Safety, SourceFacts};
 use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
-use crate::sources::{self, Absence, OpenSource, Plan, Plans};
+use crate::sources::{self, OnUnreachable, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles, StoreSetting};
 use crate::terminal::escape_hidden;
 
@@ -58,27 +58,31 @@ pub(crate) struct SourceSelection<'a> {
 impl SourceSelection<'_> {
     /// Opens the sources on the command line, otherwise those in the configuration, and waits for MCP servers. Reports
     /// the sources that cannot be served.
-    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
-        let opened = self.open_at_once(absence).await?;
-        wait(&opened, absence).await?;
+    pub(crate) async fn open(&self, on_unreachable: OnUnreachable) -> anyhow::Result<Vec<OpenSource>> {
+        let opened = self.open_without_waiting(on_unreachable).await?;
+        wait(&opened, on_unreachable).await?;
         Ok(opened)
     }
 
     /// Like `open`, without waiting for MCP servers.
-    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
+    pub(crate) async fn open_without_waiting(&self, on_unreachable: OnUnreachable) -> anyhow::Result<Vec<OpenSource>> {
         let plans = self.plan()?;
         plans.report();
-        self.open_planned(plans.plans, absence).await
+        self.open_planned(plans.plans, on_unreachable).await
     }
 
     /// Opens planned sources without waiting for MCP servers.
-    pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
+    pub(crate) async fn open_planned(
+        &self,
+        plans: Vec<Plan>,
+        on_unreachable: OnUnreachable,
+    ) -> anyhow::Result<Vec<OpenSource>> {
         let key = state::cursor_key(&self.config.state)?;
         // In parallel tasks, because reading cached definitions takes time.
         let mut opening = JoinSet::new();
         for (index, plan) in plans.into_iter().enumerate() {
             let key = key.clone();
-            opening.spawn(async move { (index, plan.open(&key, absence).await) });
+            opening.spawn(async move { (index, plan.open(&key, on_unreachable).await) });
         }
         let mut opened = Vec::new();
         while let Some(one) = opening.join_next().await {
@@ -121,25 +125,25 @@ impl SourceSelection<'_> {
 
 /// How long clients wait if no catalog is known yet. Many clients see only the tools that exist when they connect.
 /// Servers that take longer are added later.
-const FIRST_WAIT: Duration = Duration::from_secs(10);
+const FIRST_CATALOG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long clients wait if only some catalogs are missing.
-const SHORT_WAIT: Duration = Duration::from_secs(2);
+const PARTIAL_CATALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Waits until MCP servers have listed their tools. If some of several fail, the others are used.
-pub(crate) async fn wait(opened: &[OpenSource], absence: Absence) -> anyhow::Result<()> {
-    match absence {
-        Absence::IsServed => {
+pub(crate) async fn wait(opened: &[OpenSource], on_unreachable: OnUnreachable) -> anyhow::Result<()> {
+    match on_unreachable {
+        OnUnreachable::Serve => {
             let awaited: Vec<_> = opened.iter().filter_map(OpenSource::unknown).collect();
-            let longest = if awaited.len() == opened.len() { FIRST_WAIT } else { SHORT_WAIT };
+            let longest = if awaited.len() == opened.len() { FIRST_CATALOG_TIMEOUT } else { PARTIAL_CATALOG_TIMEOUT };
             let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
             let _ = tokio::time::timeout(longest, waiting).await;
             Ok(())
         }
-        Absence::Fails => check_ready(opened, |_| true).await.report(),
-        Absence::IsShown => check_ready(opened, |_| true).await.report(),
+        OnUnreachable::Fail => check_ready(opened, |_| true).await.report(),
+        OnUnreachable::ShowCached => check_ready(opened, |_| true).await.report(),
         // The failures have been logged.
-        Absence::FailsUnlessKnown => {
+        OnUnreachable::FailUnlessCached => {
             check_ready(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there()
         }
     }
@@ -206,7 +210,7 @@ impl ReadyCheck<'_> {
         for (one, missing) in &self.missing {
             match missing.uninstalled_program() {
                 Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.words(one)), shown_instead(one)),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.words(one)), describe_fallback(one)),
             }
         }
         for (program, names) in &programs {
@@ -219,14 +223,14 @@ impl ReadyCheck<'_> {
         }
         match self.is_any_there {
             true => Ok(()),
-            false => Err(sources::UnreachableError::in_words("no source could be reached".to_owned()).into()),
+            false => Err(sources::UnreachableError::new("no source could be reached".to_owned()).into()),
         }
     }
 
     fn fail_if_nothing_is_there(self) -> anyhow::Result<()> {
         match self.missing.first() {
             Some((one, missing)) if !self.is_any_there => {
-                Err(sources::UnreachableError::in_words(missing.words(one)).into())
+                Err(sources::UnreachableError::new(missing.words(one)).into())
             }
             _ => Ok(()),
         }
@@ -245,7 +249,7 @@ impl ReadyCheck<'_> {
 }
 
 /// Describes what is shown for a server that did not answer.
-fn shown_instead(one: &OpenSource) -> String {
+fn describe_fallback(one: &OpenSource) -> String {
     match (one.age(), one.unknown()) {
         (Some(age), _) => format!(". Showing its catalog from {age}"),
         (None, None) => ". Showing the contents of its adapter file".to_owned(),
@@ -254,7 +258,7 @@ fn shown_instead(one: &OpenSource) -> String {
 }
 
 /// Whether only cached catalogs are shown, because no source is live.
-pub(crate) fn is_nothing_live(opened: &[OpenSource]) -> bool {
+pub(crate) fn is_all_cached(opened: &[OpenSource]) -> bool {
     !opened.is_empty()
         && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_connected()))
 }
@@ -301,7 +305,7 @@ pub(crate) fn engine(
         builder = builder.mount(one.mount());
     }
     let engine = Arc::new(builder.build()?);
-    opened.iter().for_each(OpenSource::look_for);
+    opened.iter().for_each(OpenSource::retry_reflection);
     report_unmatched(opened);
     Ok(engine)
 }

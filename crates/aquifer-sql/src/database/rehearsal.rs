@@ -18,9 +18,9 @@ use crate::work::rehearsal::Rehearsed;
 use crate::work::session::WorkError;
 
 impl Database {
-    /// Rehearses a change, if it is proven that trying it leaves nothing behind.
+    /// Rehearses a change, if trying it is proven to leave no trace.
     pub(super) async fn rehearse_change(&self, call: Call) -> RehearsalResult {
-        // The proof has to be current.
+        // The proof must be current.
         let Ok(offer) = self.renew_proof(self.offer.load_full(), &call.name).boxed().await else {
             return RehearsalResult::Unknown;
         };
@@ -68,7 +68,8 @@ impl Database {
         rehearsed.map(Some)
     }
 
-    /// The tables whose rows must not be mentioned in answers about other tables: policy may refuse to list them, or ask.
+    /// The tables whose rows must not be mentioned in answers about other tables, because policy may deny listing them
+    /// or require confirmation.
     pub(super) fn unreadable_tables(&self, offer: &Offer) -> HashSet<usize> {
         let restricted = self.restricted.load();
         let all = 0..offer.tables.len();
@@ -84,7 +85,7 @@ impl Database {
     }
 }
 
-/// Whether the change itself would fail in the same way. An error that may be gone a moment later decides nothing.
+/// Whether the change itself would fail in the same way. Transient errors do not count.
 fn is_decisive(error: &WorkError) -> bool {
     match error {
         WorkError::Failure(failure) => !is_configuration_changed(failure),

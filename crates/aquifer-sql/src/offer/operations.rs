@@ -85,7 +85,7 @@ fn enter_type(
     name
 }
 
-/// What callers should know about omitted columns. Columns in `hide` are not mentioned.
+/// A note for callers about omitted columns. Columns in `hide` are not mentioned.
 pub(super) fn left_out(exposed: &ExposedTable) -> String {
     let withheld = &exposed.table.withheld;
     let mut words = String::new();

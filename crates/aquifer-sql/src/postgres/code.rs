@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::catalog::contains_word;
 
-/// Built-in functions of PostgreSQL that leave no trace. Expressions may also call its other immutable functions.
+/// Built-in functions of PostgreSQL without side effects. Expressions may also call its other immutable functions.
 pub(super) const FUNCTIONS: &str = "\
     abs age array_agg array_append array_cat array_length array_position array_prepend array_remove \
     array_to_json array_to_string avg bit_length bool_and bool_or btrim cardinality ceil ceiling char_length \
@@ -94,7 +94,7 @@ fn is_recognized_token(tokens: &[Token], index: usize, names: &Names<'_>) -> boo
     let is_field = is_mark(before(1), '.');
     let word = match tokens.get(index) {
         Some(Token::Word(word)) => word.as_str(),
-        // Only as a field name: recognized code spells everything else without quotes.
+        // Quoted names are accepted only as field names: recognized code writes all other names without quotes.
         Some(Token::Quoted) => return is_field && !is_mark(next, '(') && names.of_rows.is_empty(),
         Some(Token::String | Token::Value | Token::Mark(_)) | None => return true,
     };

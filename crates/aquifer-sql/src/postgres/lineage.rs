@@ -1,9 +1,9 @@
-//! Traces where values of one column appear in another, as far as PostgreSQL's catalog tells: generated columns,
-//! references, columns of row types, inheritance, partitions, and views.
+//! Traces which columns show values of other columns, according to PostgreSQL's catalog: generated columns, references,
+//! columns of row types, inheritance, partitions, and views.
 //!
 //! All schemas are traced, offered or not, because a view may read a schema that callers never see. The catalog lists
 //! the columns that a view reads, and the column behind each output if it is a plain column; any other output may show
-//! everything the view reads. Only views that read hidden columns are analyzed that closely.
+//! everything the view reads. Only views that read hidden columns are analyzed in such detail.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -32,7 +32,7 @@ const GENERATED: &str = "
     JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
     WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
 
-/// Inherited columns. Rows of a child are rows of its parent, so values flow both ways.
+/// Inherited columns. Rows of a child are rows of its parent, so each shows values of the other.
 const INHERITED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
         'to_schema', pn.nspname, 'to_table', pc.relname)::text
@@ -172,7 +172,7 @@ impl View {
         ColumnId::for_postgres(&self.schema, &self.name, name)
     }
 
-    /// The flows into this view. Without origins, every output may show everything the view reads.
+    /// The derivations of this view's columns. Without origins, every output may show everything the view reads.
     fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
         let everything = self.column("").whole_table();
         let mut flows: Vec<Flow> =
@@ -191,7 +191,7 @@ impl View {
         plain.map(|(name, from)| Flow { from: from.clone(), to: self.column(name) }).collect()
     }
 
-    /// Whether callers may see it.
+    /// Whether the view is offered to callers.
     fn is_in(&self, model: &Model) -> bool {
         model.tables.iter().any(|table| table.matches_name(Some(&self.schema), &self.name))
     }

@@ -1,6 +1,6 @@
-//! Decides which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
+//! Determines which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
 //!
-//! Sequences are not rolled back, and neither is anything that leaves the transaction: other servers, files, locks that
+//! Sequences are not rolled back, and neither are effects outside the transaction: other servers, files, locks that
 //! outlast it. Code is safe only if all of it is recognized. Everything else requires a confirmation.
 
 use std::collections::{HashMap, HashSet};
@@ -66,7 +66,7 @@ struct Operator {
     is_known: bool,
 }
 
-/// What is known of a database's code.
+/// The recognized code of a database.
 #[derive(Default)]
 pub(super) struct SafeCode {
     functions: HashMap<i64, Function>,
@@ -130,7 +130,7 @@ impl SafeCode {
         }
     }
 
-    /// Every function that these expressions use. They have to be known to judge the expressions.
+    /// All functions that these expressions use, which have to be loaded before the expressions can be checked.
     pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
         let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
         let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();

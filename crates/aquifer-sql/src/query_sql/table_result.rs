@@ -1,4 +1,5 @@
-//! The rows of a statement as a table, up to a number of rows and bytes. That rows are missing is said before them.
+//! Collects the rows of a statement as a table, up to a number of rows and bytes. If rows are missing, the result says
+//! so before the rows.
 
 use std::ops::ControlFlow;
 
@@ -37,7 +38,7 @@ impl TableResult {
         Self { columns, cell_types, limits, rows: Vec::new(), count: 0, cut: None }
     }
 
-    /// Adds a row whose first cell is at `offset`, unless there are enough.
+    /// Adds a row whose first cell is at `offset`, unless the result is full.
     pub(crate) fn push(&mut self, row: &impl ResultRow, offset: usize) -> ControlFlow<()> {
         if self.count >= self.limits.max_size {
             self.cut = Some(Cut::Rows);
@@ -62,13 +63,13 @@ impl TableResult {
         ControlFlow::Continue(())
     }
 
-    /// Ends before a row that is too large.
+    /// Ends the result before a row that is too large.
     pub(crate) fn end_before_large_row(&mut self) -> ControlFlow<()> {
         self.cut = Some(Cut::Bytes);
         ControlFlow::Break(())
     }
 
-    /// The answer. Fails if not even the first row fits.
+    /// The answer. Fails if even the first row does not fit.
     pub(crate) fn finish(self) -> Result<OperationOutput, WorkError> {
         let PageLimits { max_size, max_bytes, .. } = self.limits;
         let (message, details) = match self.cut {

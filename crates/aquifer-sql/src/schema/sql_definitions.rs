@@ -1,5 +1,6 @@
-//! SQL that the database stores as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns
-//! and virtual tables, functions. It is split into pieces, not parsed: a piece that could be a name counts as one.
+//! Parses SQL that the database stores as text: checks such as `CHECK (status IN ('open', 'closed'))`, definitions of
+//! columns and virtual tables, functions. The text is only split into pieces: a piece that could be a name counts as
+//! one.
 
 use crate::statement::Dialect;
 
@@ -14,7 +15,7 @@ pub(crate) struct CheckDefinition {
     pub(crate) column: Option<String>,
     /// Every name in it, including columns.
     pub(crate) names: Vec<String>,
-    /// The allowed words, if the check is nothing else.
+    /// The allowed words, if the check only lists words.
     pub(crate) words: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Maps errors of SQLite.
+//! Converts errors of SQLite.
 
 use rusqlite::{Error, ErrorCode, ffi};
 

@@ -1,6 +1,6 @@
-//! Full-text tables of SQLite: what each indexes, and from which columns its words may come.
+//! Full-text tables of SQLite: what each indexes, and which columns its words may come from.
 //!
-//! Such tables are filled by hand or by triggers, so only the definition, the triggers and the column names indicate
+//! Such tables are filled manually or by triggers, so only the definition, the triggers and the column names indicate
 //! the content. Every column that these do not rule out counts as a source.
 
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl FullTextTable {
                 sources.extend(read.map(|name| (ColumnId::for_sqlite(table, name), None)));
             }
         }
-        // A table without a connection whose columns all belong to one other table most likely indexes that one.
+        // A table without a content table whose columns all belong to another table most likely indexes that table.
         for (table, columns) in tables.iter().filter(|(table, _)| !self.is_index_only() && self.name != *table) {
             let has = |column: &String| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             if !self.columns.is_empty() && self.columns.iter().all(has) {

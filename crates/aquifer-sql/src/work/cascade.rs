@@ -1,5 +1,5 @@
-//! Finds what deleting a row would affect: rows that refer to it, rows that refer to those, and so on; and the rows that
-//! prevent the deletion.
+//! Finds the rows that deleting a row would affect: rows that refer to it, rows that refer to those, and so on; and the
+//! rows that prevent the deletion.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::work::session::{Session, WorkError};
 
-/// A dry run counts up to this number of rows.
+/// Maximum number of rows that a dry run counts.
 const MAX_CASCADED_ROWS: usize = 5_000;
-/// Rows that prevent a deletion are counted up to this number for each reference.
+/// Maximum number of rows counted for each reference that prevents a deletion.
 pub(super) const MAX_COUNTED_ROWS: usize = 10_000;
-/// How many references are listed.
+/// Maximum number of references that are listed.
 pub(super) const MAX_LISTED: usize = 8;
-/// How many values are looked up in one statement.
+/// Maximum number of values looked up in one statement.
 const VALUES_PER_STATEMENT: usize = 500;
 /// No further table is counted after this time.
 const COUNTING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What deleting a row would affect.
+/// The effects of deleting a row.
 pub(super) struct DeletionEffects<'c> {
     pub(super) groups: Vec<AffectedGroup<'c>>,
     /// Whether there are more rows than were counted.
@@ -47,7 +47,7 @@ pub(super) struct AffectedGroup<'c> {
 }
 
 impl<'c> DeletionEffects<'c> {
-    /// Only the row itself.
+    /// The effects on the row itself only.
     pub(super) fn of_row(context: &ChangeContext, row: &Map<String, Value>) -> Self {
         let deleted = identity(context, context.index, row).into_iter().collect();
         Self { groups: Vec::new(), is_cut: false, rows: vec![(context.index, row.clone())], deleted }

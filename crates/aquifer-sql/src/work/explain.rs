@@ -1,5 +1,5 @@
 //! Explains constraint violations that the database does not explain itself, by querying it after the rollback. On
-//! SQLite, dry runs use the same queries to check what only a commit would.
+//! SQLite, dry runs use the same queries to check what only a commit would check.
 
 use serde_json::{Map, Value};
 
@@ -15,11 +15,11 @@ use crate::work::session::{Session, WorkError};
 
 /// A row before and after a change that failed.
 pub(super) struct RowVersions {
-    /// As it is. Empty if there is none.
+    /// The current row. Empty if there is none.
     pub(super) current: Map<String, Value>,
-    /// As it would be.
+    /// The row after the change.
     pub(super) intended: Map<String, Value>,
-    /// Whether it would be deleted.
+    /// Whether the change deletes the row.
     pub(super) is_removed: bool,
 }
 
@@ -51,7 +51,7 @@ impl ChangeContext {
         }
     }
 
-    /// The errors for both directions of a broken reference look alike.
+    /// Determines the direction of a broken reference, because both directions have the same error.
     async fn explain_reference<S: Session>(&self, session: &mut S, violation: &mut Violation, versions: &RowVersions) {
         let table = &self.exposed.table;
         let missing = match violation.constraint.as_deref() {
@@ -74,7 +74,7 @@ impl ChangeContext {
         }
     }
 
-    /// A dry run is not committed, so SQLite never checks its deferred references.
+    /// Checks deferred references, which SQLite checks only at a commit, for a dry run.
     pub(super) async fn check_references<S: Session>(
         &self,
         session: &mut S,
@@ -105,7 +105,7 @@ impl ChangeContext {
         effects.find_obstacles(self, session, *is_removed).await
     }
 
-    /// The same for rows that were deleted.
+    /// Like `find_obstacles`, for rows that were deleted.
     pub(super) async fn check_no_referring_rows<S: Session>(
         &self,
         session: &mut S,

@@ -58,7 +58,7 @@ pub(crate) fn default_config() -> Option<PathBuf> {
 
 impl CallArgs {
     /// Assigns the positional arguments: sources, then the operation or a whole request, then its parameters.
-    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn assign_positionals(&mut self) -> anyhow::Result<()> {
         let mut words = std::mem::take(&mut self.words).into_iter().peekable();
         while let Some(word) = words.next() {
             let is_bare = || matches!(word.as_str(), "demo" | "tasks");
@@ -85,7 +85,7 @@ impl CallArgs {
 
 impl IntrospectArgs {
     /// Assigns the positional arguments: sources, and the name of an operation or type.
-    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn assign_positionals(&mut self) -> anyhow::Result<()> {
         for word in std::mem::take(&mut self.words) {
             if is_source(&word) {
                 self.sources.push(word);
@@ -118,7 +118,7 @@ mod tests {
     fn call(line: &[&str]) -> Result<String, String> {
         let cli = Cli::try_parse_from([&["aquifer", "call"], line].concat()).map_err(|error| error.to_string())?;
         let Command::Call(mut arguments) = cli.command else { return Err("no call".to_owned()) };
-        arguments.sort_words().map_err(|error| error.to_string())?;
+        arguments.assign_positionals().map_err(|error| error.to_string())?;
         let config = arguments.config.map(|config| config.display().to_string()).unwrap_or_default();
         let params = arguments.params.unwrap_or_default();
         Ok([arguments.sources.join(","), config, arguments.operation, params].join("|"))

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::table::count;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
 use crate::safety;
@@ -21,7 +21,7 @@ use crate::safety::admin::Admin;
 use crate::state::{self, StoreLocation};
 use crate::terminal::{self, pager};
 
-pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
+pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutcome> {
     match command {
         ApprovalsCommand::Secret { place } => secret(&place.read()?),
         ApprovalsCommand::List { json, place } => {
@@ -83,7 +83,7 @@ fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>,
     Ok((config, store, clock))
 }
 
-fn secret(config: &Config) -> anyhow::Result<Ending> {
+fn secret(config: &Config) -> anyhow::Result<CommandOutcome> {
     terminal::require("Creating the admin secret")?;
     if let Some(known) = Admin::load(&config.state)? {
         let words = "There is already an admin secret. Type it to replace it. If you lost it, remove admin.key from the state \
@@ -95,14 +95,14 @@ fn secret(config: &Config) -> anyhow::Result<Ending> {
     terminal::print(&format!(
         "This is the admin secret. It is shown only once; keep it where no agent can read it:\n\n  {secret}\n\n"
     ))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<Ending> {
+async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let all = approvals::list(store, clock).await?;
     if is_json {
         terminal::print(&ascii_json(&json!({ "approvals": all })))?;
-        return Ok(Ending::Done);
+        return Ok(CommandOutcome::Done);
     }
     let mut out = String::new();
     for approval in &all {
@@ -116,11 +116,11 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> any
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
     let _ = writeln!(out, "{waiting} of {} waiting for a decision.", count(all.len(), "request"));
     terminal::print(&out)?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Prints an approval with its whole call.
-async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<Ending> {
+async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let reviewed = approvals::get(store, id, clock).await?;
     terminal::print(&match is_json {
         true => ascii_json(&json!({ "approval": reviewed.approval(), "call": reviewed.call() })),
@@ -129,11 +129,11 @@ async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bo
             render_call(&reviewed, width).join("\n") + "\n"
         }
     })?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Shows the whole call, asks for confirmation, and approves it.
-async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
     let reviewed = approvals::get(&*store, id, &*clock).await?;
     if reviewed.approval().status != Status::Pending {
@@ -150,11 +150,11 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     record(&audit, Event::Approved, &decided).await;
     let until = to_the_second(decided.expires_at);
     terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Denies a call. The person does not have to see all of it.
-async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
     let found = approvals::find(&*store, id, &*clock).await?;
     terminal::print(&describe(&found))?;
@@ -165,12 +165,12 @@ async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     let decided = approvals::deny(&*store, &found.id, &*clock).await?;
     record(&audit, Event::Declined, &decided).await;
     terminal::print("Denied.\n")?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn nothing_done() -> anyhow::Result<Ending> {
+fn nothing_done() -> anyhow::Result<CommandOutcome> {
     terminal::print("Nothing was done.\n")?;
-    Ok(Ending::Failure)
+    Ok(CommandOutcome::Failure)
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {

@@ -13,9 +13,9 @@ use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
-use crate::config::{AuditPlace, Config};
+use crate::config::{AuditSink, Config};
 use crate::safety;
 use crate::state::{self, StoreLocation};
 use crate::terminal::escape_hidden;
@@ -30,15 +30,15 @@ const MAX_SHOWN: usize = 100_000;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const HEAD_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
     let store = store(&config)?;
     if store.is_none() {
         tracing::warn!("the state is in the memory of a server, so entries missing at the end cannot be detected");
     }
     let to = config.audit.to.as_ref();
-    let in_store = to.is_some_and(|places| places.contains(&AuditPlace::Store));
-    let in_files = to.is_none_or(|places| places.contains(&AuditPlace::File));
+    let in_store = to.is_some_and(|places| places.contains(&AuditSink::Store));
+    let in_files = to.is_none_or(|places| places.contains(&AuditSink::File));
     let paths = match arguments.paths.as_slice() {
         [] if in_files => safety::audit_directory(&config).into_iter().filter(|directory| directory.exists()).collect(),
         named => named.to_vec(),
@@ -59,7 +59,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
             false => super::call::print(report.to_string().trim_end())?,
         }
     }
-    Ok(if reports.iter().all(Report::is_proven) { Ending::Done } else { Ending::Failure })
+    Ok(if reports.iter().all(Report::is_proven) { CommandOutcome::Done } else { CommandOutcome::Failure })
 }
 
 /// Where to find entries and heads.
@@ -116,7 +116,7 @@ impl AuditLocations {
     }
 }
 
-pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
         bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
@@ -140,7 +140,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
         }
     };
     super::call::print(text.trim_end())?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The store with the heads, or `None` if it is in the memory of a server.

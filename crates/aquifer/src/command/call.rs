@@ -13,26 +13,26 @@ use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value};
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::CallArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, OpenSource};
+use crate::sources::{OnUnreachable, OpenSource};
 use crate::terminal::escape_hidden;
 
-pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
-    arguments.sort_words()?;
+pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<CommandOutcome> {
+    arguments.assign_positionals()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
+    let opened = wanted.open_without_waiting(OnUnreachable::FailUnlessCached).await?;
     let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     // A cached catalog suffices, so only the server of the operation is needed. Introspection covers all servers.
     let about_all = operation_names(&arguments).iter().any(|name| OperationClass::from_name(name).describes_catalog());
     let snapshot = engine.snapshot();
     if about_all {
-        setup::wait(&opened, Absence::FailsUnlessKnown).await?;
+        setup::wait(&opened, OnUnreachable::FailUnlessCached).await?;
         engine.refresh()?;
     } else {
         confirm(&arguments, &opened, &snapshot).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
     let mut rendered = response.render(&engine.settings().limits);
     super::json::print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
-    Ok(if failed { Ending::Failure } else { Ending::Done })
+    Ok(if failed { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 /// Confirms unknown and quarantined operations. A cached catalog is sufficient to call an operation, but not to refuse
@@ -58,7 +58,7 @@ async fn confirm(arguments: &CallArgs, opened: &[OpenSource], snapshot: &Snapsho
     let mut quarantined = HashSet::new();
     for name in operation_names(arguments) {
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
-            None => return setup::wait(opened, Absence::FailsUnlessKnown).await,
+            None => return setup::wait(opened, OnUnreachable::FailUnlessCached).await,
             Some(operation) if operation.quarantine.is_some() => drop(quarantined.insert(operation.source.clone())),
             Some(_) => {}
         }

@@ -51,7 +51,7 @@ pub(super) fn server(
 
 /// Captures what a server offers.
 pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
-    let interrogation = interrogate(settings).await.map_err(sources::UnreachableError::new)?;
+    let interrogation = interrogate(settings).await.map_err(sources::UnreachableError::from_failure)?;
     Ok(interrogation.bundle(settings, now()?))
 }
 

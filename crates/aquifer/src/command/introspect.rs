@@ -10,22 +10,22 @@ use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 use crate::terminal::quoted;
 
-pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
-    arguments.sort_words()?;
+pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<CommandOutcome> {
+    arguments.assign_positionals()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let opened = wanted.open(Absence::IsShown).await?;
-    let safety = Safety::looking(&config, &wanted.source_facts()?)?;
+    let opened = wanted.open(OnUnreachable::ShowCached).await?;
+    let safety = Safety::for_inspection(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    let is_old = setup::is_nothing_live(&opened);
+    let is_old = setup::is_all_cached(&opened);
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {
@@ -58,7 +58,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         true => super::json::print(&answer.to_string())?,
         false => super::call::print(table(&answer, &call).trim_end())?,
     }
-    Ok(if failed || is_old { Ending::Failure } else { Ending::Done })
+    Ok(if failed || is_old { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 fn table(answer: &Value, call: &Invocation) -> String {

@@ -11,21 +11,21 @@ use aquifer_protocol::catalog::Catalog;
 use serde_json::json;
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{PolicyShowArgs, choose_config};
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 
-pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<CommandOutcome> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let facts = wanted.source_facts()?;
-    let safety = Safety::looking(&config, &facts)?;
-    let opened = wanted.open(Absence::IsShown).await?;
+    let safety = Safety::for_inspection(&config, &facts)?;
+    let opened = wanted.open(OnUnreachable::ShowCached).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
     let show = |catalog: &Catalog| safety.gate.policy().describe_operations(catalog, &Caller::anonymous(), &[]);
@@ -51,7 +51,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
         let text = table(&lines, &totals, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened);
         super::call::print(text.trim_end())?;
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Renders a table for each source and the number of operations for each decision.

@@ -20,13 +20,13 @@ use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
 use super::{call, capture, json, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, LOOK_ONLY, UnreachableError};
+use crate::sources::{INSPECT_ONLY, OnUnreachable, UnreachableError};
 
-pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<CommandOutcome> {
     if let Some([before, now]) = arguments.compare.as_deref() {
         return compare(before, now, arguments.budget, arguments.json);
     }
@@ -49,7 +49,7 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     };
     let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
     let measured = measure(&subject, &options).await;
-    let mut report = measured.map_err(|ServerError(words)| UnreachableError::in_words(words))?;
+    let mut report = measured.map_err(|ServerError(words)| UnreachableError::new(words))?;
     report.remarks.extend(remarks);
     let chart = Chart::from_report(&report);
     if let Some(path) = &arguments.svg {
@@ -61,7 +61,11 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     } else {
         call::print(text::draw(&chart, canvas()).trim_end())?;
     }
-    Ok(if options.tasks.is_some() && report_failed_tasks(&report) { Ending::Failure } else { Ending::Done })
+    Ok(if options.tasks.is_some() && report_failed_tasks(&report) {
+        CommandOutcome::Failure
+    } else {
+        CommandOutcome::Done
+    })
 }
 
 /// Converts the arguments to options.
@@ -114,7 +118,7 @@ async fn connect_upstreams(
         return Ok(Vec::new());
     }
     // Waits for the current catalogs, because the gateway would otherwise show cached ones.
-    let opened = wanted.open_at_once(Absence::Fails).await?;
+    let opened = wanted.open_without_waiting(OnUnreachable::Fail).await?;
     let asked = setup::check_ready(&opened, |_| true).await;
     let missing = asked.names();
     asked.report()?;
@@ -151,7 +155,7 @@ async fn start_gateways(arguments: &TokensArgs) -> anyhow::Result<Vec<MeasuredSe
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
                 args: serve(arguments, mode),
-                env: environment().into_iter().chain([(LOOK_ONLY.to_owned(), "1".to_owned())]).collect(),
+                env: environment().into_iter().chain([(INSPECT_ONLY.to_owned(), "1".to_owned())]).collect(),
                 cwd: None,
             },
         );
@@ -223,7 +227,7 @@ async fn open(
     capabilities: ClientCapabilities,
     prefix: Option<String>,
 ) -> anyhow::Result<MeasuredServer> {
-    let connection = PlainClient::open(settings, capabilities).await.map_err(UnreachableError::new)?;
+    let connection = PlainClient::open(settings, capabilities).await.map_err(UnreachableError::from_failure)?;
     Ok(MeasuredServer { connection, prefix: prefix.unwrap_or_default() })
 }
 
@@ -246,7 +250,7 @@ impl Server for MeasuredServer {
 }
 
 fn unanswered(failure: Failure) -> ServerError {
-    ServerError(UnreachableError::new(failure).to_string())
+    ServerError(UnreachableError::from_failure(failure).to_string())
 }
 
 /// The width of the terminal and whether it has colors.
@@ -261,7 +265,7 @@ fn canvas() -> Canvas {
     Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
 }
 
-fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
+fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::between(&old, &new, budget)
         .with_context(|| format!("{} and {} have no figures in common", before.display(), now.display()))?;
@@ -269,7 +273,7 @@ fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Res
         true => json::print(&serde_json::to_string(&comparison)?)?,
         false => call::print(&comparison.to_string())?,
     }
-    Ok(if comparison.exceeded > 0 { Ending::Failure } else { Ending::Done })
+    Ok(if comparison.exceeded > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 fn read(path: &Path) -> anyhow::Result<Report> {

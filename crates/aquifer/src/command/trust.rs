@@ -5,12 +5,12 @@ use aquifer_discovery::adapter::{TrustChange, change_trust};
 use aquifer_protocol::trust::Trust;
 use jiff::Timestamp;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::TrustArgs;
 use crate::sources::sidecar_of;
 use crate::state::StateFiles;
 
-pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
+pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
     let TrustArgs { file, to, reason, by, place } = arguments;
     let shown = file.display();
     let text = crate::files::read(&file).with_context(|| format!("cannot read {shown}"))?;
@@ -34,5 +34,5 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     if to > Trust::Generated {
         eprintln!("The level is valid on this machine until the file or its sidecar changes.");
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use results::{ControlsConfig, OperationConfig, ResultsConfig};
 use target::{is_adapter, is_client_file, is_http_url};
 
-pub(crate) use audit::{AuditConfig, AuditPlace};
+pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use trust::TrustSetting;
 pub(crate) use variables::Variables;
@@ -366,16 +366,16 @@ impl Config {
     pub(crate) fn read_with_text(path: Option<&Path>) -> anyhow::Result<(Self, String)> {
         let Some(path) = path else { return Ok(Default::default()) };
         let text = crate::files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok((Self::of_file(path, &text)?, text))
+        Ok((Self::from_file_text(path, &text)?, text))
     }
 
     /// Parses the text of this file.
-    pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
+    pub(crate) fn from_file_text(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
         match Self::parse(text) {
             Ok(config) => {
                 let config = Self { path: Some(path.to_owned()), ..config };
-                Ok(config.with_variables()?.beside(path))
+                Ok(config.with_variables()?.resolve_paths(path))
             }
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();
@@ -412,14 +412,14 @@ impl Config {
     }
 
     /// Resolves relative paths against the directory of the configuration.
-    fn beside(mut self, path: &Path) -> Self {
+    fn resolve_paths(mut self, path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new(""));
         let files = [&mut self.audit.dir, &mut self.state.dir, &mut self.state.redis_authorities];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
         if let Some(found) =
-            self.state.store.as_deref().and_then(|store| target_beside(store, &self.state.variables, folder))
+            self.state.store.as_deref().and_then(|store| resolve_target(store, &self.state.variables, folder))
         {
             self.state.store = Some(found);
         }
@@ -429,11 +429,11 @@ impl Config {
                 *file = folder.join(&*file);
             }
             let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());
-            if let Some(found) = written.and_then(|path| file_beside(&path, folder)) {
+            if let Some(found) = written.and_then(|path| resolve_path(&path, folder)) {
                 source.openapi = Some(found);
             }
             if let Some(found) =
-                source.target.as_deref().and_then(|target| target_beside(target, &source.variables, folder))
+                source.target.as_deref().and_then(|target| resolve_target(target, &source.variables, folder))
             {
                 source.target = Some(found);
             }
@@ -465,12 +465,12 @@ impl Config {
 }
 
 /// Resolves a target that is a relative path. `None` for all other targets.
-fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
+fn resolve_target(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
     const FILES: [&str; 7] = [".json", ".jsonc", ".json5", ".md", ".db", ".sqlite", ".sqlite3"];
     // Targets that cannot be expanded are reported when the source is planned.
     let expanded = variables.expand(target).ok()?;
     if let Some(path) = expanded.strip_prefix(target::OPENAPI) {
-        return file_beside(path, folder).map(|found| format!("{}{found}", target::OPENAPI));
+        return resolve_path(path, folder).map(|found| format!("{}{found}", target::OPENAPI));
     }
     let (scheme, path) = match expanded.strip_prefix("sqlite:") {
         Some(path) => ("sqlite:", path.strip_prefix("//").unwrap_or(path)),
@@ -482,7 +482,7 @@ fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<S
 }
 
 /// Resolves a relative path. `None` for URLs and absolute paths.
-fn file_beside(path: &str, folder: &Path) -> Option<String> {
+fn resolve_path(path: &str, folder: &Path) -> Option<String> {
     let is_relative = !path.is_empty() && !is_http_url(path) && Path::new(path).is_relative();
     is_relative.then(|| folder.join(path).display().to_string().replace("${", "$${"))
 }

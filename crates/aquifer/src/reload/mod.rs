@@ -19,7 +19,7 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts, UnusedReporter};
 use crate::setup::{self, SourceSelection};
-use crate::sources::{self, Absence, InvalidSource, OpenSource, Plans};
+use crate::sources::{self, InvalidSource, OnUnreachable, OpenSource, Plans};
 use crate::state;
 use restart::RestartSection;
 
@@ -96,7 +96,7 @@ impl Reloader {
         if !Arc::ptr_eq(&gate, &self.gate) {
             self.gate.retire();
         }
-        new.iter().for_each(OpenSource::look_for);
+        new.iter().for_each(OpenSource::retry_reflection);
         setup::report_unmatched(&opened);
         let [before, after] =
             [&self.config, &config].map(|config| SourceFacts::default().gate_settings(&config.gate).quota);
@@ -127,7 +127,7 @@ impl Reloader {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} does not exist any more"),
             read => read.with_context(|| format!("cannot read {shown}"))?,
         };
-        let config = Config::of_file(path, &text)?;
+        let config = Config::from_file_text(path, &text)?;
         let is_empty = |config: &Config| Config { path: None, ..config.clone() } == Config::default();
         if is_empty(&config) && !is_empty(&self.config) {
             bail!("{shown} is empty: it contains no settings");
@@ -152,7 +152,7 @@ impl Reloader {
             match same {
                 Some(same) => opened.push(OpenSource { prefix: plan.prefix, ..same.clone() }),
                 None => {
-                    let one = plan.open(&key, Absence::IsServed).await?;
+                    let one = plan.open(&key, OnUnreachable::Serve).await?;
                     opened.push(one.clone());
                     new.push(one);
                 }

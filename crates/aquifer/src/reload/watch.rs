@@ -138,7 +138,7 @@ pub(crate) fn spawn(
 async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut hangup: Signal) {
     let Some((mut watched, mut reloader)) = watched else {
         while hangup.recv().await.is_some() {
-            look_again(&engine).await;
+            refresh_sources(&engine).await;
         }
         return;
     };
@@ -163,13 +163,13 @@ async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut
             watched.name(&reloader.files);
         }
         if is_asked {
-            look_again(&engine).await;
+            refresh_sources(&engine).await;
         }
     }
 }
 
 /// Makes every source check what it offers.
-async fn look_again(engine: &Engine) {
+async fn refresh_sources(engine: &Engine) {
     for (source, failure) in engine.reload().await {
         tracing::warn!(source, cause = failure.cause(), "{}", failure.message());
     }

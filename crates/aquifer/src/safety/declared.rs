@@ -22,7 +22,7 @@ pub(crate) struct SourceFacts {
 impl SourceFacts {
     /// The properties of planned sources, before they are opened.
     pub(crate) fn new(plans: &Plans) -> Self {
-        let mut facts = Self { has_several: plans.are_several(), ..Self::default() };
+        let mut facts = Self { has_several: plans.has_several(), ..Self::default() };
         for plan in &plans.plans {
             if let Some(limits) = plan.rate_limits() {
                 facts.add(&plan.name, limits);

@@ -14,7 +14,7 @@ use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::config::{AuditPlace, Config, StateConfig};
+use crate::config::{AuditSink, Config, StateConfig};
 use crate::sources::gateway;
 use crate::state::{self, MAX_MEMORY_RECORDS, StateFiles, StoreLocation, steady_clock};
 
@@ -48,7 +48,7 @@ impl Safety {
     }
 
     /// Builds a gate for commands that only inspect. It stores and audits nothing.
-    pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
+    pub(crate) fn for_inspection(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), MAX_MEMORY_RECORDS));
         let audit = Audit::disabled(clock.clone());
@@ -138,9 +138,9 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let mut sinks = Vec::new();
     for place in places {
         sinks.push(match place {
-            AuditPlace::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
-            AuditPlace::Stderr => Sink::Stderr,
-            AuditPlace::Store => Sink::Store { keep: audit_config.kept_in_store() },
+            AuditSink::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
+            AuditSink::Stderr => Sink::Stderr,
+            AuditSink::Store => Sink::Store { keep: audit_config.kept_in_store() },
         });
     }
     Ok(Audit::open(settings(sinks), clock, store)?)

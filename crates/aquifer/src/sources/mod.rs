@@ -14,13 +14,13 @@ pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
 mod naming;
-mod place;
 #[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
 pub(crate) mod rest;
 mod shop;
+mod source_label;
 mod store;
 mod trust;
-mod unreached;
+mod unreachable_error;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,25 +45,25 @@ use crate::state::StateFiles;
 use crate::task_board::Board;
 use crate::terminal::escape_hidden;
 use gateway::Upstream;
-use unreached::into_error;
+use unreachable_error::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use naming::problem as name_problem;
-pub(crate) use store::LOOK_ONLY;
-pub(crate) use unreached::UnreachableError;
+pub(crate) use store::INSPECT_ONLY;
+pub(crate) use unreachable_error::UnreachableError;
 
 /// What to do if a source is unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absence {
+pub(crate) enum OnUnreachable {
     /// Fail.
-    Fails,
+    Fail,
     /// Fail, unless a cached catalog exists.
-    FailsUnlessKnown,
+    FailUnlessCached,
     /// Show the current catalog, or else the cached one with a note.
-    IsShown,
+    ShowCached,
     /// Serve the source anyway and keep trying to reach it.
-    IsServed,
+    Serve,
 }
 
 /// One source, before it is opened.
@@ -186,7 +186,7 @@ impl Plans {
             }
         }
         plans.find_numbered();
-        plans.tell_apart(served);
+        plans.make_names_unique(served);
         Ok(plans)
     }
 
@@ -285,7 +285,7 @@ impl Plans {
     }
 
     /// Whether operations get prefixes. Invalid sources count, so that names do not change when they are corrected.
-    pub(crate) fn are_several(&self) -> bool {
+    pub(crate) fn has_several(&self) -> bool {
         self.plans.len() + self.broken.len() > 1
     }
 
@@ -320,8 +320,8 @@ impl Plans {
     /// Gives every source a unique name and, if there are several, a prefix. Chosen names are never changed. A source
     /// that is being served keeps its name and, unless the operator chooses another, its prefix: callers and rules use
     /// them, and new sources must not take them over.
-    fn tell_apart(&mut self, served: &[OpenSource]) {
-        let several = self.are_several();
+    fn make_names_unique(&mut self, served: &[OpenSource]) {
+        let several = self.has_several();
         let mut stays: Vec<Option<&OpenSource>> = Vec::new();
         for plan in &self.plans {
             let is_taken = |one: &OpenSource| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
@@ -415,8 +415,8 @@ impl Plan {
     }
 
     /// Opens the source.
-    pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<OpenSource> {
-        let place = self.kind.place().into();
+    pub(crate) async fn open(self, key: &CursorKey, on_unreachable: OnUnreachable) -> anyhow::Result<OpenSource> {
+        let place = self.kind.label().into();
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
@@ -431,16 +431,16 @@ impl Plan {
                 hidden::hide(board, Vec::new(), origin.config.read_only)
             }
             Kind::Database(settings) => {
-                let store = match store::is_looking(absence) {
-                    true => store::looked_into(&self.state),
-                    false => store::opened(&self.state),
+                let store = match store::is_inspection(on_unreachable) {
+                    true => store::open_for_inspection(&self.state),
+                    false => store::open(&self.state),
                 };
-                let (database, found) = database(*settings, key, absence, Some(store)).await?;
+                let (database, found) = database(*settings, key, on_unreachable, Some(store)).await?;
                 absent = (!found).then(|| database.clone());
                 database
             }
             Kind::Upstream(settings) => {
-                let (upstream, source) = gateway::open(*settings, &self.state, absence).await;
+                let (upstream, source) = gateway::open(*settings, &self.state, on_unreachable).await;
                 let source = hidden::hide(source, self.hidden, origin.config.read_only);
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
@@ -482,7 +482,7 @@ impl OpenSource {
     }
 
     /// Keeps trying to reach an unavailable database, as long as it is served.
-    pub(crate) fn look_for(&self) {
+    pub(crate) fn retry_reflection(&self) {
         if let Some(database) = &self.absent {
             tokio::spawn(Database::reflect_with_retry(Arc::downgrade(database)));
         }
@@ -580,7 +580,7 @@ pub(crate) fn unmatched(opened: &[OpenSource]) -> Vec<(String, Option<String>)> 
 async fn database(
     settings: aquifer_sql::Settings,
     key: &CursorKey,
-    absence: Absence,
+    on_unreachable: OnUnreachable,
     store: Option<Arc<dyn StateStore>>,
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
@@ -588,7 +588,9 @@ async fn database(
     match database.reflect().await {
         Ok(()) => Ok((database, true)),
         // Waiting would not fix it.
-        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(into_error(failure)),
+        Err(failure) if on_unreachable != OnUnreachable::Serve || database.is_misconfigured() => {
+            Err(into_error(failure))
+        }
         Err(failure) => {
             eprintln!("aquifer: {}; retrying until '{name}' is available", failure.message());
             Ok((database, false))

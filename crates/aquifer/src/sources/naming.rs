@@ -14,7 +14,8 @@ const RUNNERS: &[&str] = &[
 ];
 
 /// Common names of files and folders. The name of the parent folder is more specific.
-const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
+const GENERIC_NAMES: &[&str] =
+    &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
 
 /// Why a source name is invalid. Names that look alike must not be different, because a rule about one would be read as
 /// a rule about the other.
@@ -34,7 +35,7 @@ pub(crate) fn problem(name: &str) -> Option<String> {
 }
 
 /// Derives a name from a command: `files` from `npx -y @scope/server-files /data`.
-pub(super) fn of_command(words: &[String]) -> String {
+pub(super) fn name_from_command(words: &[String]) -> String {
     let is_telling = |word: &&String| {
         let base = word.rsplit('/').next().unwrap_or_default();
         !word.starts_with('-') && !RUNNERS.contains(&base) && !word.contains('=')
@@ -51,11 +52,11 @@ pub(super) fn of_command(words: &[String]) -> String {
     };
     let mut parts = word.rsplit('/').map(bare);
     let own = parts.clone().next().unwrap_or_default();
-    essence(&parts.find(|part| !part.is_empty() && !ANYBODYS.contains(&part.as_str())).unwrap_or(own))
+    strip_common_words(&parts.find(|part| !part.is_empty() && !GENERIC_NAMES.contains(&part.as_str())).unwrap_or(own))
 }
 
 /// Derives a name from the URL of a remote server: `example` from `https://mcp.example.com/sse`.
-pub(super) fn of_url(url: &str) -> String {
+pub(super) fn name_from_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -63,17 +64,17 @@ pub(super) fn of_url(url: &str) -> String {
     let labels: Vec<&str> = host.split('.').collect();
     let is_number = labels.iter().all(|label| label.chars().all(|c| c.is_ascii_digit()));
     match labels.as_slice() {
-        [.., name, _] if !is_number => essence(name),
-        [name] if !name.is_empty() => essence(name),
+        [.., name, _] if !is_number => strip_common_words(name),
+        [name] if !name.is_empty() => strip_common_words(name),
         _ => "mcp".to_owned(),
     }
 }
 
 /// The name without words that are common in names of MCP servers.
-fn essence(name: &str) -> String {
+fn strip_common_words(name: &str) -> String {
     let words: Vec<&str> = name.split(['-', '_']).filter(|word| !matches!(*word, "" | "mcp" | "server")).collect();
-    let essence = words.join("-").to_ascii_lowercase();
-    if snake_identifier(&essence).is_empty() { "mcp".to_owned() } else { essence }
+    let strip_common_words = words.join("-").to_ascii_lowercase();
+    if snake_identifier(&strip_common_words).is_empty() { "mcp".to_owned() } else { strip_common_words }
 }
 
 /// The prefix for operations of a source with this name.
@@ -116,7 +117,7 @@ mod tests {
             ("python3 -m app", "app"),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            assert_eq!(of_command(&words), name, "{command}");
+            assert_eq!(name_from_command(&words), name, "{command}");
         }
         for (url, name) in [
             ("https://mcp.sentry.dev/mcp", "sentry"),
@@ -125,7 +126,7 @@ mod tests {
             ("http://127.0.0.1:3000/mcp", "mcp"),
             ("https://", "mcp"),
         ] {
-            assert_eq!(of_url(url), name, "{url}");
+            assert_eq!(name_from_url(url), name, "{url}");
         }
         for (name, is_wrong) in [
             ("shop", false),

@@ -30,7 +30,7 @@ pub(super) fn rename(settings: &mut Settings, _name: &str) {
     match *settings {}
 }
 
-pub(super) fn place(settings: &Settings) -> String {
+pub(super) fn label(settings: &Settings) -> String {
     match *settings {}
 }
 

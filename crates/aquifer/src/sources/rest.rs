@@ -15,7 +15,7 @@ use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
 use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
-use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
+use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, source_label, trust};
 use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
@@ -206,7 +206,7 @@ pub(super) fn files(source: &SourceConfig) -> Vec<PathBuf> {
 pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let target = source.openapi.as_deref().unwrap_or_default();
     if is_http_url(target) {
-        return Some(naming::of_url(target));
+        return Some(naming::name_from_url(target));
     }
     let file = source.adapter.as_deref().unwrap_or(Path::new(target));
     let name = file.file_name()?.to_string_lossy().into_owned();
@@ -215,7 +215,7 @@ pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let stem = endings.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
     let is_host = stem.rsplit_once('.').is_some_and(|(_, end)| end.chars().all(|letter| letter.is_ascii_alphabetic()));
     if is_host {
-        return Some(naming::of_url(&format!("https://{stem}")));
+        return Some(naming::name_from_url(&format!("https://{stem}")));
     }
     let is_version = stem.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     let is_telling = !is_version && !["openapi", "swagger", "api", "index", "spec", "schema"].contains(&stem);
@@ -224,7 +224,7 @@ pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
 
 /// Derives a name from the title of a description: `petstore` from `Swagger Petstore - OpenAPI 3.0`.
 pub(super) fn titled_name(description: &Value) -> String {
-    const SAY_NOTHING: &[&str] = &[
+    const GENERIC_WORDS: &[&str] = &[
         "api", "apis", "rest", "http", "open", "openapi", "swagger", "web", "public", "the", "of", "for", "and",
         "service", "spec",
     ];
@@ -232,7 +232,7 @@ pub(super) fn titled_name(description: &Value) -> String {
     let words = snake_identifier(title);
     let telling = words.split('_').filter(|word| {
         let is_version = word.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit());
-        !is_version && !SAY_NOTHING.contains(word)
+        !is_version && !GENERIC_WORDS.contains(word)
     });
     let name = telling.take(2).collect::<Vec<_>>().join("-");
     if name.is_empty() { "api".to_owned() } else { name.chars().take(32).collect() }
@@ -244,14 +244,14 @@ pub(super) fn rename(settings: &mut Settings, name: &str) {
 }
 
 /// A label for the API, without secrets.
-pub(super) fn place(settings: &Settings) -> String {
+pub(super) fn label(settings: &Settings) -> String {
     match &settings.api {
         PlannedApi::Read(api) | PlannedApi::Reviewed(api, _) => {
-            format!("{} #{}", api.base_url, place::digits([api.base_url.as_str()]))
+            format!("{} #{}", api.base_url, source_label::hash_digits([api.base_url.as_str()]))
         }
         PlannedApi::At(url) => {
             let shown = url.split(['?', '#']).next().unwrap_or_default();
-            format!("openapi:{shown} #{}", place::digits([url.as_str()]))
+            format!("openapi:{shown} #{}", source_label::hash_digits([url.as_str()]))
         }
     }
 }

@@ -150,8 +150,8 @@ fn enforce(path: &Path, facts: DirectoryFacts) -> anyhow::Result<()> {
         }
         Verdict::Warn(reason) => {
             // Warns once, because commands check several times.
-            static TOLD: Once = Once::new();
-            TOLD.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
+            static WARNED: Once = Once::new();
+            WARNED.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
         }
         Verdict::Refuse(reason) => bail!("cannot use the state directory {shown}: {reason}"),
     }

@@ -16,7 +16,8 @@ use crate::schema::exposure::secret_names::looks_secret;
 use crate::schema::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
 use crate::settings::{Settings, TableSettings, Target};
 
-/// Above this number of hidden columns, those that no longer exist are forgotten: partitions come and go indefinitely.
+/// Above this number of hidden columns, columns that no longer exist are forgotten, because partitions may be created
+/// and dropped indefinitely.
 const MAX_REMEMBERED_COLUMNS: usize = 100_000;
 
 /// A setting that does not match the tables. For the operator, not for callers.
@@ -153,7 +154,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     mismatches
 }
 
-/// Columns that are hidden or may be, as far as reflection knows so far. Reflection traces what shows them.
+/// Columns that are or may be hidden, as far as reflection has determined. Reflection traces which columns show them.
 pub(crate) fn possibly_hidden_columns(
     model: &Model,
     settings: &Settings,
@@ -164,7 +165,7 @@ pub(crate) fn possibly_hidden_columns(
     flows.extend_from_slice(more);
     let mut hidden: HashSet<ColumnId> = baseline.hidden.iter().cloned().collect();
     if loses_hide(model, settings, baseline) {
-        // Any column may be the one that `hide` meant.
+        // Any column may be the one that `hide` refers to.
         hidden.extend(model.tables.iter().flat_map(every_column));
         hidden.extend(flows.iter().map(|flow| flow.from.clone()));
     }
@@ -395,7 +396,7 @@ fn exempt_columns(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     show.iter().map(String::as_str).chain(keys).map(|name| table.column_id(name)).collect()
 }
 
-/// All flows of values between columns. A reference contains the value it refers to.
+/// All derivations between columns. A referring column shows the value it refers to.
 fn all_flows(model: &Model) -> Vec<Flow> {
     let mut flows = model.flows.clone();
     for table in &model.tables {

@@ -27,7 +27,7 @@ use aquifer_upstream::{Examination, Finding, Settings, examine};
 
 use super::table::columns;
 use super::{call, capture, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::config::target::is_source;
@@ -46,17 +46,17 @@ struct ReviewedServer {
     found: Examination,
 }
 
-pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<CommandOutcome> {
     if let Some(path) = arguments.source.as_deref().map(Path::new).filter(|path| is_bundle(path)) {
         let bundle = capture::read(path)?;
-        let file = place(&arguments, None, &bundle);
+        let file = overrides_path(&arguments, None, &bundle);
         let mut accepted = Vec::new();
         for word in &arguments.accepted {
             let selected = select::select_tool(&bundle, &[], word)?;
             accepted.push(selected.map_or_else(|| word.clone(), |selected| selected.tool));
         }
         let left = review_bundle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
-        return Ok(if left { Ending::Failure } else { Ending::Done });
+        return Ok(if left { CommandOutcome::Failure } else { CommandOutcome::Done });
     }
     choose_config(&mut arguments)?;
     let config = Config::read(arguments.config.as_deref())?;
@@ -67,7 +67,7 @@ pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
     for one in &reviewed {
         left |= review(&arguments, &config, one).await?;
     }
-    Ok(if left { Ending::Failure } else { Ending::Done })
+    Ok(if left { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 /// Examines all selected servers and returns whether all of them answered. Reports those that did not, and fails if
@@ -96,7 +96,7 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
                 reviewed.push(ReviewedServer { settings, adapter, overrides, found });
             }
             Some(Err(error)) => missing.push(quarantined::into_error(error)),
-            None => missing.push(UnreachableError::in_words(late_message(&settings.name)).into()),
+            None => missing.push(UnreachableError::new(late_message(&settings.name)).into()),
         }
     }
     if reviewed.is_empty()
@@ -220,7 +220,7 @@ async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -
         }
         None => {
             let known: HashSet<&str> = found.findings.iter().map(|finding| finding.tool.as_str()).collect();
-            let file = place(arguments, overrides.as_deref(), &found.bundle);
+            let file = overrides_path(arguments, overrides.as_deref(), &found.bundle);
             left |= review_bundle(arguments, &found.bundle, &file, &words, &known)?;
         }
     }
@@ -280,7 +280,7 @@ fn applied(bundle: &Bundle, overrides: &Overrides) -> Bundle {
     bundle
 }
 
-fn place(arguments: &ReviewArgs, configured: Option<&Path>, bundle: &Bundle) -> PathBuf {
+fn overrides_path(arguments: &ReviewArgs, configured: Option<&Path>, bundle: &Bundle) -> PathBuf {
     let chosen = arguments.output.clone().or_else(|| arguments.overrides.clone());
     let chosen = chosen.or_else(|| configured.map(Path::to_owned));
     chosen.unwrap_or_else(|| format!("{}.overrides.yaml", kebab(&bundle.source.name)).into())

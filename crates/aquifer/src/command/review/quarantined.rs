@@ -156,7 +156,7 @@ pub(super) async fn accept(
 /// Converts the error to a message for the operator.
 pub(super) fn into_error(error: ReviewError) -> anyhow::Error {
     match error {
-        ReviewError::Unreachable(failure) => crate::sources::UnreachableError::new(failure).into(),
+        ReviewError::Unreachable(failure) => crate::sources::UnreachableError::from_failure(failure).into(),
         other => anyhow::anyhow!("{other}"),
     }
 }

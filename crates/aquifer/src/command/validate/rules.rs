@@ -14,7 +14,7 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{self, Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, NameConflict, OpenSource};
+use crate::sources::{NameConflict, OnUnreachable, OpenSource};
 
 /// Adds the errors of rules that do not depend on the sources.
 pub(super) fn check_offline(text: &str, found: &mut FileReport) {
@@ -76,7 +76,7 @@ async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<Reachab
     let key = CursorKey::new([0; 32]);
     for plan in plans.plans {
         let name = plan.name.clone();
-        match plan.open(&key, Absence::Fails).await {
+        match plan.open(&key, OnUnreachable::Fail).await {
             Ok(one) => opened.push(one),
             Err(error) => missing(name, &format!("{error:#}")),
         }
@@ -91,7 +91,7 @@ async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<Reachab
 }
 
 fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<UnusedRule>> {
-    let safety = Safety::looking(config, &reached.facts)?;
+    let safety = Safety::for_inspection(config, &reached.facts)?;
     let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }

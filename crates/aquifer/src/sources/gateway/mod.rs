@@ -3,8 +3,8 @@
 
 mod login;
 pub(crate) mod pins;
-mod place;
 mod plan;
+mod server_label;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
 
-use super::Absence;
+use super::OnUnreachable;
 use crate::config::StateConfig;
 
 pub(crate) use aquifer_upstream::Settings;
@@ -25,10 +25,10 @@ pub(super) use plan::{of_client, plan};
 pub(super) async fn open(
     mut settings: Settings,
     state: &StateConfig,
-    absence: Absence,
+    on_unreachable: OnUnreachable,
 ) -> (Arc<Upstream>, Arc<dyn Source>) {
-    settings.is_watched = matches!(absence, Absence::Fails | Absence::IsShown);
-    let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, absence)).await;
+    settings.is_watched = matches!(on_unreachable, OnUnreachable::Fail | OnUnreachable::ShowCached);
+    let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, on_unreachable)).await;
     (upstream.clone(), upstream)
 }
 
@@ -42,8 +42,8 @@ pub(super) fn rename(settings: &mut Settings, name: &str, is_chosen: bool) {
 }
 
 /// Describes the server, without secrets.
-pub(super) fn place(settings: &Settings) -> String {
-    place::server(&settings.transport)
+pub(super) fn label(settings: &Settings) -> String {
+    server_label::server(&settings.transport)
 }
 
 /// The limits that its adapter file declares.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_upstream::{DefinitionObserver, PinStore, QuarantinePolicy};
 
-use super::super::{Absence, Kind, Plans, store};
+use super::super::{Kind, OnUnreachable, Plans, store};
 use crate::config::{Config, QuarantineConfig, StateConfig};
 
 /// Maximum number of entries that wait until the audit log is opened.
@@ -53,16 +53,16 @@ pub(super) fn identify(file: Option<&Path>) -> String {
 }
 
 /// The pin store for this use of the definitions.
-pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
-    match store::is_looking(absence) {
-        true => PinStore::read_only(store::looked_into(state)),
-        false => PinStore::new(store::opened(state)).with_observer(Arc::new(QuarantineObserver)),
+pub(super) fn pinning(state: &StateConfig, on_unreachable: OnUnreachable) -> PinStore {
+    match store::is_inspection(on_unreachable) {
+        true => PinStore::read_only(store::open_for_inspection(state)),
+        false => PinStore::new(store::open(state)).with_observer(Arc::new(QuarantineObserver)),
     }
 }
 
 /// The pin store in which a person accepts definitions.
 pub(crate) fn for_review(state: &StateConfig) -> PinStore {
-    PinStore::new(store::opened(state))
+    PinStore::new(store::open(state))
 }
 
 /// The audit log that records quarantined definitions, and the entries from before it was opened.

@@ -247,9 +247,9 @@ fn default_name(source: &SourceConfig) -> String {
     match (&source.command, &source.url, &source.adapter) {
         (Some(command), _, _) => {
             let words: Vec<String> = [std::slice::from_ref(command), &source.args].concat();
-            naming::of_command(&words)
+            naming::name_from_command(&words)
         }
-        (_, Some(url), _) => naming::of_url(url),
+        (_, Some(url), _) => naming::name_from_url(url),
         (_, _, Some(file)) => {
             let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             stem.strip_suffix("-adapter").unwrap_or(&stem).to_owned()

@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 use super::{Kind, gateway, rest};
 
 impl Kind {
-    pub(super) fn place(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match self {
             Kind::Demo => "demo:".to_owned(),
             Kind::Tasks => "tasks:".to_owned(),
             Kind::Database(settings) => database(&settings.target),
-            Kind::Upstream(settings) => gateway::place(settings),
-            Kind::Rest(settings) => rest::place(settings),
+            Kind::Upstream(settings) => gateway::label(settings),
+            Kind::Rest(settings) => rest::label(settings),
         }
     }
 }
@@ -25,7 +25,7 @@ fn database(target: &Target) -> String {
     match target {
         Target::Sqlite(path) => format!("sqlite:{}", canonical(path).display()),
         Target::Memory(name) => format!("memory:{name}"),
-        Target::Postgres(url) => format!("{} #{}", Target::without_secrets(url), digits([url.as_str()])),
+        Target::Postgres(url) => format!("{} #{}", Target::without_secrets(url), hash_digits([url.as_str()])),
     }
 }
 
@@ -35,7 +35,7 @@ fn canonical(path: &Path) -> std::path::PathBuf {
 }
 
 /// A few digits of a hash over these texts. Too few to recover the texts.
-pub(super) fn digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn hash_digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     for part in written {
         // The length separates adjacent parts.
