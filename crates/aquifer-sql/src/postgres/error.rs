@@ -56,7 +56,7 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
                 None => parse_key_columns(db.detail().unwrap_or_default()),
             },
             other: None,
-            referring: None,
+            blocking: None,
             cause: cause.clone(),
         })
     };

@@ -13,7 +13,7 @@ use super::catalog::{query_catalog, text};
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::schema::exposure::{self, Baseline};
-use crate::schema::model::{ColumnId, Flow, Model, Table};
+use crate::schema::model::{ColumnDerivation, ColumnId, Model, Table};
 use crate::schema::view_references::add_view_references;
 use crate::settings::Settings;
 
@@ -173,22 +173,22 @@ impl View {
     }
 
     /// The derivations of this view's columns. Without origins, every output may show everything the view reads.
-    fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
+    fn derivations(&self, origins: &[(i64, i64)]) -> Vec<ColumnDerivation> {
         let everything = self.column("").whole_table();
-        let mut flows: Vec<Flow> =
-            self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
+        let mut derivations: Vec<ColumnDerivation> =
+            self.reads.iter().map(|from| ColumnDerivation { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
             let origin = origins.get(index).and_then(|origin| self.numbers.get(origin));
-            flows.push(Flow { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
+            derivations.push(ColumnDerivation { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
         }
-        flows
+        derivations
     }
 
     /// The outputs that are plain columns, each with that column.
-    fn plain_flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
+    fn plain_derivations(&self, origins: &[(i64, i64)]) -> Vec<ColumnDerivation> {
         let outputs = self.columns.iter().zip(origins);
         let plain = outputs.filter_map(|(name, origin)| Some((name, self.numbers.get(origin)?)));
-        plain.map(|(name, from)| Flow { from: from.clone(), to: self.column(name) }).collect()
+        plain.map(|(name, from)| ColumnDerivation { from: from.clone(), to: self.column(name) }).collect()
     }
 
     /// Whether the view is offered to callers.
@@ -212,23 +212,23 @@ pub(super) async fn trace(
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
     for row in query_catalog(session, GENERATED, END, &system).await? {
         let column = |name: &str| ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
-        model.flows.push(Flow { from: column("from"), to: column("to") });
+        model.derivations.push(ColumnDerivation { from: column("from"), to: column("to") });
     }
     for row in query_catalog(session, INHERITED, END, &system).await? {
         let child = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
         let parent = ColumnId::for_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
-        model.flows.push(Flow { from: child.clone(), to: parent.clone() });
-        model.flows.push(Flow { from: parent, to: child });
+        model.derivations.push(ColumnDerivation { from: child.clone(), to: parent.clone() });
+        model.derivations.push(ColumnDerivation { from: parent, to: child });
     }
     for question in [ROWS, REFERENCES] {
         for row in query_catalog(session, question, END, &system).await? {
             let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
             let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
-            model.flows.push(Flow { from, to });
+            model.derivations.push(ColumnDerivation { from, to });
         }
     }
     let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
-    let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
+    let coarse: Vec<ColumnDerivation> = views.iter().flat_map(|view| view.derivations(&[])).collect();
     let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
     let referring = referring_columns(model);
     let may_refer = |view: &View| view.is_in(model) && (view.reads_view(&views) || !view.reads.is_disjoint(&referring));
@@ -243,9 +243,9 @@ pub(super) async fn trace(
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
         let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();
-        plain.extend(view.plain_flows(&origins));
+        plain.extend(view.plain_derivations(&origins));
         if shows_hidden(view) {
-            model.flows.extend(view.flows(&origins));
+            model.derivations.extend(view.derivations(&origins));
         }
     }
     add_view_references(model, &plain);

@@ -19,7 +19,7 @@ pub(crate) const RESERVED: &[&str] =
 const RESERVED_IN_KEYS: &[&str] = &["element_type", "element_name"];
 
 /// Represents a hidden column of a constraint. No column has this name.
-const UNSEEN: &str = "\0";
+const HIDDEN_COLUMN: &str = "\0";
 
 /// Assigns a field name to every column, wherever the model refers to it.
 pub(crate) fn assign_field_names(model: &mut Model) {
@@ -64,7 +64,7 @@ impl TableFieldNames {
             let mut all = self.names.iter().filter(|_| self.ignores_case);
             all.find(|(known, _)| known.eq_ignore_ascii_case(column)).map(|(_, name)| name)
         };
-        exact.or_else(in_any_case).cloned().unwrap_or_else(|| UNSEEN.into())
+        exact.or_else(in_any_case).cloned().unwrap_or_else(|| HIDDEN_COLUMN.into())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::statement::{Fragment, Name};
 pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
     /// Columns that show values of other columns.
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) derivations: Vec<ColumnDerivation>,
     /// Existing tables that the configuration excludes.
     pub(crate) excluded: Vec<ExcludedTable>,
     /// The schema version that was read, if it can change without notice (SQLite).
@@ -51,7 +51,7 @@ impl ExcludedTable {
 
 /// A column shows values of another: a generated column, a view column, a reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Flow {
+pub(crate) struct ColumnDerivation {
     pub(crate) from: ColumnId,
     pub(crate) to: ColumnId,
 }

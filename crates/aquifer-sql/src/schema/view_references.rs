@@ -7,14 +7,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::model::{ColumnId, Flow, ForeignKey, Model, OnDelete};
+use super::model::{ColumnDerivation, ColumnId, ForeignKey, Model, OnDelete};
 
 /// Maximum number of nested views that are followed.
 const MAX_VIEW_DEPTH: usize = 8;
 
 /// Adds references to views. `origins` maps columns of tables and views to the view columns that show them unchanged.
-pub(crate) fn add_view_references(model: &mut Model, origins: &[Flow]) {
-    let origins: HashMap<&ColumnId, &ColumnId> = origins.iter().map(|flow| (&flow.to, &flow.from)).collect();
+pub(crate) fn add_view_references(model: &mut Model, origins: &[ColumnDerivation]) {
+    let origins: HashMap<&ColumnId, &ColumnId> =
+        origins.iter().map(|derivation| (&derivation.to, &derivation.from)).collect();
     for _ in 0..MAX_VIEW_DEPTH {
         let known = single_references(model);
         let mut is_complete = true;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Result};
 
-use crate::schema::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::model::{ColumnDerivation, ColumnId, Model, TextIndex};
 use crate::schema::sql_definitions::{self, Argument, Mentions};
 use crate::statement::Name;
 
@@ -200,11 +200,10 @@ pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[F
                 Some(column) => std::slice::from_ref(column),
                 None => full_text.columns.as_slice(),
             };
-            model.flows.extend(
-                targets
-                    .iter()
-                    .map(|column| Flow { from: from.clone(), to: ColumnId::for_sqlite(&full_text.name, column) }),
-            );
+            model.derivations.extend(targets.iter().map(|column| ColumnDerivation {
+                from: from.clone(),
+                to: ColumnId::for_sqlite(&full_text.name, column),
+            }));
         }
         for table in &mut model.tables {
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::change::ChangeContext;
 use super::relationships::{distinct, select_by_values, values_at};
-use crate::error::{ANOTHER_TABLE, Referring, ReferringRows};
+use crate::error::{ANOTHER_TABLE, BlockingRows, ReferringRows};
 use crate::schema::model::OnDelete;
 use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
@@ -107,8 +107,8 @@ impl<'c> DeletionEffects<'c> {
         context: &ChangeContext,
         session: &mut S,
         is_deletion: bool,
-    ) -> Referring {
-        let mut referring = Referring { is_deletion, ..Referring::default() };
+    ) -> BlockingRows {
+        let mut blocking = BlockingRows { is_deletion, ..BlockingRows::default() };
         let prevents = |known: &&Relationship| match known.on_delete {
             OnDelete::Refuse => true,
             OnDelete::Nothing => false,
@@ -117,13 +117,13 @@ impl<'c> DeletionEffects<'c> {
         let deadline = Instant::now() + COUNTING_TIMEOUT;
         for reference in context.references.iter().filter(prevents) {
             if Instant::now() > deadline {
-                referring.is_cut = true;
+                blocking.is_cut = true;
                 break;
             }
             let found = referring_rows(context, session, reference, &self.rows, MAX_COUNTED_ROWS + 1).await;
             // A table that takes too long is not mentioned.
             let Ok(mut found) = found else {
-                referring.is_cut = true;
+                blocking.is_cut = true;
                 continue;
             };
             let is_kept = |row: &Map<String, Value>| {
@@ -132,17 +132,17 @@ impl<'c> DeletionEffects<'c> {
             found.retain(is_kept);
             match context.tables.get(reference.from).filter(|_| context.is_readable(reference)) {
                 _ if found.is_empty() => {}
-                None => referring.has_unreadable = true,
-                Some(_) if referring.groups.len() >= MAX_LISTED => referring.more_tables += 1,
-                Some(from) => referring.groups.push(ReferringRows {
+                None => blocking.has_unreadable = true,
+                Some(_) if blocking.groups.len() >= MAX_LISTED => blocking.more_tables += 1,
+                Some(from) => blocking.groups.push(ReferringRows {
                     table: from.words.plural.clone(),
                     fields: reference.columns.iter().map(|column| column.to_string()).collect(),
                     count: row_count(found.len(), found.len() > MAX_COUNTED_ROWS, MAX_COUNTED_ROWS),
                 }),
             }
         }
-        referring.groups.sort_by_key(|group| std::cmp::Reverse(group.count.at_least()));
-        referring
+        blocking.groups.sort_by_key(|group| std::cmp::Reverse(group.count.at_least()));
+        blocking
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::cascade::{DeletionEffects, MAX_COUNTED_ROWS};
 use super::change::ChangeContext;
 use super::read::read_row;
-use crate::error::{Constraint, Referring, SqlError, Violation};
+use crate::error::{BlockingRows, Constraint, SqlError, Violation};
 use crate::rows::CellType;
 use crate::schema::model::{Column, ForeignKey, OnDelete, Store};
 use crate::sql::{operand, write};
@@ -68,8 +68,8 @@ impl ChangeContext {
             None => {
                 violation.kind = Constraint::HasChildren;
                 violation.columns = Vec::new();
-                let referring = self.find_obstacles(session, versions).await;
-                violation.referring = Some(Box::new(referring));
+                let blocking = self.find_obstacles(session, versions).await;
+                violation.blocking = Some(Box::new(blocking));
             }
         }
     }
@@ -95,7 +95,7 @@ impl ChangeContext {
     }
 
     /// The rows that prevent a change, because they refer to the current row or to rows that are deleted with it.
-    async fn find_obstacles<S: Session>(&self, session: &mut S, versions: &RowVersions) -> Referring {
+    async fn find_obstacles<S: Session>(&self, session: &mut S, versions: &RowVersions) -> BlockingRows {
         let RowVersions { current, is_removed, .. } = versions;
         let effects = match is_removed {
             true => DeletionEffects::find(self, session, current, MAX_COUNTED_ROWS).await.ok(),
@@ -114,10 +114,10 @@ impl ChangeContext {
         if self.dialect == Dialect::Postgres {
             return Ok(());
         }
-        let referring = effects.find_obstacles(self, session, true).await;
-        match referring.is_empty() {
+        let blocking = effects.find_obstacles(self, session, true).await;
+        match blocking.is_empty() {
             true => Ok(()),
-            false => Err(deferred_violation(Constraint::HasChildren, Vec::new(), None, Some(referring))),
+            false => Err(deferred_violation(Constraint::HasChildren, Vec::new(), None, Some(blocking))),
         }
     }
 
@@ -184,11 +184,11 @@ fn deferred_violation(
     kind: Constraint,
     columns: Vec<String>,
     other: Option<String>,
-    referring: Option<Referring>,
+    blocking: Option<BlockingRows>,
 ) -> WorkError {
     let cause = "a deferred reference would not hold".to_owned();
-    let referring = referring.map(Box::new);
-    SqlError::Violation(Violation { kind, constraint: None, columns, other, referring, cause }).into()
+    let blocking = blocking.map(Box::new);
+    SqlError::Violation(Violation { kind, constraint: None, columns, other, blocking, cause }).into()
 }
 
 pub(super) async fn read_count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {

@@ -2,7 +2,7 @@
 //!
 //! The permissions of the database user limit what a statement reads, so `query_sql` is offered only if the user cannot
 //! read anything that is not served ([`readable`]). This is checked again in the transaction of every statement. An
-//! allowlist limits the functions that a statement calls ([`words`]), because a read-only transaction does not prevent
+//! allowlist limits the functions that a statement calls ([`statement_check`]), because a read-only transaction does not prevent
 //! functions from connecting elsewhere, locking, or ending other sessions.
 //!
 //! The statement runs as a subquery, in a read-only transaction that is rolled back. Only a SELECT can be a subquery,
@@ -11,7 +11,7 @@
 mod failure;
 mod functions;
 mod readable;
-mod words;
+mod statement_check;
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ impl Postgres {
             let reason = "the database user may read more than is served. The operator's log says which";
             return Err(query_sql::refused(reason).because(problems.join("; ")).into());
         }
-        words::check(&request.sql, &readable)?;
+        statement_check::check(&request.sql, &readable)?;
         session.connection.is_busy = true;
         let timeout = session.timeout;
         let running = execute(session, &self.search_path, request);

@@ -57,7 +57,7 @@ fn list(row: &Value, name: &str) -> Vec<String> {
 pub(super) struct Readable {
     is_superuser: bool,
     /// Predefined roles that can access files and programs of the server.
-    powers: Vec<String>,
+    privileged_roles: Vec<String>,
     tables: Vec<(String, String, Vec<String>)>,
     pub(super) sequences: HashSet<String>,
     /// Functions that are neither built in nor of an extension that only computes.
@@ -82,7 +82,7 @@ impl Readable {
         Ok(Self {
             // An unreadable value counts as the worst case.
             is_superuser: facts.get("superuser") != Some(&Value::Bool(false)),
-            powers: list(&facts, "powers"),
+            privileged_roles: list(&facts, "powers"),
             tables: tables.into_iter().flatten().map(entry).collect(),
             sequences: set("sequences"),
             functions: set("functions"),
@@ -99,10 +99,10 @@ impl Readable {
                  role that may read only what is served"
                     .to_owned(),
             );
-        } else if !self.powers.is_empty() {
-            let powers = self.powers.join(", ");
+        } else if !self.privileged_roles.is_empty() {
+            let privileged_roles = self.privileged_roles.join(", ");
             problems.push(format!(
-                "query_sql is on, but the database user is a member of {powers}: connect with another role"
+                "query_sql is on, but the database user is a member of {privileged_roles}: connect with another role"
             ));
         }
         let unserved = self.unserved(access);

@@ -39,7 +39,7 @@ use authorizer::Authorizer;
 const MAX_VALUE_BYTES: i32 = 1_000_000;
 
 /// How long to wait for a statement that does not respond to its timeout.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 impl Sqlite {
     /// Runs one SELECT.
@@ -55,7 +55,7 @@ impl Sqlite {
             super::backend::record_schema(&last_seen, pooled);
             answer
         });
-        tokio::time::timeout(self.timeout + GRACE, running).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.timeout + GRACE_PERIOD, running).await.unwrap_or_else(|_| {
             Err(SqlError::Timeout { cause: "a function of the statement does not end".to_owned() }.into())
         })
     }
