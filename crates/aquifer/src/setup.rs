@@ -135,16 +135,16 @@ pub(crate) async fn wait(opened: &[OpenSource], on_unreachable: OnUnreachable) -
     match on_unreachable {
         OnUnreachable::Serve => {
             let awaited: Vec<_> = opened.iter().filter_map(OpenSource::unknown).collect();
-            let longest = if awaited.len() == opened.len() { FIRST_CATALOG_TIMEOUT } else { PARTIAL_CATALOG_TIMEOUT };
+            let timeout = if awaited.len() == opened.len() { FIRST_CATALOG_TIMEOUT } else { PARTIAL_CATALOG_TIMEOUT };
             let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
-            let _ = tokio::time::timeout(longest, waiting).await;
+            let _ = tokio::time::timeout(timeout, waiting).await;
             Ok(())
         }
         OnUnreachable::Fail => check_ready(opened, |_| true).await.report(),
         OnUnreachable::ShowCached => check_ready(opened, |_| true).await.report(),
         // The failures have been logged.
         OnUnreachable::FailUnlessCached => {
-            check_ready(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there()
+            check_ready(opened, |one| one.unknown().is_some()).await.fail_if_none_available()
         }
     }
 }
@@ -152,7 +152,7 @@ pub(crate) async fn wait(opened: &[OpenSource], on_unreachable: OnUnreachable) -
 /// The MCP servers that did not list their tools in time.
 pub(crate) struct ReadyCheck<'a> {
     missing: Vec<(&'a OpenSource, MissingReason)>,
-    is_any_there: bool,
+    is_any_available: bool,
 }
 
 /// Why a server did not answer.
@@ -174,7 +174,7 @@ impl MissingReason {
         }
     }
 
-    fn words(&self, one: &OpenSource) -> String {
+    fn describe(&self, one: &OpenSource) -> String {
         match self {
             MissingReason::Failed(failure) => describe_failure(failure),
             MissingReason::Late => crate::sources::gather::late_message(one.source.name()),
@@ -190,27 +190,27 @@ pub(crate) async fn check_ready(opened: &[OpenSource], is_asked: impl Fn(&OpenSo
     let has_more = asked.len() < opened.len() || asked.iter().any(|(one, _)| one.unknown().is_none());
     let readied = asked.iter().map(|(one, upstream)| (one.source.name().to_owned(), upstream.ready())).collect();
     let answers = gather(readied, has_more, Result::is_ok).await;
-    let is_any_there = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
+    let is_any_available = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
     let missing = asked.into_iter().zip(answers).filter_map(|((one, _), answer)| match answer {
         Some(Ok(())) => None,
         Some(Err(failure)) => Some((one, MissingReason::Failed(failure))),
         None => Some((one, MissingReason::Late)),
     });
-    ReadyCheck { missing: missing.collect(), is_any_there }
+    ReadyCheck { missing: missing.collect(), is_any_available }
 }
 
 impl ReadyCheck<'_> {
     /// Reports why each missing server is missing, and what is shown instead. Equal reasons are reported once. Fails if
     /// no source is available.
     pub(crate) fn report(self) -> anyhow::Result<()> {
-        if !self.is_any_there && self.missing.len() == 1 {
-            return self.fail_if_nothing_is_there();
+        if !self.is_any_available && self.missing.len() == 1 {
+            return self.fail_if_none_available();
         }
         let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (one, missing) in &self.missing {
             match missing.uninstalled_program() {
                 Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.words(one)), describe_fallback(one)),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(one)), describe_fallback(one)),
             }
         }
         for (program, names) in &programs {
@@ -221,16 +221,16 @@ impl ReadyCheck<'_> {
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
         }
-        match self.is_any_there {
+        match self.is_any_available {
             true => Ok(()),
             false => Err(sources::UnreachableError::new("no source could be reached".to_owned()).into()),
         }
     }
 
-    fn fail_if_nothing_is_there(self) -> anyhow::Result<()> {
+    fn fail_if_none_available(self) -> anyhow::Result<()> {
         match self.missing.first() {
-            Some((one, missing)) if !self.is_any_there => {
-                Err(sources::UnreachableError::new(missing.words(one)).into())
+            Some((one, missing)) if !self.is_any_available => {
+                Err(sources::UnreachableError::new(missing.describe(one)).into())
             }
             _ => Ok(()),
         }
@@ -239,7 +239,7 @@ impl ReadyCheck<'_> {
     /// Why the operations of this source are unknown, unless a cached catalog is used.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
         let found = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
-        found.map(|(one, missing)| missing.words(one))
+        found.map(|(one, missing)| missing.describe(one))
     }
 
     /// The servers that did not answer.

@@ -163,7 +163,7 @@ pub struct Safeguards {
     pub reasons: Vec<Arc<str>>,
     /// The question to a person, with `{param}` in place of a parameter's value.
     pub message: Option<Arc<str>>,
-    /// How long after a confirmation the call may run.
+    /// How long it takes until a given confirmation becomes valid.
     pub cooldown: Duration,
 }
 

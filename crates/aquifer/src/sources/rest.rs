@@ -354,8 +354,8 @@ fn rest_settings(
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
-    // Names in the operator's own file, and the host that the operator fetches the description from, are trusted. Names
-    // in a description are not.
+    // A base URL counts as chosen by the operator if it is in an adapter file, in the configuration, or on the origin that
+    // the description is fetched from. One that only a fetched description names does not.
     let is_fetched_there =
         source.openapi.as_deref().and_then(url_origin).is_some_and(|origin| Some(origin) == url_origin(&api.base_url));
     let is_chosen = is_file || is_chosen || is_fetched_there;

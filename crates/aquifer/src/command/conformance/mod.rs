@@ -72,7 +72,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
             }
             Err(empty) => {
                 eprintln!("aquifer: {} was not written: {empty}", path.display());
-                // A requested file could not be written.
+                // The requested evidence was not written.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
         }

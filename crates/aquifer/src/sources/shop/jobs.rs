@@ -115,7 +115,7 @@ impl Jobs {
         // The demo has no mail server, so sending only writes to the log.
         dry_run.otherwise(|| {
             sent = true;
-            tracing::info!(recipients, length = body.len(), "a newsletter would leave now");
+            tracing::info!(recipients, length = body.len(), "the newsletter would be sent now");
         });
         Ok(Newsletter { subject, recipients, sent })
     }
