@@ -33,13 +33,13 @@ async fn gather_within<T>(
     has_more: bool,
     is_there: impl Fn(&T) -> bool,
 ) -> Vec<Option<T>> {
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let mut progress = Progress::new();
     let (names, futures): (Vec<String>, Vec<_>) = asked.into_iter().unzip();
     let mut answers: Vec<Option<T>> = names.iter().map(|_| None).collect();
     let numbered = futures.into_iter().enumerate().map(|(index, asked)| async move { (index, asked.await) });
     let mut waiting: FuturesUnordered<_> = numbered.collect();
-    let mut ticks = tokio::time::interval_at(begun + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+    let mut ticks = tokio::time::interval_at(started_at + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
     let mut has_any = has_more;
     while !waiting.is_empty() {
         tokio::select! {
@@ -51,9 +51,9 @@ async fn gather_within<T>(
             }
             _ = ticks.tick() => {
                 let missing = names.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
-                progress.show(missing.map(|(name, _)| name.as_str()), begun.elapsed());
+                progress.show(missing.map(|(name, _)| name.as_str()), started_at.elapsed());
             }
-            () = tokio::time::sleep_until(begun + late_timeout), if has_any => break,
+            () = tokio::time::sleep_until(started_at + late_timeout), if has_any => break,
         }
     }
     answers

@@ -41,8 +41,7 @@ const MAX_DEPTH: usize = 160;
 
 /// The budget for checking values against alternatives: a base for each request, an allowance for each value sent, and
 /// a maximum for one parameter. A definition of a few kilobytes can require billions of checks, so the budget limits
-/// how long a hostile one can occupy a thread to milliseconds. A long list of unions is legitimate and needs many
-/// checks.
+/// how long a hostile one can occupy a thread to milliseconds. A long list of unions is legitimate.
 pub(super) const BASE_TRIALS: usize = 4_000;
 const TRIALS_PER_VALUE: usize = 32;
 const MAX_TRIALS: usize = 200_000;
@@ -261,15 +260,8 @@ impl<'a> Checker<'a> {
         self.rest(path, shape, object);
     }
 
-    /// Refuses undeclared fields that are other spellings of declared ones, for the same reason as undeclared
-    /// parameters.
-    fn check_respelled_fields(
-        &mut self,
-        path: Path<'_>,
-        shape: &Shape,
-        known: &FieldNames<'_>,
-        object: &Map<String, Value>,
-    ) {
+    /// Refuses undeclared fields that are other spellings of declared ones, as for parameters.
+    fn check_spelling(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
         let mut declared = None;
         for name in object.keys().filter(|name| !known.has(name)) {
             let Some(meant) = declared.get_or_insert_with(|| Spellings::new(&shape.fields)).spelling_of(name) else {
@@ -285,7 +277,7 @@ impl<'a> Checker<'a> {
         let names = FieldNames::new(shape);
         let known = |name: &str| names.has(name);
         if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
-            self.check_respelled_fields(path, shape, &names, object);
+            self.check_spelling(path, shape, &names, object);
         }
         match &shape.rest {
             Rest::Free => {
