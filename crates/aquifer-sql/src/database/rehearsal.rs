@@ -14,7 +14,7 @@ use crate::error::SqlError;
 use crate::offer::{Action, Offer, Verb};
 use crate::schema::exposed_table::ExposedTable;
 use crate::work::change::{Create, Delete, Update};
-use crate::work::rehearsal::Rehearsed;
+use crate::work::rehearsal::Rehearsal;
 use crate::work::session::WorkError;
 
 impl Database {
@@ -49,7 +49,7 @@ impl Database {
             Verb::List | Verb::Search | Verb::Get => return Ok(None),
             Verb::Create => {
                 let values = take_column_values(exposed, params)?;
-                self.backend.write(Rehearsed(Create { context: context(), values }), validity).boxed().await
+                self.backend.write(Rehearsal(Create { context: context(), values }), validity).boxed().await
             }
             Verb::Update => {
                 let key = read_key(exposed, &params)?;
@@ -58,11 +58,11 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(), key, input, if_match };
-                self.backend.write(Rehearsed(update), validity).boxed().await
+                self.backend.write(Rehearsal(update), validity).boxed().await
             }
             Verb::Delete => {
                 let delete = Delete { context: context(), key: read_key(exposed, &params)?, if_match };
-                self.backend.write(Rehearsed(delete), validity).boxed().await
+                self.backend.write(Rehearsal(delete), validity).boxed().await
             }
         };
         rehearsed.map(Some)

@@ -23,12 +23,12 @@ pub(crate) struct TableResult {
     limits: PageLimits,
     rows: Vec<u8>,
     count: usize,
-    cut: Option<Cut>,
+    cut: Option<TruncationReason>,
 }
 
 /// Why rows are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum TruncationReason {
     Rows,
     Bytes,
 }
@@ -41,7 +41,7 @@ impl TableResult {
     /// Adds a row whose first cell is at `offset`, unless the result is full.
     pub(crate) fn push(&mut self, row: &impl ResultRow, offset: usize) -> ControlFlow<()> {
         if self.count >= self.limits.max_size {
-            self.cut = Some(Cut::Rows);
+            self.cut = Some(TruncationReason::Rows);
             return ControlFlow::Break(());
         }
         let before = self.rows.len();
@@ -65,7 +65,7 @@ impl TableResult {
 
     /// Ends the result before a row that is too large.
     pub(crate) fn end_before_large_row(&mut self) -> ControlFlow<()> {
-        self.cut = Some(Cut::Bytes);
+        self.cut = Some(TruncationReason::Bytes);
         ControlFlow::Break(())
     }
 
@@ -74,14 +74,14 @@ impl TableResult {
         let PageLimits { max_size, max_bytes, .. } = self.limits;
         let (message, details) = match self.cut {
             None => (None, Vec::new()),
-            Some(Cut::Bytes) if self.count == 0 => return Err(too_large(max_bytes).into()),
-            Some(Cut::Rows) => {
+            Some(TruncationReason::Bytes) if self.count == 0 => return Err(too_large(max_bytes).into()),
+            Some(TruncationReason::Rows) => {
                 let words = format!(
                     "Only the first {max_size} rows are shown: add a WHERE, aggregate, or continue with ORDER BY … LIMIT … OFFSET {max_size}"
                 );
                 (Some(words), vec![("returned", self.count), ("max_rows", max_size)])
             }
-            Some(Cut::Bytes) => {
+            Some(TruncationReason::Bytes) => {
                 let count = self.count;
                 let words = format!(
                     "Only the first {count} rows are shown: more would exceed {max_bytes} bytes. Select fewer or shorter columns"

@@ -17,9 +17,9 @@ pub(crate) trait Rehearsable: Work {
 }
 
 /// A rehearsal of a change. The change is a dry run.
-pub(crate) struct Rehearsed<W>(pub(crate) W);
+pub(crate) struct Rehearsal<W>(pub(crate) W);
 
-impl<W: Rehearsable> Work for Rehearsed<W> {
+impl<W: Rehearsable> Work for Rehearsal<W> {
     type Output = Preview;
 
     fn needs_snapshot(&self) -> bool {

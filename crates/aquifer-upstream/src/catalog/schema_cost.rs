@@ -36,11 +36,11 @@ const MAX_EVALUATION_DEPTH: usize = 400;
 
 /// Keywords whose subschemas apply to the same value.
 const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+const SAME_VALUE_KEYWORDS: [&str; 4] = ["not", "if", "then", "else"];
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 
 /// Keywords whose subschemas apply to nested values.
-const INSIDE: [&str; 8] = [
+const NESTED_VALUE_KEYWORDS: [&str; 8] = [
     "items",
     "additionalItems",
     "unevaluatedItems",
@@ -271,7 +271,7 @@ impl<'a> Graph<'a> {
         for part in SAME_VALUE_LISTS.iter().flat_map(|name| list(name)) {
             node.same_value.push(self.node(part, depth + 1)?);
         }
-        for part in SAME_VALUE.iter().filter_map(|name| keywords.get(*name)) {
+        for part in SAME_VALUE_KEYWORDS.iter().filter_map(|name| keywords.get(*name)) {
             node.same_value.push(self.node(part, depth + 1)?);
         }
         for (_, part) in SAME_VALUE_MAPS.iter().flat_map(|name| map(name)) {
@@ -281,7 +281,8 @@ impl<'a> Graph<'a> {
             let part = self.node(part, depth + 1)?;
             node.fields.insert(name.clone(), part);
         }
-        for part in INSIDE.iter().filter_map(|name| keywords.get(*name)).filter(|part| !part.is_array()) {
+        for part in NESTED_VALUE_KEYWORDS.iter().filter_map(|name| keywords.get(*name)).filter(|part| !part.is_array())
+        {
             node.inside.push(self.node(part, depth + 1)?);
         }
         for part in ["prefixItems", "items"].iter().flat_map(|name| list(name)) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use tokio::sync::mpsc;
 
-use super::callback::{self, AuthorizationResponse, Callback, Visit};
+use super::callback::{self, AuthorizationResponse, Callback, CallbackRequest};
 use super::client::Client;
 use super::error::{LoginError, sanitized};
 use super::grant::TokenGrant;
@@ -102,7 +102,7 @@ impl LoginAttempt {
         let by_hand = async {
             while let Some(line) = pasted.recv().await {
                 if let Ok(url) = Url::parse(line.trim())
-                    && let Visit::Answer(response) = callback::read(&url, callback.redirect(), state)
+                    && let CallbackRequest::Answer(response) = callback::read(&url, callback.redirect(), state)
                 {
                     return response;
                 }

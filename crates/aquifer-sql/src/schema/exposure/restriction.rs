@@ -93,7 +93,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     let derivations = all_derivations(model);
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt_columns(table, settings)).collect();
     let mut hidden: HashSet<ColumnId> = HashSet::new();
-    if loses_hide(model, settings, baseline) {
+    if has_unmatched_hide(model, settings, baseline) {
         for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn).filter(|(_, withdrawn)| !**withdrawn) {
             *withdrawn = !every_column(table).all(|column| baseline.contains(&column));
             // At the first reflection every table is new, and the mismatch is reported anyway.
@@ -166,7 +166,7 @@ pub(crate) fn possibly_hidden_columns(
     let mut derivations = all_derivations(model);
     derivations.extend_from_slice(more);
     let mut hidden: HashSet<ColumnId> = baseline.hidden.iter().cloned().collect();
-    if loses_hide(model, settings, baseline) {
+    if has_unmatched_hide(model, settings, baseline) {
         // Any column may be the one that `hide` refers to.
         hidden.extend(model.tables.iter().flat_map(every_column));
         hidden.extend(derivations.iter().map(|derivation| derivation.from.clone()));
@@ -265,7 +265,7 @@ fn applies_to_excluded(table: &ExcludedTable, settings: &Settings, entry: &str) 
 }
 
 /// Whether a `hide` names a table or column that does not exist (any more) and may have been renamed.
-fn loses_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
+fn has_unmatched_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
     !baseline.lost_columns(model).is_empty()
         || settings.tables.iter().filter(|(_, entry)| !entry.hide.is_empty()).any(|(name, entry)| {
             let in_tables = model.tables.iter().filter(|table| names_table(table, settings, name)).map(|table| {
