@@ -11,7 +11,6 @@ use aquifer_protocol::category::Category;
 /// The effect that a verb implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VerbEffect {
-    /// It reads.
     Reads,
     /// It performs an action that may not change anything, so it does not contradict stronger evidence.
     Acts,

@@ -29,7 +29,6 @@ pub struct Metadata {
     pub quota_continue: Option<String>,
 }
 
-/// The prefix of quota tokens.
 const QUOTA_TOKEN_PREFIX: &str = "quota_continue_";
 
 impl Metadata {

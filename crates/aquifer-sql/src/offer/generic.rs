@@ -314,7 +314,6 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
     operation
 }
 
-/// The tables as a collection.
 pub(crate) fn tables_collection() -> Collection {
     let field = |name: &str, of: FieldType| Field { name: name.into(), of, nullable: true, description: None };
     Collection {

@@ -23,7 +23,6 @@ pub(super) struct Manager {
     pub(super) writes: bool,
 }
 
-/// One connection.
 pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) abort_handle: AbortHandle,

@@ -54,7 +54,6 @@ pub(crate) trait ResultRow {
     }
 }
 
-/// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellContent {
     Value,

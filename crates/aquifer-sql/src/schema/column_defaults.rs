@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::rows::time;
 use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
 
-/// The default of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnDefault {
     /// A fixed value.

@@ -9,7 +9,6 @@ use crate::statement::Dialect;
 pub(crate) struct CheckDefinition {
     /// The name of the check, or its expression if it has none.
     pub(crate) text: String,
-    /// The expression.
     pub(crate) expression: String,
     /// The column, if the check is about only one.
     pub(crate) column: Option<String>,

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A sample of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableSample {
     pub(crate) rows: Option<RowCount>,

@@ -439,7 +439,6 @@ fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: V
     different
 }
 
-/// The result of an aggregate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AggregateResult {
     /// One without a grouping.

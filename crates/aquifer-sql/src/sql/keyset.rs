@@ -357,7 +357,6 @@ fn write_after(statement: &mut Statement, expressions: &[SortExpression<'_>], cu
     statement.push(")");
 }
 
-/// Writes `ORDER BY`.
 pub(crate) fn write_order_by(
     scope: &Scope<'_>,
     statement: &mut Statement,

@@ -15,7 +15,6 @@ use crate::statement::Name;
 const INTERNAL_MODULES: &[&str] =
     &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
-/// A full-text table.
 pub(super) struct FullTextTable {
     pub(super) name: String,
     /// Whether it can be searched.
@@ -95,7 +94,6 @@ impl FullTextTable {
         self.columns.iter().filter(move |column| !is_left_out(column))
     }
 
-    /// Its columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(String::as_str)
     }

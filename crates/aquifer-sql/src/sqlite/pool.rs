@@ -60,7 +60,6 @@ struct ConnectionSource {
     slow_reads: Arc<SlowReads>,
 }
 
-/// One connection.
 pub(super) struct PooledConnection {
     pub(super) connection: Connection,
     pub(super) file: Option<FileId>,

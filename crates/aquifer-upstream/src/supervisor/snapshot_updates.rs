@@ -41,9 +41,7 @@ pub(super) struct PendingReview {
 /// What a snapshot was built from. Equal inputs build an equal snapshot, so building it again is skipped.
 #[derive(PartialEq, Eq)]
 pub(super) struct SnapshotInputs {
-    /// The digest of the interrogation.
     interrogation_digest: [u8; 32],
-    /// The version of the pins.
     pins_version: u64,
 }
 

@@ -56,7 +56,6 @@ pub(crate) use unreachable_error::UnreachableError;
 /// What to do if a source is unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnUnreachable {
-    /// Fail.
     Fail,
     /// Fail, unless a cached catalog exists.
     FailUnlessCached,
@@ -68,7 +67,6 @@ pub(crate) enum OnUnreachable {
 
 /// One source, before it is opened.
 pub(crate) struct Plan {
-    /// Its name.
     pub(crate) name: String,
     /// The prefix of its operations, if the operator chose one.
     pub(crate) prefix: Option<String>,
@@ -111,10 +109,8 @@ impl Origin {
 enum Kind {
     Demo,
     Tasks,
-    /// A database.
     Database(Box<aquifer_sql::Settings>),
     Upstream(Box<gateway::Settings>),
-    /// An HTTP API.
     Rest(Box<rest::Settings>),
 }
 

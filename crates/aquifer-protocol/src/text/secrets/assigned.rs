@@ -203,7 +203,6 @@ impl<'t> Name<'t> {
 struct Value<'t> {
     text: &'t str,
     start: usize,
-    /// Its quote.
     quote: Option<&'static str>,
     /// The beginning of the value.
     sample: &'t str,

@@ -94,7 +94,6 @@ impl OAuthHttp {
         read(send(body).await?).await
     }
 
-    /// Posts JSON.
     pub(crate) async fn post_json(&self, url: &Url, body: &Value) -> Result<HttpResponse, LoginError> {
         self.check(url)?;
         let request = self.client.post(url.clone()).header(ACCEPT, "application/json");

@@ -25,7 +25,6 @@ impl Variable {
     }
 }
 
-/// The value of a variable.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum VariableValue {
     /// It goes into the env file.
