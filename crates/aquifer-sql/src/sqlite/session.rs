@@ -128,7 +128,7 @@ pub(super) enum SchemaState {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use std::time::Duration;
 
