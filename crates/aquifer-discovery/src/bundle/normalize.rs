@@ -39,7 +39,7 @@ impl Listing {
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
                 Ok(tool) if !seen.insert(tool.name.clone()) => {
-                    let message = "A second tool of this name cannot be called and was skipped.";
+                    let message = "A second tool with this name cannot be called and was skipped.";
                     let warning = BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
@@ -100,9 +100,9 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
         })
         .collect();
     if !input.broken.is_empty() {
-        let message = format!("The input schema is broken: {}.", input.broken.join("; "));
+        let message = format!("The input schema is invalid: {}.", input.broken.join("; "));
         own.push(BundleWarning::new(warning::INVALID_SCHEMA, message).field("inputSchema"));
-        review_reasons.push(format!("the input schema is broken: {}", input.broken.join("; ")));
+        review_reasons.push(format!("the input schema is invalid: {}", input.broken.join("; ")));
     }
     own.extend(input.warnings);
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
@@ -136,7 +136,7 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
         returns: NormalizedReturns {
             type_name: "object".to_owned(),
             name: format!("{}Result", pascal_case(&assigned.name)),
-            description: "What the upstream's tool answers with".to_owned(),
+            description: "The result of the upstream's tool".to_owned(),
         },
         provenance: Provenance {
             name: "name".to_owned(),
@@ -162,14 +162,15 @@ fn explain_name(assigned: &AssignedName, own: &mut Vec<BundleWarning>, review_re
     let name = &assigned.name;
     let (code, message) = match assigned.reason {
         NameReason::Kept => return,
-        NameReason::Respelled => (warning::RENAMED, format!("The operation is called '{name}'.")),
+        NameReason::Respelled => (warning::RENAMED, format!("The operation is named '{name}'.")),
         NameReason::Reserved => {
-            review_reasons.push(format!("the tool's name belongs to the protocol; the operation is called '{name}'"));
-            (warning::RESERVED_NAME, format!("The name belongs to the protocol; the operation is called '{name}'."))
+            review_reasons
+                .push(format!("the tool's name is reserved by the protocol; the operation is named '{name}'"));
+            (warning::RESERVED_NAME, format!("The name is reserved by the protocol; the operation is named '{name}'."))
         }
         NameReason::Collided => {
-            review_reasons.push(format!("another tool would have the same name; the operation is called '{name}'"));
-            (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is called '{name}'."))
+            review_reasons.push(format!("another tool would have the same name; the operation is named '{name}'"));
+            (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is named '{name}'."))
         }
     };
     own.push(BundleWarning::new(code, message).field("name"));
@@ -211,13 +212,13 @@ fn warn_of_parameter(
         NameReason::Reserved => {
             own.push(about(
                 warning::RESERVED_NAME,
-                format!("The name belongs to the protocol; the parameter is called '{}'.", assigned.name),
+                format!("The name is reserved by the protocol; the parameter is named '{}'.", assigned.name),
             ));
         }
         NameReason::Collided => {
             own.push(about(
                 warning::NAME_COLLISION,
-                format!("Another parameter would have the same name; this one is called '{}'.", assigned.name),
+                format!("Another parameter would have the same name; this one is named '{}'.", assigned.name),
             ));
         }
     }

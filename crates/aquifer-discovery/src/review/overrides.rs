@@ -107,7 +107,7 @@ impl Overrides {
         let mut settled: HashSet<&str> = HashSet::new();
         for (name, decided) in &self.tools {
             let Some(tool) = by_name.get(name.as_str()).copied() else {
-                let message = "An override names a tool that is not there.";
+                let message = "An override names a tool that does not exist.";
                 normalized.warnings.push(BundleWarning::new(warning::OVERRIDE_UNUSED, message).tool(name));
                 continue;
             };
@@ -228,7 +228,7 @@ impl ParameterOverride {
             warnings.push(BundleWarning::new(warning::NAME_COLLISION, message).tool(&tool.name).field(original));
         }
         let Some(parameter) = operation.params.iter_mut().find(|parameter| parameter.original_name == original) else {
-            let message = "An override names a parameter that is not there.";
+            let message = "An override names a parameter that does not exist.";
             warnings.push(BundleWarning::new(warning::OVERRIDE_UNUSED, message).tool(&tool.name).field(original));
             return;
         };

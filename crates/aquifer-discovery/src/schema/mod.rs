@@ -102,7 +102,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     }
     input.open = is_open(schema);
     if input.open {
-        let message = "The tool accepts parameters that it does not name; they are passed on as they are.";
+        let message = "The tool accepts undeclared parameters; they are passed on unchanged.";
         input.warnings.push(BundleWarning::new(warning::OPEN_INPUT, message).field("inputSchema"));
     }
     let mut reader = SchemaReader::new(&readable);

@@ -38,19 +38,19 @@ pub enum Severity {
 /// The codes of bundle warnings, with their severity and meaning.
 pub const CODES: &[(&str, Severity, &str)] = &[
     (UNREADABLE_TOOL, Severity::Error, "An entry of the tool list cannot be used and was skipped"),
-    (DUPLICATE_TOOL, Severity::Error, "A second tool of the same name cannot be called and was skipped"),
+    (DUPLICATE_TOOL, Severity::Error, "A second tool with the same name cannot be called and was skipped"),
     (TOOLS_LEFT_OUT, Severity::Error, "Tools exceed a limit and were skipped"),
-    (INVALID_SCHEMA, Severity::Error, "A tool's schema is broken and was read as far as possible"),
+    (INVALID_SCHEMA, Severity::Error, "A tool's schema is invalid and was read as far as possible"),
     (NO_INPUT_SCHEMA, Severity::Warning, "A tool has no input schema and is offered without parameters"),
-    (OPEN_INPUT, Severity::Info, "A tool accepts parameters it does not name; they are passed on as they are"),
+    (OPEN_INPUT, Severity::Info, "A tool accepts undeclared parameters; they are passed on unchanged"),
     (SHAPE_NARROWED, Severity::Info, "A parameter has keywords for which the published schema has no field"),
     (SCHEMA_NOT_READ, Severity::Warning, "A part of a schema is not checked before the call"),
     (HIDDEN_TEXT, Severity::Warning, "Terminal escapes, hidden characters or credentials were removed from a text"),
-    (RENAMED, Severity::Info, "A name was spelled otherwise"),
-    (RESERVED_NAME, Severity::Warning, "A name belongs to the protocol and was changed"),
-    (NAME_COLLISION, Severity::Warning, "Two names would have been the same and were made distinct"),
-    (NEEDS_REVIEW, Severity::Warning, "The evidence for a category contradicts itself or is missing"),
-    (OVERRIDE_UNUSED, Severity::Warning, "An override names a tool or a parameter that is not there"),
+    (RENAMED, Severity::Info, "A name was changed to snake_case or shortened"),
+    (RESERVED_NAME, Severity::Warning, "A name is reserved by the protocol and was changed"),
+    (NAME_COLLISION, Severity::Warning, "Two names would have been equal and were made distinct"),
+    (NEEDS_REVIEW, Severity::Warning, "The evidence for a category is contradictory or missing"),
+    (OVERRIDE_UNUSED, Severity::Warning, "An override names a tool or a parameter that does not exist"),
     (OVERRIDE_OUTDATED, Severity::Warning, "An override was written for another definition of its tool"),
 ];
 

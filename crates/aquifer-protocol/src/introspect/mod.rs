@@ -141,7 +141,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     endpoints.sort_unstable();
     endpoints.dedup();
     operation.parameters = vec![
-        Parameter::required("query", Schema::one_of(QUERIES).describe("Which kind of thing to tell of.")),
+        Parameter::required("query", Schema::one_of(QUERIES).describe("What to describe.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",
@@ -161,7 +161,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     operation.parameters.extend([
         Parameter::optional("endpoint", Schema::one_of(endpoints).describe("Only operations of this endpoint family.")),
         Parameter::optional("family", families),
-        Parameter::optional("names", names.describe("Exactly these operations or tables, with everything they have.")),
+        Parameter::optional("names", names.describe("Exactly these operations or tables, in full.")),
     ]);
     if sources.len() > 1 {
         let sources = Schema::one_of(sources.iter().map(|source| &**source));
@@ -172,11 +172,12 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     operation.parameters.extend([
         Parameter::optional(
             "fields",
-            Schema::one_of(["minimal", "standard", "full"])
-                .describe("How much to tell: minimal costs fewest tokens, full adds danger, source and a JSON Schema."),
+            Schema::one_of(["minimal", "standard", "full"]).describe(
+                "The level of detail: minimal costs fewest tokens, full adds danger, source and a JSON Schema.",
+            ),
         ),
         Parameter::optional("first", first.describe("How many operations to list.")),
-        Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
+        Parameter::optional("after", Schema::string().describe("Continue after this cursor, from '_protocol.page'.")),
     ]);
     operation.returns =
         Returns { type_name: INTROSPECTION_RESULT.into(), description: "Operations, types or one of them.".into() };

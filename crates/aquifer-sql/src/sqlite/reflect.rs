@@ -311,7 +311,7 @@ fn rowid(name: &str) -> Column {
         nullable: false,
         has_default: true,
         generated: true,
-        comment: Some("The number SQLite gives the row".into()),
+        comment: Some("SQLite's number of the row".into()),
         length: None,
         range: None,
         rules: ColumnRules::default(),

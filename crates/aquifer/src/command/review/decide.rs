@@ -84,7 +84,7 @@ pub(super) fn decision<'o>(
         bail!("there is no tool '{called}'{}", near.unwrap_or_default());
     };
     let tools = bundle.tools();
-    let tool = tools.iter().find(|tool| tool.name == made.source_tool_name).context("a tool that is not there")?;
+    let tool = tools.iter().find(|tool| tool.name == made.source_tool_name).context("the tool does not exist")?;
     let digest = pin(tool).digest;
     let index = match overrides.tools.iter().position(|(name, _)| name == &tool.name) {
         Some(index) => index,
@@ -93,7 +93,7 @@ pub(super) fn decision<'o>(
             overrides.tools.len() - 1
         }
     };
-    let (_, decided) = overrides.tools.get_mut(index).context("a decision that is not there")?;
+    let (_, decided) = overrides.tools.get_mut(index).context("the decision does not exist")?;
     if decided.digest.as_ref().is_some_and(|known| *known != digest) {
         *decided = Override::default();
     }
