@@ -123,7 +123,7 @@ fn results() -> [(&'static str, Schema); 4] {
                 Parameter::optional("schema", list(Schema::string()).describe("One line for each table.")),
                 Parameter::optional("other_tables", list(Schema::string()).describe("Tables without a line.")),
                 Parameter::optional("grammar", list(Schema::string()).describe("The query language.")),
-                Parameter::optional("hints", list(Schema::string()).describe("Notes that apply to all lines.")),
+                Parameter::optional("hints", list(Schema::string()).describe("Notes for all lines.")),
                 Parameter::optional(
                     "more",
                     Schema::new(Kind::Integer).describe("How many lines are left out; 'after' continues."),

@@ -141,7 +141,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     endpoints.sort_unstable();
     endpoints.dedup();
     operation.parameters = vec![
-        Parameter::required("query", Schema::one_of(QUERIES).describe("What to describe.")),
+        Parameter::required("query", Schema::one_of(QUERIES).describe("The subject of the query.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",
