@@ -1,9 +1,9 @@
-//! Discovery: turns the tool list of an MCP server into operations and adapter files.
+//! Discovery: converts the tool list of an MCP server into operations and adapter files.
 //!
 //! Pure: no network, no files, no clock. A capture (the bytes of `tools/list`) is [`normalize`]d into a [`Bundle`],
-//! reviewed with [`Overrides`], built into an adapter file ([`adapter::build`]) and read back ([`Adapter::read`]); an
-//! [`Offer`] turns either into operations. Text from an upstream is untrusted: it is kept byte for byte where it is
-//! evidence and cleaned where it is shown.
+//! reviewed with [`Overrides`], built into an adapter file ([`adapter::build`]) and read back ([`Adapter::read`]). An
+//! [`Offer`] converts either into operations. Text from an upstream is untrusted: it is kept byte for byte as evidence,
+//! and cleaned before it is shown.
 
 pub mod adapter;
 pub mod bundle;
@@ -18,7 +18,7 @@ pub mod tool;
 
 pub use adapter::Adapter;
 pub use bundle::Bundle;
-pub use bundle::normalize::{Listing, normalize, normalize_beside};
+pub use bundle::normalize::{Listing, normalize, normalize_with_names};
 pub use offer::Call;
 pub use offer::Offer;
 pub use problem::FileProblem;

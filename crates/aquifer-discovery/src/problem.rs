@@ -34,7 +34,7 @@ impl fmt::Display for FileProblem {
     }
 }
 
-/// Collects problems, so that all of them are reported at once.
+/// Collects problems, so that all are reported at once.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) problems: Vec<FileProblem>,
@@ -57,7 +57,7 @@ impl Findings {
         self.problems.push(FileProblem { code, path, line, column, message, suggestion });
     }
 
-    /// Text that could not be read at all.
+    /// Reports text that could not be parsed.
     pub(crate) fn unreadable(&mut self, error: &YamlError) {
         let code = if error.is_duplicate { Code::SchemaDuplicateName } else { Code::SchemaInvalidType };
         self.add(code, "", error.at, format!("Not readable as YAML: {}", crate::text::clean(&error.message)));
@@ -109,7 +109,7 @@ impl Findings {
         flag
     }
 
-    /// Whether the node is an object. Reports a problem if not, and one for each unknown key.
+    /// Whether the node is an object. Reports a problem if it is not, and one for each unknown key.
     pub(crate) fn object(&mut self, node: &Node, path: &str, known: &[&str]) -> bool {
         let Some(entries) = node.entries() else {
             self.wrong_type(node, path, "object");
@@ -132,7 +132,7 @@ impl Findings {
         true
     }
 
-    /// One of these words. Reports a problem with this code for any other value.
+    /// Reads one of these words. Reports a problem with this code for any other value.
     pub(crate) fn one_of(
         &mut self,
         node: &Node,
@@ -154,12 +154,12 @@ impl Findings {
     }
 }
 
-/// A suggestion of the name that was probably meant.
+/// Suggests the name that was probably intended.
 pub(crate) fn suggestion_for(wrong: &str, valid: &[&str]) -> Option<String> {
     suggest::nearest(wrong, valid.iter().copied()).map(|name| format!("Did you mean '{name}'?"))
 }
 
-/// A name from a file, cleaned and shortened for a message.
+/// Cleans and shortens a name from a file for a message.
 pub(crate) fn shown(name: &str) -> String {
     crate::text::clean(&crate::text::shorten(name, 80))
 }

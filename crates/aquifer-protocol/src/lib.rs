@@ -1,9 +1,9 @@
 //! MCP-AQL itself: requests, operations, validation, introspection and responses.
 //!
-//! Everything here is pure: no runtime, no clock, no file, no MCP and no SQL. A request walks forward through the
-//! modules: [`scan`] looks at its bytes, [`request`] reads it, [`validate`] finds and checks its operation in a
-//! [`catalog`], and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog, and `assembly`,
-//! on top of them all, builds it. A module uses only modules below it.
+//! Everything here is pure: no runtime, no clock, no files, no MCP and no SQL. A request passes through the modules in
+//! this order: [`scan`] checks its bytes, [`request`] parses it, [`validate`] finds its operation in a [`catalog`] and
+//! checks its parameters, and [`response`] wraps the result. [`introspect`] and [`surface`] describe the catalog;
+//! `assembly`, above all of them, builds it. A module uses only modules below it.
 
 mod assembly;
 pub mod catalog;

@@ -10,16 +10,16 @@ pub enum LimitKind {
     RequestSize,
     /// Bytes of one response.
     ResponseSize,
-    /// UTF-8 bytes of one string once its escapes are decoded; keys are strings too.
+    /// UTF-8 bytes of one string after its escapes are decoded. Keys are strings, too.
     StringLength,
     /// Elements of one array.
     ArrayElements,
-    /// Objects and arrays inside each other; the request's root counts one.
+    /// Levels of nested objects and arrays. The root of the request counts as one.
     NestingDepth,
 }
 
 impl LimitKind {
-    /// The name used on the wire.
+    /// The name in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RequestSize => "request_size",
@@ -51,16 +51,16 @@ impl LimitKind {
     }
 }
 
-/// The default of one limit and the range a configuration may choose from.
+/// The default of a limit and its allowed range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// The limit this row is about.
+    /// The limit.
     pub kind: LimitKind,
     /// The smallest value allowed.
     pub min: usize,
     /// The largest value allowed.
     pub max: usize,
-    /// The value where nothing is configured.
+    /// The value if nothing is configured.
     pub default: usize,
 }
 
@@ -102,7 +102,7 @@ pub struct Limits {
 pub struct LimitOutOfRange {
     /// The name of the setting.
     pub name: &'static str,
-    /// What it was set to.
+    /// The configured value.
     pub value: usize,
     /// The smallest value allowed.
     pub min: usize,

@@ -1,5 +1,5 @@
-//! Errors of a database, and what callers are told about them. A driver's own message goes to the log, unless the
-//! authors of the database wrote it for its users.
+//! Errors of a database, and the failures that callers see. A driver's message goes to the log, unless the database's
+//! authors wrote it for its users.
 
 use aquifer_engine::rehearsal::RowCount;
 use aquifer_protocol::error::{Code, Failure, FailureReason};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::schema::exposed_table::ExposedTable;
 
-/// Stands for a table whose name callers must not learn.
+/// Replaces the name of a table that callers must not see.
 pub(crate) const ANOTHER_TABLE: &str = "another table";
 
 /// An error of a database.
@@ -49,22 +49,22 @@ pub(crate) struct Violation {
     pub(crate) columns: Vec<String>,
     /// The referenced table, if a row of it is missing.
     pub(crate) other: Option<String>,
-    /// The rows that refer to the row, if they are known.
-    pub(crate) referring: Option<Box<Referring>>,
+    /// The rows that refer to the row, if known.
+    pub(crate) blocking: Option<Box<BlockingRows>>,
     pub(crate) cause: String,
 }
 
-/// The rows that prevent a change of the row that they refer to.
+/// The rows that prevent a change, because they refer to the changed row.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Referring {
+pub(crate) struct BlockingRows {
     /// Whether the row would have been deleted. Otherwise its key would have been changed.
     pub(crate) is_deletion: bool,
     pub(crate) groups: Vec<ReferringRows>,
-    /// How many more groups there are.
+    /// The number of further groups.
     pub(crate) more_tables: usize,
-    /// Whether there are rows that callers must not learn of.
+    /// Whether there are rows that callers must not learn about.
     pub(crate) has_unreadable: bool,
-    /// Whether not all tables were examined.
+    /// Whether some tables were not examined.
     pub(crate) is_cut: bool,
 }
 
@@ -76,12 +76,12 @@ pub(crate) struct ReferringRows {
     pub(crate) count: RowCount,
 }
 
-impl Referring {
+impl BlockingRows {
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty() && !self.has_unreadable
     }
 
-    /// The end of a sentence: which rows refer to the row.
+    /// Describes the referring rows, as the end of a sentence.
     fn describe(&self) -> String {
         let mut parts: Vec<String> = self.groups.iter().map(ReferringRows::describe).collect();
         if self.more_tables > 0 {
@@ -190,9 +190,9 @@ impl SqlError {
             }
             SqlError::Violation(violation) => violation.into_failure(exposed),
             SqlError::InvalidValue { problem, column, cause } => {
-                // Hidden columns are not named to callers.
-                let is_told = |column: &&str| exposed.is_none_or(|exposed| !exposed.table.is_withheld(column));
-                let column = column.as_deref().filter(is_told);
+                // Names of hidden columns are not shown to callers.
+                let is_visible = |column: &&str| exposed.is_none_or(|exposed| !exposed.table.is_withheld(column));
+                let column = column.as_deref().filter(is_visible);
                 let name = column.map(|column| exposed.and_then(|known| known.field_name(column)).unwrap_or(column));
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
@@ -210,8 +210,8 @@ impl SqlError {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))
                     .detail("source", source)
                     .because(cause);
-                let is_told = |message: &String| exposed.is_none_or(|exposed| !exposed.table.mentions_withheld(message));
-                match message.filter(is_told) {
+                let is_visible = |message: &String| exposed.is_none_or(|exposed| !exposed.table.mentions_withheld(message));
+                match message.filter(is_visible) {
                     Some(message) => failure.with_reason(FailureReason::SourceError(first_line(&message).into())),
                     None => failure,
                 }
@@ -227,15 +227,15 @@ fn first_line(words: &str) -> String {
     line.chars().filter(|letter| !letter.is_control()).take(MAX_MESSAGE_LEN).collect()
 }
 
-/// The failure of a change that rows prevent which refer to the row.
-fn has_children(resource: &str, referring: &Referring) -> Failure {
-    let what = match referring.is_deletion {
+/// The failure for a change that referring rows prevent.
+fn has_children(resource: &str, blocking: &BlockingRows) -> Failure {
+    let what = match blocking.is_deletion {
         true => format!("Resource '{resource}' cannot be deleted:"),
         false => format!("The change is forbidden: the key of '{resource}' cannot change while"),
     };
-    let advice = if referring.groups.is_empty() { "" } else { ". Delete or change those first" };
-    let failure = Failure::new(Code::ConflictConstraint, format!("{what} {}{advice}", referring.describe()));
-    match referring.groups.as_slice() {
+    let advice = if blocking.groups.is_empty() { "" } else { ". Delete or change those first" };
+    let failure = Failure::new(Code::ConflictConstraint, format!("{what} {}{advice}", blocking.describe()));
+    match blocking.groups.as_slice() {
         [] => failure,
         groups => failure.detail("referring", groups.iter().map(ReferringRows::to_json).collect::<Vec<_>>()),
     }
@@ -243,7 +243,7 @@ fn has_children(resource: &str, referring: &Referring) -> Failure {
 
 impl Violation {
     fn into_failure(self, exposed: Option<&ExposedTable>) -> Failure {
-        let Violation { kind, constraint, columns, other, referring, cause } = self;
+        let Violation { kind, constraint, columns, other, blocking, cause } = self;
         let resource = exposed.map_or("row", |exposed| exposed.words.singular.as_str());
         let of_constraint = || {
             Some(
@@ -257,12 +257,12 @@ impl Violation {
         };
         let columns: Vec<String> = of_constraint().unwrap_or(columns);
         let fields: Vec<&str> = columns.iter().filter_map(|column| exposed?.field_name(column)).collect();
-        // A constraint over columns that are hidden from callers is not named.
-        let is_told = |name: &String| {
+        // A constraint on hidden columns is not named.
+        let is_visible = |name: &String| {
             fields.len() == columns.len()
                 && exposed.is_some_and(|exposed| exposed.table.constraint_columns(name).is_some())
         };
-        let constraint = constraint.as_ref().filter(|name| is_told(name)).cloned();
+        let constraint = constraint.as_ref().filter(|name| is_visible(name)).cloned();
         let quoted = fields.iter().map(|field| format!("'{field}'")).collect::<Vec<_>>().join(", ");
         let named = if quoted.is_empty() { "its values".to_owned() } else { quoted };
         let other = match other {
@@ -278,7 +278,7 @@ impl Violation {
                 Code::ConflictConstraint,
                 format!("The change is forbidden: {named} refers to a row of {other} which does not exist"),
             ),
-            Constraint::HasChildren => has_children(resource, &referring.unwrap_or_default()),
+            Constraint::HasChildren => has_children(resource, &blocking.unwrap_or_default()),
             Constraint::Exclusion => Failure::new(
                 Code::ConflictConstraint,
                 format!("The change is forbidden: {named} collides with another row"),

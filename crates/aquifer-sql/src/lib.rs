@@ -1,10 +1,11 @@
 //! SQLite and PostgreSQL as sources.
 //!
-//! [`Database::reflect`] reads the schema of a database into a model of its tables, and the model becomes operations. A
-//! call becomes a plan of the query language, the plan becomes SQL, and the rows become JSON text that is never parsed
-//! again. This crate knows nothing of MCP or of who calls.
+//! [`Database::reflect`] reads the schema of a database into a model of its tables, from which operations are derived.
+//! A call becomes a plan of the query language, the plan becomes SQL, and the rows become JSON text that is not parsed
+//! again. This crate does not depend on MCP or on the caller.
 //!
-//! Without the feature `postgres`, PostgreSQL targets are refused; what writes and reads SQL for it stays.
+//! Without the feature `postgres`, PostgreSQL targets are refused; the code that generates and parses its SQL is still
+//! included.
 #![cfg_attr(not(feature = "postgres"), allow(dead_code, unused_imports, reason = "only PostgreSQL uses it"))]
 
 mod database;

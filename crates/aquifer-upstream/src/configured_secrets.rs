@@ -1,8 +1,8 @@
-//! Values of an upstream's configuration that must not be shown.
+//! Configured values of an upstream that must not be shown.
 //!
-//! Every value of the environment, of a header or of a query may be a secret, so all of them are removed from errors
-//! and logs. Descriptions and lists lose only values that are secrets by name or by format: a configured region or mode
-//! may also occur in the texts of tools and has to stay readable there.
+//! Every value of an environment variable, a header or a query may be a secret, so all of them are removed from errors
+//! and logs. Descriptions and lists lose only values whose name or format marks them as secrets: a configured region or
+//! mode may also occur in the texts of tools and has to stay readable there.
 
 use aquifer_discovery::redact;
 use aquifer_protocol::secrets::may_name_secret;
@@ -16,9 +16,9 @@ pub(crate) const MIN_SECRET_CHARS: usize = 6;
 /// Configured values that must not be shown.
 #[derive(Default)]
 pub(crate) struct ConfiguredSecrets {
-    /// Secrets, removed from all text.
+    /// Secrets, which are removed from all text.
     pub(crate) secrets: Vec<String>,
-    /// Values that are probably no secrets, removed from errors and logs.
+    /// Values that are probably not secrets, which are removed from errors and logs only.
     pub(crate) values: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl ConfiguredSecrets {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        // A common word in a description reveals nothing, even if it is somebody's password.
+        // A common word in a description reveals nothing, even if it is also a password.
         let is_common = value.len() <= 10 && value.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_secret = may_name_secret(name) || redact::looks_secret(value) || !is_plain(value);
         if is_secret && !is_common {
@@ -63,7 +63,7 @@ impl ConfiguredSecrets {
         self.secrets.extend(spellings(secret));
     }
 
-    /// Adds a hidden argument: the whole argument, and the value in it.
+    /// Adds a secret argument: the whole argument, and the value it contains.
     fn add_argument(&mut self, argument: &str) {
         self.add_secret(argument);
         if argument.contains("://") {

@@ -1,7 +1,7 @@
-//! Sanitizes text of an upstream: removes secrets, stack traces and escapes, and limits its length.
+//! Sanitizes text from an upstream: removes secrets, stack traces and escapes, and limits its length.
 //!
-//! Each upstream has one [`Sanitizer`], shared by its connections. Text is cleaned first and searched for secrets
-//! afterwards, so that a hidden character inside a secret does not hide it from the search.
+//! Each upstream has one [`Sanitizer`], shared by its connections. Text is cleaned before it is searched for secrets,
+//! so that an invisible character inside a secret does not hide it from the search.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -14,13 +14,13 @@ use serde_json::Value;
 use crate::configured_secrets::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
 use crate::settings::{AllowedRequests, Settings};
 
-/// Characters of an upstream's text that a caller sees.
+/// Maximum number of characters of an upstream's text that a caller sees.
 const MAX_CALLER_CHARS: usize = 2_000;
 
-/// Spellings of secrets remembered in addition to the configured ones.
+/// Maximum number of spellings of secrets stored in addition to the configured ones.
 const MAX_ADDED: usize = 128;
 
-/// Knows the secrets of an upstream and how its names are shown.
+/// Stores the secrets of an upstream, and how its names are shown.
 #[derive(Clone)]
 pub(crate) struct Sanitizer(Arc<Inner>);
 
@@ -99,8 +99,8 @@ impl Sanitizer {
         secrets::redact(&self.without_secrets(text::clean(text).into_owned())).into_owned()
     }
 
-    /// A name or address that is sent back: clean and without our own secrets. Parts that look like a secret stay, such
-    /// as the signature of a URL.
+    /// A name or address that callers send back: clean and without our own secrets. Parts that look like a secret stay,
+    /// such as the signature in a URL.
     pub(crate) fn clean_address(&self, text: &str) -> String {
         self.without_secrets(text::clean(text).into_owned())
     }

@@ -1,4 +1,4 @@
-//! Settings of an upstream. Values that may be secret are never shown.
+//! Settings of an upstream. Values that may be secret are never printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,19 +40,20 @@ pub struct Settings {
     pub operation_controls: BTreeMap<String, Controls>,
     /// How to log in, if it is reached over HTTP and requires a login.
     pub login: Option<LoginSettings>,
-    /// Where the rows are in the results of an operation, by its name without prefix. Detected if not set.
+    /// The path of the rows in the results of an operation, by the operation's name without prefix. Detected if not
+    /// set.
     pub rows: BTreeMap<String, String>,
     /// The danger of single operations, by their names without prefix. Overrides everything else.
     pub operation_dangers: BTreeMap<String, Danger>,
-    /// Whether the operator trusts the adapter file, so that it decides what the evidence leaves open.
+    /// Whether the operator trusts the adapter file, so that it decides where the evidence is inconclusive.
     pub is_adapter_settled: bool,
-    /// Which definitions wait for acceptance.
+    /// Which definitions have to be accepted before they can be called.
     pub quarantine: QuarantinePolicy,
     /// Limits on its definitions.
     pub limits: DefinitionLimits,
     /// The requests that the server may make to the clients behind its calls.
     pub allow: AllowedRequests,
-    /// Whether a command waits for it and reports failures itself. They are logged at debug level then.
+    /// Whether a command waits for it and reports failures itself. Failures are then logged at debug level.
     pub is_watched: bool,
     /// Where its name was given, such as the path of a configuration. `None` if the name was generated: its identity
     /// then includes how it is reached.
@@ -60,8 +61,8 @@ pub struct Settings {
     /// The name under which its accepted definitions are stored, if it differs. A generated number depends on the other
     /// sources.
     pub pinned_as: Option<String>,
-    /// Whether a source without accepted definitions is compared with those of other sources of its name. Otherwise a
-    /// moved configuration or a changed command would accept whatever the server reports.
+    /// Whether a source without accepted definitions is compared with those of other sources of its name. Otherwise
+    /// moving a configuration or changing a command would accept any definition that the server reports.
     pub inherits_pins: bool,
 }
 
@@ -109,7 +110,7 @@ pub struct BearerToken {
     pub env: Option<String>,
 }
 
-/// Which definitions of a known upstream wait for acceptance.
+/// Which definitions of a known upstream have to be accepted before they can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QuarantinePolicy {
     /// Changed definitions.
@@ -216,8 +217,8 @@ impl Settings {
         }
     }
 
-    /// The identity that accepted definitions belong to: the name and who gave it. How the server is reached may change
-    /// without a review of its definitions, so it counts only for generated names. Permissions never count.
+    /// The identity that accepted definitions belong to: the name and where it was given. How the server is reached
+    /// counts only for generated names, so that changing it does not reset the review. Permissions never count.
     pub(crate) fn identity(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
@@ -241,7 +242,7 @@ impl Settings {
         hex_prefix(&hash.finalize(), 16)
     }
 
-    /// Distinguishes this upstream from others, without secrets. Part of the name of its cache file.
+    /// Distinguishes this upstream from others, without secrets. Part of its cache file's name.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {

@@ -1,4 +1,4 @@
-//! Reads files that people name, up to a size limit, because a name may refer to anything.
+//! Reads files that users name, with a size limit.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};

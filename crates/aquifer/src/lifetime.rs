@@ -5,8 +5,8 @@ use std::sync::Arc;
 use aquifer_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-/// A token that fires on SIGINT or SIGTERM. A second signal ends the process.
-pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
+/// A token that is cancelled on SIGINT or SIGTERM. A second signal ends the process.
+pub(crate) fn shutdown_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let fired = stop.clone();
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
@@ -27,7 +27,7 @@ pub(crate) fn until_told_to_stop() -> anyhow::Result<CancellationToken> {
 }
 
 /// Refreshes the catalog whenever a source reports a change, until the process stops.
-pub(crate) fn keep_up(engine: &Arc<Engine>, stop: &CancellationToken) {
+pub(crate) fn refresh_on_change(engine: &Arc<Engine>, stop: &CancellationToken) {
     let (engine, stop) = (engine.clone(), stop.clone());
     tokio::spawn(async move { stop.run_until_cancelled(engine.watch_sources()).await });
 }

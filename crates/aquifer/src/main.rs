@@ -1,4 +1,4 @@
-//! The binary: reads arguments and configuration, connects sources to an engine and the engine to a transport.
+//! The binary: reads arguments and configuration, and connects sources to an engine and the engine to a transport.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 the answer was a failure or an MCP server
 //! could not be reached, 2 invalid usage or configuration. `conformance` uses the codes published for conformance
@@ -30,21 +30,21 @@ use std::time::Duration;
 
 use cli::{AuditCommand, Cli, Command, PolicyCommand};
 
-/// An answer consists of many small allocations, for which the system allocator is slow.
+/// An answer takes many small allocations, for which the system allocator is slow.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long background tasks may take to end on exit.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// It did what it was asked to.
+enum CommandOutcome {
+    /// The command succeeded.
     Done,
     /// The answer was a failure.
     Failure,
-    /// What a conformance run ends with.
+    /// The exit code of a conformance run.
     Code(u8),
 }
 
@@ -52,18 +52,18 @@ fn main() -> ExitCode {
     let cli = Cli::read();
     setup::logging(cli.log.as_deref());
     match run(cli.command) {
-        Ok(Ending::Done) => ExitCode::SUCCESS,
-        Ok(Ending::Failure) => ExitCode::from(1),
-        Ok(Ending::Code(code)) => ExitCode::from(code),
+        Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::Failure) => ExitCode::from(1),
+        Ok(CommandOutcome::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            // Files and servers chose some of the words.
+            // The message may contain text from files and servers.
             eprintln!("aquifer: {}", terminal::escape_hidden(&format!("{error:#}")));
             ExitCode::from(if error.is::<sources::UnreachableError>() { 1 } else { 2 })
         }
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Ending> {
+fn run(command: Command) -> anyhow::Result<CommandOutcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
         match command {
@@ -88,8 +88,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Completions { shell } => command::completions::run(shell),
         }
     });
-    // Whatever was started ends with the task that holds it, so those are waited for; a read of stdin that blocks in
-    // the background must not keep the process alive.
-    runtime.shutdown_timeout(LAST_WAIT);
+    // Waits for tasks, because dropping them ends the processes they started. The wait is limited, because a blocking
+    // read of stdin must not keep the process alive.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     ending
 }

@@ -20,19 +20,19 @@ use crate::config::{self, Config, ProfileConfig, SourceConfig};
 use crate::safety::{Safety, SourceFacts};
 use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
-use crate::sources::{self, Absence, OpenSource, Plan, Plans};
+use crate::sources::{self, OnUnreachable, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles, StoreSetting};
 use crate::terminal::escape_hidden;
 
-/// Logs to stderr: stdout belongs to results and to MCP.
+/// Logs to stderr, because stdout is for results and MCP.
 pub(crate) fn logging(filter: Option<&str>) {
     let chosen = filter.unwrap_or("warn");
     let (filter, problem) = match EnvFilter::try_new(chosen) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
-    // The SDK logs whole messages, with everything secret in them, and an error for every request that is refused: a
-    // flood of those would fill the log, and stop a server whose stderr nobody reads.
+    // The SDK logs whole messages, including secrets, and an error for every refused request. A flood of these would
+    // fill the log, and block a server whose stderr is not read.
     let filter = match "rmcp=off".parse() {
         Ok(quiet) => filter.add_directive(quiet),
         Err(_) => filter,
@@ -56,50 +56,54 @@ pub(crate) struct SourceSelection<'a> {
 }
 
 impl SourceSelection<'_> {
-    /// Opens what the command line names, else what the configuration names, and waits for MCP servers as long as that
-    /// makes sense. People are told what cannot be served.
-    pub(crate) async fn open(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
-        let opened = self.open_at_once(absence).await?;
-        wait(&opened, absence).await?;
+    /// Opens the sources on the command line, otherwise those in the configuration, and waits for MCP servers. Reports
+    /// the sources that cannot be served.
+    pub(crate) async fn open(&self, on_unreachable: OnUnreachable) -> anyhow::Result<Vec<OpenSource>> {
+        let opened = self.open_without_waiting(on_unreachable).await?;
+        wait(&opened, on_unreachable).await?;
         Ok(opened)
     }
 
-    /// The same without waiting for MCP servers.
-    pub(crate) async fn open_at_once(&self, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
+    /// Like `open`, without waiting for MCP servers.
+    pub(crate) async fn open_without_waiting(&self, on_unreachable: OnUnreachable) -> anyhow::Result<Vec<OpenSource>> {
         let plans = self.plan()?;
         plans.report();
-        self.open_planned(plans.plans, absence).await
+        self.open_planned(plans.plans, on_unreachable).await
     }
 
-    /// Opens what was planned, without waiting for MCP servers.
-    pub(crate) async fn open_planned(&self, plans: Vec<Plan>, absence: Absence) -> anyhow::Result<Vec<OpenSource>> {
+    /// Opens planned sources without waiting for MCP servers.
+    pub(crate) async fn open_planned(
+        &self,
+        plans: Vec<Plan>,
+        on_unreachable: OnUnreachable,
+    ) -> anyhow::Result<Vec<OpenSource>> {
         let key = state::cursor_key(&self.config.state)?;
-        // Each in a task of its own: cached definitions take a while to read, and there is more than one core.
+        // In parallel tasks, because reading cached definitions takes time.
         let mut opening = JoinSet::new();
         for (index, plan) in plans.into_iter().enumerate() {
             let key = key.clone();
-            opening.spawn(async move { (index, plan.open(&key, absence).await) });
+            opening.spawn(async move { (index, plan.open(&key, on_unreachable).await) });
         }
         let mut opened = Vec::new();
         while let Some(one) = opening.join_next().await {
             opened.push(one.context("opening a source failed")?);
         }
-        // In the order of the configuration, also of what failed.
+        // In the order of the configuration, including failures.
         opened.sort_by_key(|(index, _)| *index);
         opened.into_iter().map(|(_, one)| one).collect()
     }
 
-    /// What would be opened.
+    /// Plans the sources without opening them.
     pub(crate) fn plan(&self) -> anyhow::Result<Plans> {
         self.plan_after(&[])
     }
 
-    /// What the gate needs to know about the sources.
+    /// The properties of the sources that the gate depends on.
     pub(crate) fn source_facts(&self) -> anyhow::Result<SourceFacts> {
         Ok(SourceFacts::new(&self.plan()?))
     }
 
-    /// What would be opened, where these are served already.
+    /// Plans the sources, given the ones that are already served.
     pub(crate) fn plan_after(&self, served: &[OpenSource]) -> anyhow::Result<Plans> {
         let state_files = StateFiles::new(&self.config.state)?;
         let named = self.upstream.sources(self.targets)?;
@@ -119,36 +123,36 @@ impl SourceSelection<'_> {
     }
 }
 
-/// How long clients are kept waiting when nobody knows yet what there is. Many see only the tools that are there when
-/// they connect; a server that takes longer comes later all the same.
-const FIRST_WAIT: Duration = Duration::from_secs(10);
+/// How long clients wait if no catalog is known yet. Many clients see only the tools that exist when they connect.
+/// Servers that take longer are added later.
+const FIRST_CATALOG_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same when only some are not known yet.
-const SHORT_WAIT: Duration = Duration::from_secs(2);
+/// How long clients wait if only some catalogs are missing.
+const PARTIAL_CATALOG_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Waits until MCP servers have said what they offer. One of several may fail: the others are there.
-pub(crate) async fn wait(opened: &[OpenSource], absence: Absence) -> anyhow::Result<()> {
-    match absence {
-        Absence::IsServed => {
+/// Waits until MCP servers have listed their tools. If some of several fail, the others are used.
+pub(crate) async fn wait(opened: &[OpenSource], on_unreachable: OnUnreachable) -> anyhow::Result<()> {
+    match on_unreachable {
+        OnUnreachable::Serve => {
             let awaited: Vec<_> = opened.iter().filter_map(OpenSource::unknown).collect();
-            let longest = if awaited.len() == opened.len() { FIRST_WAIT } else { SHORT_WAIT };
+            let timeout = if awaited.len() == opened.len() { FIRST_CATALOG_TIMEOUT } else { PARTIAL_CATALOG_TIMEOUT };
             let waiting = futures::future::join_all(awaited.iter().map(|upstream| upstream.ready()));
-            let _ = tokio::time::timeout(longest, waiting).await;
+            let _ = tokio::time::timeout(timeout, waiting).await;
             Ok(())
         }
-        Absence::Fails => check_ready(opened, |_| true).await.report(),
-        Absence::IsShown => check_ready(opened, |_| true).await.report(),
-        // Each has told the log.
-        Absence::FailsUnlessKnown => {
-            check_ready(opened, |one| one.unknown().is_some()).await.fail_if_nothing_is_there()
+        OnUnreachable::Fail => check_ready(opened, |_| true).await.report(),
+        OnUnreachable::ShowCached => check_ready(opened, |_| true).await.report(),
+        // The failures have been logged.
+        OnUnreachable::FailUnlessCached => {
+            check_ready(opened, |one| one.unknown().is_some()).await.fail_if_none_available()
         }
     }
 }
 
-/// The MCP servers that did not report their operations in time.
+/// The MCP servers that did not list their tools in time.
 pub(crate) struct ReadyCheck<'a> {
     missing: Vec<(&'a OpenSource, MissingReason)>,
-    is_any_there: bool,
+    is_any_available: bool,
 }
 
 /// Why a server did not answer.
@@ -159,7 +163,7 @@ enum MissingReason {
 }
 
 impl MissingReason {
-    /// What to say of a program that is not installed, if that is why.
+    /// The program that is not installed, if that is the reason.
     fn uninstalled_program(&self) -> Option<&str> {
         match self {
             MissingReason::Failed(failure) => match failure.reason()? {
@@ -170,7 +174,7 @@ impl MissingReason {
         }
     }
 
-    fn words(&self, one: &OpenSource) -> String {
+    fn describe(&self, one: &OpenSource) -> String {
         match self {
             MissingReason::Failed(failure) => describe_failure(failure),
             MissingReason::Late => crate::sources::gather::late_message(one.source.name()),
@@ -178,35 +182,35 @@ impl MissingReason {
     }
 }
 
-/// Asks MCP servers what they offer now, each no longer than it may take to start, and no longer than some seconds
-/// where there is something to show without it.
+/// Waits until MCP servers have listed their tools: up to their start timeout, or a few seconds if there is something
+/// to show without them.
 pub(crate) async fn check_ready(opened: &[OpenSource], is_asked: impl Fn(&OpenSource) -> bool) -> ReadyCheck<'_> {
     let asked: Vec<(&OpenSource, &Arc<Upstream>)> =
         opened.iter().filter(|one| is_asked(one)).filter_map(|one| Some((one, one.upstream.as_ref()?))).collect();
     let has_more = asked.len() < opened.len() || asked.iter().any(|(one, _)| one.unknown().is_none());
     let readied = asked.iter().map(|(one, upstream)| (one.source.name().to_owned(), upstream.ready())).collect();
     let answers = gather(readied, has_more, Result::is_ok).await;
-    let is_any_there = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
+    let is_any_available = has_more || opened.is_empty() || answers.iter().flatten().any(Result::is_ok);
     let missing = asked.into_iter().zip(answers).filter_map(|((one, _), answer)| match answer {
         Some(Ok(())) => None,
         Some(Err(failure)) => Some((one, MissingReason::Failed(failure))),
         None => Some((one, MissingReason::Late)),
     });
-    ReadyCheck { missing: missing.collect(), is_any_there }
+    ReadyCheck { missing: missing.collect(), is_any_available }
 }
 
 impl ReadyCheck<'_> {
-    /// Says of each that is missing why, and what is shown instead. What several say alike is said once. Fails if
-    /// nothing is there.
+    /// Reports why each missing server is missing, and what is shown instead. Equal reasons are reported once. Fails if
+    /// no source is available.
     pub(crate) fn report(self) -> anyhow::Result<()> {
-        if !self.is_any_there && self.missing.len() == 1 {
-            return self.fail_if_nothing_is_there();
+        if !self.is_any_available && self.missing.len() == 1 {
+            return self.fail_if_none_available();
         }
         let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (one, missing) in &self.missing {
             match missing.uninstalled_program() {
                 Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.words(one)), shown_instead(one)),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(one)), describe_fallback(one)),
             }
         }
         for (program, names) in &programs {
@@ -217,25 +221,25 @@ impl ReadyCheck<'_> {
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
         }
-        match self.is_any_there {
+        match self.is_any_available {
             true => Ok(()),
-            false => Err(sources::UnreachableError::in_words("no source could be reached".to_owned()).into()),
+            false => Err(sources::UnreachableError::new("no source could be reached".to_owned()).into()),
         }
     }
 
-    fn fail_if_nothing_is_there(self) -> anyhow::Result<()> {
+    fn fail_if_none_available(self) -> anyhow::Result<()> {
         match self.missing.first() {
-            Some((one, missing)) if !self.is_any_there => {
-                Err(sources::UnreachableError::in_words(missing.words(one)).into())
+            Some((one, missing)) if !self.is_any_available => {
+                Err(sources::UnreachableError::new(missing.describe(one)).into())
             }
             _ => Ok(()),
         }
     }
 
-    /// Why this source says nothing, if nothing is known of it from before either.
+    /// Why the operations of this source are unknown, unless a cached catalog is used.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
         let found = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
-        found.map(|(one, missing)| missing.words(one))
+        found.map(|(one, missing)| missing.describe(one))
     }
 
     /// The servers that did not answer.
@@ -244,8 +248,8 @@ impl ReadyCheck<'_> {
     }
 }
 
-/// What is shown of a server that did not answer.
-fn shown_instead(one: &OpenSource) -> String {
+/// Describes what is shown for a server that did not answer.
+fn describe_fallback(one: &OpenSource) -> String {
     match (one.age(), one.unknown()) {
         (Some(age), _) => format!(". Showing its catalog from {age}"),
         (None, None) => ". Showing the contents of its adapter file".to_owned(),
@@ -253,13 +257,13 @@ fn shown_instead(one: &OpenSource) -> String {
     }
 }
 
-/// Whether none of the sources could be asked, so that only what is known from before is shown.
-pub(crate) fn is_nothing_live(opened: &[OpenSource]) -> bool {
+/// Whether only cached catalogs are shown, because no source is live.
+pub(crate) fn is_all_cached(opened: &[OpenSource]) -> bool {
     !opened.is_empty()
         && opened.iter().all(|one| one.upstream.as_ref().is_some_and(|upstream| !upstream.is_connected()))
 }
 
-/// Checks every section of the configuration but `[gate]` and the sources, which are checked by making them.
+/// Checks all sections of the configuration except `[gate]` and the sources, which are checked when they are built.
 pub(crate) fn check(config: &Config, surface: &SurfaceArgs) -> anyhow::Result<()> {
     for (section, wrong) in [("results", config.results.check()), ("limits", config.limits.limits().check())] {
         if let Some(LimitOutOfRange { name, value, min, max }) = wrong.into_iter().next() {
@@ -301,12 +305,12 @@ pub(crate) fn engine(
         builder = builder.mount(one.mount());
     }
     let engine = Arc::new(builder.build()?);
-    opened.iter().for_each(OpenSource::look_for);
+    opened.iter().for_each(OpenSource::retry_reflection);
     report_unmatched(opened);
     Ok(engine)
 }
 
-/// Says which operations the configuration names that no source has.
+/// Reports operations that the configuration names and no source has.
 pub(crate) fn report_unmatched(opened: &[OpenSource]) {
     for (name, near) in sources::unmatched(opened) {
         let near = near.map(|near| format!(" Did you mean '{near}'?")).unwrap_or_default();

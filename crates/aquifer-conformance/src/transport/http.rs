@@ -92,7 +92,7 @@ impl HttpConnection {
 
     /// Reads an event stream up to the wanted message. The gateway has its own parser for the event streams of its
     /// upstreams. They share no code, because a mistake on both sides would pass every check (see
-    /// `docs/adr/0018-a-client-like-any-other.md`).
+    /// `docs/adr/0018-independent-conformance-client.md`).
     async fn read_events(
         &mut self,
         mut response: Response,

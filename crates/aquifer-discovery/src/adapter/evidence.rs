@@ -22,7 +22,7 @@ pub struct KnownEvidence<'a> {
 }
 
 /// The category and danger that an operation gets.
-pub(crate) fn hold_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
+pub(crate) fn raise_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
     let tool = match &operation.maps_to {
         MapsTo::Tool(tool) => tool,
         MapsTo::Route { method, .. } => {

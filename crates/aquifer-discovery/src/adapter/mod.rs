@@ -27,7 +27,7 @@ pub use build::AdapterFiles;
 pub use build::build;
 pub use evidence::KnownEvidence;
 pub use evidence::hold_to_description;
-pub(crate) use evidence::hold_to_evidence;
+pub(crate) use evidence::raise_to_evidence;
 pub use rate_limits::DeclaredLimit;
 pub use rate_limits::DeclaredPrice;
 pub use rate_limits::DeclaredQuota;

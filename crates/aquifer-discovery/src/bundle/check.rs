@@ -1,4 +1,4 @@
-//! Validates a bundle that a person may have edited, with the position of each problem.
+//! Validates a bundle that a person may have edited, and reports the position of each problem.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ impl Bundle {
                 return Err(findings.problems);
             }
             Err(BundleError::Malformed(words)) => {
-                let (message, at) = placed(&words);
+                let (message, at) = split_position(&words);
                 let code = if message.starts_with("missing field") {
                     Code::SchemaMissingField
                 } else if message.starts_with("unknown") {
@@ -44,8 +44,8 @@ impl Bundle {
     }
 }
 
-/// The parser's message, and the position at the end of the message.
-fn placed(words: &str) -> (String, Position) {
+/// Splits a parser's message into its text and the position at its end.
+fn split_position(words: &str) -> (String, Position) {
     let Some((message, place)) = words.rsplit_once(" at line ") else { return (words.to_owned(), Position::default()) };
     let mut numbers = place.split(" column ").map(|number| number.trim().parse().unwrap_or(1));
     let at = Position { line: numbers.next().unwrap_or(1), column: numbers.next().unwrap_or(1) };

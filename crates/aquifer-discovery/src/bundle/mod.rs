@@ -1,6 +1,6 @@
 //! The discovery bundle: the raw tool list of an upstream and the operations derived from it (R-DIS-2, R-DIS-3).
 //!
-//! The field names and their order are the published schema's. A bundle captured over HTTP validates against it; the
+//! Field names and their order follow the published schema. Bundles captured over HTTP validate against it; the
 //! transport `stdio` is our extension.
 
 mod check;
@@ -86,7 +86,7 @@ impl Bundle {
         serde_json::from_str(text).map_err(malformed)
     }
 
-    /// The bundle as text. The same bundle gives the same bytes, and the upstream's answer inside is unchanged.
+    /// Serializes the bundle. Equal bundles give equal bytes, and the upstream's answer is unchanged.
     pub fn write(&self) -> Result<String, BundleError> {
         let mut text = serde_json::to_string_pretty(self).map_err(|error| BundleError::Malformed(error.to_string()))?;
         text.push('\n');
@@ -98,9 +98,9 @@ impl Bundle {
         Listing::from_capture(&self.raw_capture).tools
     }
 
-    /// Makes category, danger and need for review at least as severe as the bundle's own capture shows, because the
-    /// file may have been edited. Decisions of the operator belong in overrides, where they are recorded.
-    pub fn hold_to_evidence(&mut self) {
+    /// Raises category, danger and the need for review to what the bundle's own capture shows, because the file may
+    /// have been edited. The operator's decisions belong in overrides, where they are recorded.
+    pub fn raise_to_evidence(&mut self) {
         let fresh = normalize(self.source.clone(), self.raw_capture.clone()).normalized_bundle.operations;
         let fresh: HashMap<&str, &NormalizedOperation> =
             fresh.iter().map(|operation| (operation.source_tool_name.as_str(), operation)).collect();
@@ -115,7 +115,7 @@ impl Bundle {
         }
     }
 
-    /// The definitions, pinned.
+    /// The pins of all definitions.
     pub fn pins(&self) -> Vec<Pin> {
         self.tools().iter().map(pin).collect()
     }

@@ -1,5 +1,5 @@
-//! Turns a capture into a bundle: every usable tool becomes an operation, and every decision and omission is recorded
-//! (R-DIS-3). The same input gives the same bytes.
+//! Converts a capture into a bundle: every usable tool becomes an operation, and every decision and omission is
+//! recorded (R-DIS-3). The same input gives the same bytes.
 
 use std::collections::HashSet;
 
@@ -18,10 +18,10 @@ use crate::text;
 use crate::tool::Tool;
 use crate::warning::{self, BundleWarning};
 
-/// The tools of a capture that can become operations, read once.
+/// The usable tools of a capture, parsed once.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
-    /// The tools, in the upstream's order, each name once.
+    /// The tools in the upstream's order, without duplicate names.
     pub tools: Vec<Tool>,
     warnings: Vec<BundleWarning>,
 }
@@ -39,7 +39,7 @@ impl Listing {
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
                 Ok(tool) if !seen.insert(tool.name.clone()) => {
-                    let message = "A second tool of this name cannot be called and was skipped.";
+                    let message = "A second tool with this name cannot be called and was skipped.";
                     let warning = BundleWarning::new(warning::DUPLICATE_TOOL, message).tool(&tool.name);
                     listing.warnings.push(warning.field(&format!("tools.{index}")));
                 }
@@ -49,20 +49,20 @@ impl Listing {
         listing
     }
 
-    /// How many entries are not usable as operations.
+    /// The number of entries that are not usable as operations.
     pub fn unusable(&self) -> usize {
         self.warnings.len()
     }
 }
 
-/// Makes a bundle from a capture. The source is redacted here in any case.
+/// Makes a bundle from a capture. Always redacts the source.
 pub fn normalize(source: Source, raw_capture: RawCapture) -> Bundle {
     let listing = Listing::from_capture(&raw_capture);
-    normalize_beside(source, raw_capture, &listing, &EstablishedNames::default())
+    normalize_with_names(source, raw_capture, &listing, &EstablishedNames::default())
 }
 
-/// Like [`normalize`] for a listing that was read already, keeping the established operation names.
-pub fn normalize_beside(
+/// Like [`normalize`], for a listing that is already parsed. Tools with an established operation name keep it.
+pub fn normalize_with_names(
     source: Source,
     raw_capture: RawCapture,
     listing: &Listing,
@@ -70,7 +70,7 @@ pub fn normalize_beside(
 ) -> Bundle {
     let source = source.redacted();
     let mut warnings = listing.warnings.clone();
-    let names = name::operations_beside(listing.tools.iter().map(|tool| tool.name.as_str()), established);
+    let names = name::operations_with_established(listing.tools.iter().map(|tool| tool.name.as_str()), established);
     let pairs = listing.tools.iter().zip(&names);
     let operations = pairs.map(|(tool, assigned)| operation(tool, assigned, &mut warnings)).collect();
     Bundle {
@@ -100,15 +100,15 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
         })
         .collect();
     if !input.broken.is_empty() {
-        let message = format!("The input schema is broken: {}.", input.broken.join("; "));
+        let message = format!("The input schema is invalid: {}.", input.broken.join("; "));
         own.push(BundleWarning::new(warning::INVALID_SCHEMA, message).field("inputSchema"));
-        review_reasons.push(format!("the input schema is broken: {}", input.broken.join("; ")));
+        review_reasons.push(format!("the input schema is invalid: {}", input.broken.join("; ")));
     }
     own.extend(input.warnings);
     let parameter_names: Vec<&str> = params.iter().map(|parameter| parameter.name.as_str()).collect();
     let subject = Subject {
         name: &assigned.name,
-        // A description that was generated because the tool has none is not evidence.
+        // A generated description is not evidence.
         description: description_field.map_or("", |_| &description),
         parameters: &parameter_names,
         annotations: tool.annotations,
@@ -136,7 +136,7 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
         returns: NormalizedReturns {
             type_name: "object".to_owned(),
             name: format!("{}Result", pascal_case(&assigned.name)),
-            description: "What the upstream's tool answers with".to_owned(),
+            description: "The result of the upstream's tool".to_owned(),
         },
         provenance: Provenance {
             name: "name".to_owned(),
@@ -162,20 +162,21 @@ fn explain_name(assigned: &AssignedName, own: &mut Vec<BundleWarning>, review_re
     let name = &assigned.name;
     let (code, message) = match assigned.reason {
         NameReason::Kept => return,
-        NameReason::Respelled => (warning::RENAMED, format!("The operation is called '{name}'.")),
+        NameReason::Respelled => (warning::RENAMED, format!("The operation is named '{name}'.")),
         NameReason::Reserved => {
-            review_reasons.push(format!("the tool's name belongs to the protocol; the operation is called '{name}'"));
-            (warning::RESERVED_NAME, format!("The name belongs to the protocol; the operation is called '{name}'."))
+            review_reasons
+                .push(format!("the tool's name is reserved by the protocol; the operation is named '{name}'"));
+            (warning::RESERVED_NAME, format!("The name is reserved by the protocol; the operation is named '{name}'."))
         }
         NameReason::Collided => {
-            review_reasons.push(format!("another tool would have the same name; the operation is called '{name}'"));
-            (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is called '{name}'."))
+            review_reasons.push(format!("another tool would have the same name; the operation is named '{name}'"));
+            (warning::NAME_COLLISION, format!("Another tool would have the same name; this one is named '{name}'."))
         }
     };
     own.push(BundleWarning::new(code, message).field("name"));
 }
 
-/// The description of a tool, the field it comes from, and how it was made.
+/// The description of a tool, the field it was taken from, and how it was derived.
 fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'static str>, Inference) {
     let description = tool.text("description").map(|words| (words, "description")).or_else(|| tool.title());
     let Some((words, field)) = description else {
@@ -191,7 +192,7 @@ fn describe(tool: &Tool, own: &mut Vec<BundleWarning>) -> (String, Option<&'stat
     (cleaned, Some(field), from)
 }
 
-/// What was removed from a text.
+/// Describes which kinds of characters were removed from a text.
 fn removed(words: &str, from: &str) -> String {
     match text::is_clean(words) {
         true => format!("A credential was removed from {from}."),
@@ -211,13 +212,13 @@ fn warn_of_parameter(
         NameReason::Reserved => {
             own.push(about(
                 warning::RESERVED_NAME,
-                format!("The name belongs to the protocol; the parameter is called '{}'.", assigned.name),
+                format!("The name is reserved by the protocol; the parameter is named '{}'.", assigned.name),
             ));
         }
         NameReason::Collided => {
             own.push(about(
                 warning::NAME_COLLISION,
-                format!("Another parameter would have the same name; this one is called '{}'.", assigned.name),
+                format!("Another parameter would have the same name; this one is named '{}'.", assigned.name),
             ));
         }
     }

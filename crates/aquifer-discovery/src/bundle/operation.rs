@@ -1,4 +1,4 @@
-//! One normalized operation, with exactly the published fields.
+//! A normalized operation, with exactly the published fields.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -11,7 +11,7 @@ use crate::classify::{Confidence, Inference};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormalizedOperation {
-    /// The tool's name, exactly.
+    /// The exact name of the tool.
     pub source_tool_name: String,
     /// The operation's name.
     pub operation_name: String,
@@ -22,13 +22,13 @@ pub struct NormalizedOperation {
     pub description: String,
     /// Its category.
     pub endpoint: Category,
-    /// How well the evidence supports that.
+    /// How well the evidence supports the category.
     pub endpoint_confidence: Confidence,
-    /// How much harm it can do.
+    /// Its danger level.
     pub danger_level: Danger,
     /// Whether it needs review.
     pub needs_review: bool,
-    /// Why.
+    /// Why it needs review.
     pub review_reasons: Vec<String>,
     /// Its parameters.
     pub params: Vec<NormalizedParameter>,
@@ -46,12 +46,12 @@ pub struct NormalizedOperation {
 pub struct NormalizedParameter {
     /// Its canonical name.
     pub name: String,
-    /// Its name at the upstream, exactly.
+    /// The upstream's exact name of the parameter.
     pub original_name: String,
-    /// Its JSON type, several with a bar between them, or `any`.
+    /// Its JSON type, several separated by `|`, or `any`.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
     /// Its description, cleaned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -59,7 +59,7 @@ pub struct NormalizedParameter {
     /// The default value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default: Option<Value>,
-    /// The only values accepted, if they are words.
+    /// The accepted values, if they are strings.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none", default)]
     pub allowed: Option<Vec<String>>,
     /// The minimum.
@@ -68,17 +68,17 @@ pub struct NormalizedParameter {
     /// The maximum.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub maximum: Option<Value>,
-    /// A pattern that text must match.
+    /// A pattern that strings must match.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pattern: Option<String>,
-    /// A format that text should have.
+    /// A format that strings should have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub format: Option<String>,
     /// Its path in the tool's definition.
     pub source_path: String,
 }
 
-/// The result of an operation. Whatever the tool returns, the envelope is an object.
+/// The result of an operation. The envelope is always an object, whatever the tool returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormalizedReturns {
@@ -95,15 +95,15 @@ pub struct NormalizedReturns {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// The field its name was made from.
+    /// The field from which its name was derived.
     pub name: String,
-    /// The field its description was made from, if any.
+    /// The field from which its description was derived, if any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
-    /// The annotations the tool carries.
+    /// The annotations of the tool.
     #[serde(default)]
     pub annotations: Vec<String>,
-    /// Whether it had an input schema.
+    /// Whether the tool has an input schema.
     pub input_schema_present: bool,
     /// How each field was derived.
     #[serde(skip_serializing_if = "Option::is_none", default)]

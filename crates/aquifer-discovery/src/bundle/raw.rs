@@ -1,8 +1,8 @@
 //! The answer of an upstream to `tools/list`, byte for byte (R-DIS-2).
 //!
-//! The bytes are kept unchanged, because everything else is an interpretation that can be checked against them. Several
-//! pages are joined into one list without changing their entries; the other fields of a page (its cursor, its `_meta`)
-//! are kept in `pages`.
+//! The bytes are kept unchanged, so that every interpretation can be verified against them. Several pages are joined
+//! into one list without changing their entries; the other fields of a page (its cursor, its `_meta`) are kept in
+//! `pages`.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::limits::{self, DefinitionLimits, OmittedTools};
 #[derive(Debug, Clone)]
 pub struct RawCapture {
     tools: Box<RawValue>,
-    /// Everything else that was captured, by name.
+    /// All other captured fields, by name.
     beside: Vec<(String, Box<RawValue>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a capture was made: the upstream, how it was reached and how it was authenticated to.
+//! Where a capture was made: the upstream, its transport and its authentication.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::redact;
 use crate::text::presentable;
 
-/// Where a capture was made. Nothing in it is secret: see [`crate::redact`].
+/// Where a capture was made. Contains no secrets: see [`crate::redact`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -14,11 +14,11 @@ pub struct Source {
     pub name: String,
     /// Its URL without secrets; `stdio:NAME` for a child process.
     pub server_url: String,
-    /// How it was reached.
+    /// The transport.
     pub transport: Transport,
-    /// When, ISO 8601 in UTC.
+    /// The time of the capture, ISO 8601 in UTC.
     pub captured_at: String,
-    /// Its identity, as it reported it.
+    /// The identity that the upstream reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerIdentity>,
     /// How the connection was authenticated.
@@ -28,7 +28,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The source without anything that could be secret.
+    /// The source without values that may be secret.
     pub(crate) fn redacted(mut self) -> Self {
         self.server_url = redact::url(&self.server_url);
         let auth = &mut self.auth;
@@ -45,13 +45,13 @@ impl Source {
     }
 }
 
-/// How an upstream was reached.
+/// The transport of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// Over HTTP, the only transport in the published schema.
     StreamableHttp,
-    /// As a child process. This is our extension.
+    /// A child process. This is our extension.
     Stdio,
 }
 
@@ -71,14 +71,14 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// The identity from `serverInfo`, cleaned. Fields that the bundle does not have are left out.
+    /// Reads the identity from `serverInfo`, cleaned. Fields that bundles do not have are dropped.
     pub fn read(server_info: &Value) -> Self {
         let text = |key: &str| server_info.get(key).and_then(Value::as_str).map(presentable);
         Self { name: text("name"), version: text("version"), title: text("title") }
     }
 }
 
-/// How the connection to an upstream was authenticated. Contains names, never a secret.
+/// How the connection to an upstream was authenticated. Contains names, but no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Auth {
@@ -100,13 +100,13 @@ pub struct Auth {
 }
 
 /// The kind of authentication. A credential in another header is `bearer` with that header and no prefix, because the
-/// published schema has no other value.
+/// published schema has no other value for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
     /// A credential in a header.
     Bearer,
-    /// Nothing.
+    /// No authentication.
     None,
 }
 

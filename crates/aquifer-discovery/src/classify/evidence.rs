@@ -1,4 +1,4 @@
-//! Evidence about a tool's effect in its name, its description and its parameters.
+//! Evidence of a tool's effect in its name, description and parameters.
 
 use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
@@ -12,14 +12,14 @@ pub(super) struct NameEvidence {
     pub(super) firm: bool,
     /// A more severe verb joined to it by "and" or "or".
     pub(super) joined: Option<(String, VerbEffect)>,
-    /// A later verb of writing that is not joined: `get_update_status`.
+    /// A later write verb that is not joined to it: `get_update_status`.
     pub(super) beside: Option<(String, VerbEffect)>,
-    /// What an empty verb runs, if that is a read: `run_select_query`.
+    /// The object of an empty verb, if it denotes a read: `run_select_query`.
     pub(super) object: Option<(String, VerbEffect)>,
 }
 
 impl NameEvidence {
-    /// A firm verb of action whose object is not a read.
+    /// A firm action verb whose object is not a read.
     pub(super) fn acting_verb(&self) -> Option<&str> {
         let lead = self.lead.as_ref().filter(|_| self.firm && self.object.is_none());
         let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, effect)| *effect == VerbEffect::Acts)?;
@@ -35,9 +35,9 @@ impl NameEvidence {
 
 /// Finds verbs in a snake_case name.
 ///
-/// The first firm verb leads, wherever it is: `pods_delete`, `git_create_branch`. A soft one leads only at the start, or
-/// at the end of a name without a firm one: `git_log`.
-pub(super) fn in_name(name: &str) -> NameEvidence {
+/// The first firm verb leads, wherever it is: `pods_delete`, `git_create_branch`. A soft verb leads only at the start,
+/// or at the end of a name without a firm one: `git_log`.
+pub(super) fn verbs_in_name(name: &str) -> NameEvidence {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let firm = words.iter().enumerate().find_map(|(index, word)| match effect_of_word(word) {
         Some((effect, true)) => Some((index, *word, effect)),
@@ -73,7 +73,7 @@ pub(super) fn in_name(name: &str) -> NameEvidence {
     evidence
 }
 
-/// What an empty verb runs: the first word of reading after "execute", "run" or the like, if no word of writing is near.
+/// The object of an empty verb: the first read verb after "execute", "run" or the like, if no write verb is near.
 fn find_read_object<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Option<(String, VerbEffect)> {
     if !is_empty_verb(verb) {
         return None;
@@ -88,24 +88,24 @@ fn find_read_object<'a>(verb: &str, after: impl Iterator<Item = &'a str>) -> Opt
     near.iter().find(looks).map(|word| ((*word).to_owned(), VerbEffect::Reads))
 }
 
-/// How many words after its verb an object may be: "Execute a read-only SELECT query".
+/// Maximum distance in words between a verb and its object: "Execute a read-only SELECT query".
 const MAX_OBJECT_DISTANCE: usize = 5;
 
 /// Verbs found in the description.
 #[derive(Debug, Clone, Default)]
-pub(super) struct WordEvidence {
-    /// The verb the first sentence begins with.
+pub(super) struct DescriptionEvidence {
+    /// The first verb of the first sentence.
     pub(super) lead: Option<(String, VerbEffect)>,
     /// Whether that word cannot be a noun.
     pub(super) firm: bool,
-    /// A verb of writing joined to it: "Get or update the scale".
+    /// A write verb joined to it: "Get or update the scale".
     pub(super) joined: Option<(String, VerbEffect)>,
-    /// What an empty verb runs, if that is a read: "Execute a SELECT query".
+    /// The object of an empty verb, if it denotes a read: "Execute a SELECT query".
     pub(super) object: Option<(String, VerbEffect)>,
 }
 
-impl WordEvidence {
-    /// A firm verb of action whose object is not a read.
+impl DescriptionEvidence {
+    /// A firm action verb whose object is not a read.
     pub(super) fn acting_verb(&self) -> Option<&str> {
         let (verb, effect) = self.lead.as_ref().filter(|_| self.firm && self.object.is_none())?;
         (*effect == VerbEffect::Acts).then_some(verb)
@@ -113,11 +113,11 @@ impl WordEvidence {
 }
 
 /// Finds verbs in the first sentence of a description.
-pub(super) fn in_description(description: &str) -> WordEvidence {
+pub(super) fn verbs_in_description(description: &str) -> DescriptionEvidence {
     let sentence = first_sentence(description);
     let mut words = sentence.split(|c: char| c.is_whitespace() || "/(".contains(c)).filter(|word| !word.is_empty());
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let mut evidence = WordEvidence::default();
+    let mut evidence = DescriptionEvidence::default();
     let Some(first) = words.next() else { return evidence };
     if let Some((effect, firm)) = effect_of_sentence_word(&plain(first)) {
         evidence.lead = Some((plain(first), effect));
@@ -133,7 +133,7 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
             joining = true;
             continue;
         }
-        // Only the bare form: "and updates" is more often a noun than a verb.
+        // Only the base form counts: "and updates" is more often a noun than a verb.
         if let Some((effect, true)) = effect_of_word(&bare).filter(|(effect, _)| joining && effect.is_write())
             && evidence.joined.as_ref().is_none_or(|(_, known)| known.more_severe(effect) != *known)
         {
@@ -144,16 +144,16 @@ pub(super) fn in_description(description: &str) -> WordEvidence {
     evidence
 }
 
-/// Parameters that only make sense for an operation that changes something.
+/// Parameters that imply that the operation changes something.
 const WRITING_PARAMETERS: &[&str] =
     &["dry_run", "force", "overwrite", "confirm", "confirmation", "recursive_delete", "upsert", "create_if_missing"];
 
-/// Parameters that hold a program, which can do anything.
+/// Parameters that contain a program, which can do anything.
 const PROGRAM_PARAMETERS: &[&str] =
     &["command", "cmd", "script", "code", "shell", "sql", "statement", "expression", "javascript", "python"];
 
-/// A parameter that only makes sense for an operation that changes or runs something.
-pub(super) fn in_parameters<'a>(names: &[&'a str]) -> Option<&'a str> {
+/// A parameter that implies that the operation changes or runs something.
+pub(super) fn write_parameter<'a>(names: &[&'a str]) -> Option<&'a str> {
     let known = |name: &&&str| WRITING_PARAMETERS.contains(*name) || PROGRAM_PARAMETERS.contains(*name);
     names.iter().find(known).copied()
 }

@@ -1,9 +1,9 @@
-//! The minimum danger that only the operator can override (R-DIS-4).
+//! The minimum danger level, which only the operator can override (R-DIS-4).
 //!
-//! An adapter file, an edited bundle or an upstream can claim that an operation is harmless. The evidence sets a floor for
-//! such claims. Some evidence is *hard*: a declaration of the server, an unambiguous verb, a name that reveals danger.
-//! The rest is only the absence of better information. A file that the operator trusts may lower the second kind, never
-//! the first.
+//! An adapter file, an edited bundle or an upstream can claim that an operation is harmless. The evidence sets a lower
+//! bound for such claims. Some evidence is *hard*: a declaration of the server, an unambiguous verb, a name that
+//! reveals danger. The rest is only a lack of better information. A file that the operator trusts may go below the
+//! latter, but never below hard evidence.
 
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
@@ -16,27 +16,27 @@ use crate::schema;
 use crate::text;
 use crate::tool::Tool;
 
-/// What the evidence shows about a tool.
+/// The assessment of a tool by the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assessment {
-    /// Its category, as far as the evidence shows.
+    /// Its category according to the evidence.
     pub category: Category,
-    /// Its danger, as far as the evidence shows.
+    /// Its danger according to the evidence.
     pub danger: Danger,
     /// The evidence that only the operator can override.
     pub hard: Option<HardEvidence>,
 }
 
-/// Evidence that a tool changes something.
+/// Evidence that a tool changes something, which only the operator can override.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HardEvidence {
-    /// How much harm it can do.
+    /// The danger level it implies.
     pub danger: Danger,
-    /// In a few words: "the server declares it destructive".
+    /// The reason in a few words: "the server declares it destructive".
     pub reason: String,
 }
 
-/// The category and danger of an operation after the floor was applied to what a file claims.
+/// The category and danger of an operation after the lower bound was applied to a file's claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveClassification {
     /// The category.
@@ -57,7 +57,7 @@ pub fn assess(subject: Subject<'_>) -> Assessment {
     Assessment { category: decision.category, danger, hard }
 }
 
-/// Assesses a live tool.
+/// Assesses a tool that a server lists.
 pub fn assess_tool(tool: &Tool) -> Assessment {
     let input = schema::read_input(tool.input_schema());
     let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
@@ -75,7 +75,7 @@ pub fn assess_tool(tool: &Tool) -> Assessment {
     assessment
 }
 
-/// A tool's name in the form that verbs and patterns are searched in.
+/// A tool's name in the form in which verbs and patterns are searched.
 pub(crate) fn normalized_name(tool: &str) -> String {
     let snake = snake_identifier(tool);
     if snake.is_empty() { "tool".to_owned() } else { snake }
@@ -86,7 +86,7 @@ fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEv
     if category == Category::Read {
         return None;
     }
-    let found = evidence::in_name(subject.name);
+    let found = evidence::verbs_in_name(subject.name);
     let lead = found.lead.as_ref().filter(|_| found.firm);
     let verb = found
         .joined
@@ -112,7 +112,7 @@ fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEv
     if subject.annotations.read_only == Some(false) {
         reasons.push((Danger::Reversible, "the server declares that it changes something".to_owned()));
     }
-    // Of equally strong reasons the first is reported.
+    // Among equally strong reasons, the first is reported.
     let strongest = reasons.iter().map(|(danger, _)| *danger).max()?;
     let (danger, reason) = reasons.into_iter().find(|(danger, _)| *danger == strongest)?;
     Some(HardEvidence { danger, reason })
@@ -127,7 +127,7 @@ const fn weight(effect: VerbEffect) -> u8 {
 }
 
 impl Assessment {
-    /// Reduces the assessment to what names prove, for when nothing else is known.
+    /// Reduces the assessment to what names prove, if nothing else is known.
     pub(crate) fn restrict_to_names(mut self) -> Self {
         if self.hard.is_none() {
             (self.category, self.danger) = (Category::Read, Danger::Safe);
@@ -137,8 +137,8 @@ impl Assessment {
         self
     }
 
-    /// Raises what a file claims to the floor that the evidence sets. `is_settled`: the operator trusts the file, so its
-    /// claims stand where there is no hard evidence.
+    /// Raises a file's claims to the lower bound set by the evidence. `is_settled` means that the operator trusts the
+    /// file, so that its claims are accepted unless there is hard evidence.
     pub fn apply_floor(&self, category: Category, danger: Danger, is_settled: bool) -> EffectiveClassification {
         let hard = self.hard.as_ref();
         let floor = if is_settled { hard.map_or(Danger::Safe, |hard| hard.danger) } else { self.danger };
@@ -153,7 +153,7 @@ impl Assessment {
         };
         let effective_category = match self.category {
             _ if !is_below => category,
-            // An operation that may destroy data is more than an addition.
+            // An operation that may destroy data is more than a creation.
             Category::Create if category == Category::Create => Category::Update,
             evident => evident,
         };
@@ -176,7 +176,7 @@ impl Assessment {
     }
 }
 
-/// How much is lost if an operation of this category runs by mistake.
+/// Ranks categories by the damage of an unintended call.
 const fn severity(category: Category) -> u8 {
     match category {
         Category::Read => 0,

@@ -1,13 +1,13 @@
-//! Classifies tools: infers the category and the danger of a tool from evidence (R-DIS-4).
+//! Infers the category and the danger of a tool from evidence (R-DIS-4).
 //!
-//! Annotations outrank verbs in the name, verbs in the name outrank the description, and parameters only raise doubts.
-//! Where evidence is missing or contradictory, the tool needs review and counts as destructive until then. It is READ
-//! only if the server declares so and no verb of writing contradicts that. A tool that declares no danger is reversible
-//! only if its words say clearly that it adds or changes something.
+//! Annotations take precedence over verbs in the name, and those over the description. Parameters only raise doubts. If
+//! evidence is missing or contradictory, the tool needs review and counts as destructive until then. It is READ only if
+//! the server declares so and no write verb contradicts that. A tool that declares no danger is reversible only if its
+//! wording says clearly that it adds or changes something.
 
-mod clear;
 mod evidence;
 mod floor;
+mod reversible;
 mod verbs;
 
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 
 use crate::tool::{Annotations, Tool};
-use evidence::{NameEvidence, WordEvidence};
+use evidence::{DescriptionEvidence, NameEvidence};
 use verbs::VerbEffect;
 
 pub use floor::Assessment;
@@ -41,7 +41,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The name on the wire.
+    /// The name in bundles.
     pub const fn as_str(self) -> &'static str {
         match self {
             Confidence::Low => "low",
@@ -51,21 +51,21 @@ impl Confidence {
     }
 }
 
-/// Where a normalised value came from.
+/// How a normalized value was derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inference {
-    /// The upstream said so.
+    /// Reported by the upstream.
     DirectSourceMetadata,
-    /// A deterministic rule produced it.
+    /// Derived by a deterministic rule.
     DeterministicNormalization,
-    /// A heuristic produced it.
+    /// Derived by a heuristic.
     HeuristicClassification,
-    /// A person decided.
+    /// Decided by a person.
     ManualOverride,
 }
 
-/// What is known of a tool before it is classified.
+/// What is known about a tool before it is classified.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The operation's name, snake_case.
@@ -79,32 +79,32 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A subject of which only the name and the hints are known.
+    /// A subject with only a name and annotations.
     pub(crate) fn named(name: &'a str, annotations: Annotations) -> Self {
         Self { name, description: "", parameters: &[], annotations }
     }
 }
 
-/// The decision about one tool.
+/// The classification of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification {
     /// Its category.
     pub category: Category,
     /// How well the evidence supports the category.
     pub confidence: Confidence,
-    /// Why it needs review; empty if it does not.
+    /// Why it needs review. Empty if it does not.
     pub review_reasons: Vec<String>,
     /// The evidence, strongest first.
     pub evidence: Vec<String>,
-    /// Where the category came from.
+    /// How the category was derived.
     pub category_from: Inference,
 }
 
 /// Classifies a tool.
 pub fn classify(subject: Subject<'_>) -> Classification {
-    let name = evidence::in_name(subject.name);
-    let words = evidence::in_description(subject.description);
-    let doubt = evidence::in_parameters(subject.parameters);
+    let name = evidence::verbs_in_name(subject.name);
+    let words = evidence::verbs_in_description(subject.description);
+    let doubt = evidence::write_parameter(subject.parameters);
     let mut decision = match subject.annotations.read_only {
         Some(true) => annotated_read(&name, &words),
         Some(false) => annotated_write(&name, &words, subject.annotations),
@@ -114,9 +114,9 @@ pub fn classify(subject: Subject<'_>) -> Classification {
     decision
 }
 
-/// Classifies a tool whose operation has another name than the tool: shortened, disambiguated or chosen by the operator.
-/// The tool's own name decides; the operation's name can only make the result more severe. `needs_review` is whether
-/// something other than these names calls for a review.
+/// Classifies a tool whose operation has a different name: shortened, disambiguated or chosen by the operator. The
+/// tool's own name decides; the operation's name can only make the result more severe. `needs_review` means that
+/// something other than these names requires a review.
 pub(crate) fn classify_tool(
     tool: &Tool,
     operation: Subject<'_>,
@@ -142,16 +142,18 @@ pub(crate) fn classify_tool(
     }
 }
 
-/// The danger of a tool's operation in a category that a reviewer chose: the higher of what both names imply.
+/// The danger of a tool's operation in the category that a reviewer chose: the higher of the levels that both names
+/// imply.
 pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
     let judged = |name: &str| danger(Subject::named(name, tool.annotations), category, false);
     let (own, renamed) = (judged(&normalized_name(&tool.name)), judged(operation));
     if renamed.0 > own.0 { renamed } else { own }
 }
 
-/// The danger of an operation (R-SAF-1, R-DIS-4), and where that came from.
+/// The danger of an operation (R-SAF-1, R-DIS-4), and how it was derived.
 ///
-/// What the server declares decides; else a clear addition or change is reversible, and everything else destructive.
+/// The server's declaration decides. Without one, a clear addition or change is reversible and everything else
+/// destructive.
 pub fn danger(subject: Subject<'_>, category: Category, needs_review: bool) -> (Danger, Inference) {
     let annotations = subject.annotations;
     let inferred = Danger::infer(subject.name, category);
@@ -163,7 +165,9 @@ pub fn danger(subject: Subject<'_>, category: Category, needs_review: bool) -> (
         (Category::Read, _) => (inferred, Inference::HeuristicClassification),
         (_, Some(true)) => (inferred.max(Danger::Destructive), Inference::DirectSourceMetadata),
         (_, Some(false)) => (inferred, Inference::HeuristicClassification),
-        (_, None) if clear::is_clear_change(subject, category) => (inferred, Inference::HeuristicClassification),
+        (_, None) if reversible::is_reversible_change(subject, category) => {
+            (inferred, Inference::HeuristicClassification)
+        }
         (_, None) => (inferred.max(Danger::Destructive), Inference::HeuristicClassification),
     }
 }
@@ -173,7 +177,7 @@ fn decided(category: Category, confidence: Confidence, category_from: Inference)
 }
 
 fn doubtful(category: Category, reason: String) -> Classification {
-    // An operation whose effect is in doubt is never presented as read-only.
+    // An operation whose effect is in doubt is never classified as READ.
     let category = if category == Category::Read { Category::Execute } else { category };
     Classification {
         review_reasons: vec![reason],
@@ -181,7 +185,7 @@ fn doubtful(category: Category, reason: String) -> Classification {
     }
 }
 
-/// READ because the server declares so, although some evidence contradicts it.
+/// A READ that the server declares, although some evidence contradicts it.
 fn declared(reason: String) -> Classification {
     Classification {
         review_reasons: vec![reason],
@@ -189,8 +193,9 @@ fn declared(reason: String) -> Classification {
     }
 }
 
-/// `readOnlyHint` is true. A leading verb of writing, or one joined to the leading verb, contradicts it.
-fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
+/// Classifies a tool with `readOnlyHint: true`. A write verb that leads or is joined to the leading verb contradicts
+/// it.
+fn annotated_read(name: &NameEvidence, words: &DescriptionEvidence) -> Classification {
     let in_name =
         name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, effect)| effect.is_write());
     if let Some((verb, effect)) = in_name {
@@ -201,7 +206,7 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
         return doubtful(effect.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
     }
     let reads = name.firm && matches!(name.lead, Some((_, VerbEffect::Reads)));
-    // An action is not necessarily a write: the server is believed, and the tool needs review.
+    // An action may not be a write, so the declaration is accepted, but the tool needs review.
     if let Some(verb) = name.acting_verb() {
         return declared(format!("readOnlyHint is true, but the name says '{verb}'"));
     }
@@ -213,10 +218,10 @@ fn annotated_read(name: &NameEvidence, words: &WordEvidence) -> Classification {
     decided(Category::Read, confidence, Inference::DirectSourceMetadata)
 }
 
-/// `readOnlyHint` is false; name and description determine the category.
-fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annotations) -> Classification {
+/// Classifies a tool with `readOnlyHint: false` by its name and description.
+fn annotated_write(name: &NameEvidence, words: &DescriptionEvidence, annotations: Annotations) -> Classification {
     let by_name = match (name.effect(), &name.beside) {
-        // "get_and_lock" says what it does; "list_update" does at least what its second verb says.
+        // "get_and_lock" is decided by both verbs; "list_update" does at least what its second verb says.
         (Some(VerbEffect::Reads), Some((_, effect))) => Some(*effect),
         (by_name, _) => by_name,
     };
@@ -245,10 +250,10 @@ fn annotated_write(name: &NameEvidence, words: &WordEvidence, annotations: Annot
     }
 }
 
-/// No hint: the name decides, and the description or a parameter may contradict it.
+/// Classifies a tool without annotations by its name. The description or a parameter may contradict the name.
 fn unannotated(
     name: &NameEvidence,
-    words: &WordEvidence,
+    words: &DescriptionEvidence,
     doubt: Option<&str>,
     annotations: Annotations,
 ) -> Classification {
@@ -283,7 +288,7 @@ fn unannotated(
     }
 }
 
-fn unannotated_write(effect: VerbEffect, firm: bool, verb: &str, words: &WordEvidence) -> Classification {
+fn unannotated_write(effect: VerbEffect, firm: bool, verb: &str, words: &DescriptionEvidence) -> Classification {
     let category = effect.category();
     if !firm {
         let supported = words.lead.as_ref().is_some_and(|(_, other)| *other == effect);
@@ -306,10 +311,10 @@ fn unannotated_write(effect: VerbEffect, firm: bool, verb: &str, words: &WordEvi
     }
 }
 
-/// The evidence in words, strongest first.
+/// Describes the evidence, strongest first.
 fn describe_evidence(
     name: &NameEvidence,
-    words: &WordEvidence,
+    words: &DescriptionEvidence,
     doubt: Option<&str>,
     annotations: Annotations,
 ) -> Vec<String> {

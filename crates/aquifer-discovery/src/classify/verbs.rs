@@ -1,19 +1,18 @@
-//! Verbs and what they imply about an operation, as data.
+//! A table of verbs and what they imply about an operation.
 //!
-//! A *firm* word is a verb anywhere in a name. A *soft* one is also a noun (`post`, `log`, `branch`) and counts only in
-//! the position of a verb: at the beginning.
+//! A *firm* word is always a verb in a name. A *soft* word is also a noun (`post`, `log`, `branch`) and counts as a
+//! verb only at the beginning.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aquifer_protocol::category::Category;
 
-/// What a verb implies about the effect of an operation.
+/// The effect that a verb implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VerbEffect {
-    /// It reads.
     Reads,
-    /// It performs an action that may change nothing, so it contradicts no stronger evidence.
+    /// It performs an action that may not change anything, so it does not contradict stronger evidence.
     Acts,
     /// It adds something.
     Creates,
@@ -34,12 +33,12 @@ impl VerbEffect {
         }
     }
 
-    /// Whether it certainly changes something.
+    /// Whether it definitely changes something.
     pub(crate) const fn is_write(self) -> bool {
         matches!(self, VerbEffect::Creates | VerbEffect::Updates | VerbEffect::Deletes)
     }
 
-    /// How much is lost if it runs by mistake. Decides between several verbs in one name.
+    /// Ranks effects by the damage of an unintended call, to choose between several verbs in a name.
     const fn severity(self) -> u8 {
         match self {
             VerbEffect::Reads => 0,
@@ -110,7 +109,7 @@ const SOFT: &[(VerbEffect, &str)] = &[
     (VerbEffect::Acts, "type test use take go work task tool action command shell bash python sql do drive agent"),
 ];
 
-/// Every word of both tables. A word in both is firm; of several effects the first counts.
+/// The words of both tables. A word in both is firm; if it has several effects, the first counts.
 static WORDS: LazyLock<HashMap<&str, (VerbEffect, bool)>> = LazyLock::new(|| {
     let mut all = HashMap::new();
     for (table, is_firm) in [(FIRM, true), (SOFT, false)] {
@@ -128,17 +127,17 @@ pub(crate) fn effect_of_word(word: &str) -> Option<(VerbEffect, bool)> {
     WORDS.get(word).copied()
 }
 
-/// Verbs that leave the effect to the next word: "run a search" is a search.
+/// Verbs whose effect depends on the next word: "run a search" is a search.
 const EMPTY_VERBS: &[&str] = &["execute", "executes", "exec", "run", "runs", "perform", "performs"];
 
 pub(crate) fn is_empty_verb(word: &str) -> bool {
     EMPTY_VERBS.contains(&word)
 }
 
-/// Verbs that mean reading in a description, but only in this form: "Return a book" is not a read.
+/// Verbs that denote reading in a description only in this form: "Return a book" is not a read.
 const SENTENCE_VERBS: &[&str] = &["returns", "provides", "displays"];
 
-/// The effect that a word of a sentence implies, also in the third person ("Returns", "Searches", "Modifies").
+/// The effect that a word of a sentence implies, including the third person ("Returns", "Searches", "Modifies").
 pub(crate) fn effect_of_sentence_word(word: &str) -> Option<(VerbEffect, bool)> {
     let word = word.to_lowercase();
     if SENTENCE_VERBS.contains(&word.as_str()) {

@@ -1,5 +1,5 @@
-//! The operations of a source for the catalog, and the mapping of each call back to the upstream's own names (R-DIS-7).
-//! Built from a live bundle or from a reviewed adapter; both give the same operations.
+//! The operations of a source, and the mapping of each call back to the upstream's own names (R-DIS-7). Built from the
+//! bundle of a server or from a reviewed adapter, with the same result.
 
 mod sanitize;
 
@@ -21,10 +21,10 @@ use crate::text;
 use crate::tool::Tool;
 use sanitize::Replacements;
 
-/// Longer reasons and messages are shortened.
+/// Maximum length of reasons and messages.
 const MAX_TEXT_LEN: usize = 1_000;
 
-/// Further reasons are dropped.
+/// Maximum number of reasons.
 const MAX_REASONS: usize = 20;
 
 /// The operations of one source and the calls behind them.
@@ -36,11 +36,11 @@ pub struct Offer {
     pub types: Types,
     /// The call behind each operation, by the operation's name.
     pub calls: BTreeMap<Arc<str>, Call>,
-    /// Which claims of an adapter were ignored, for the operator.
+    /// Claims of an adapter that were ignored, for the operator.
     pub ignored: Vec<String>,
 }
 
-/// How an operation is carried out.
+/// How an operation is executed.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The target of the call.
@@ -50,16 +50,16 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// Whether the tool accepts undeclared parameters.
     pub open: bool,
-    /// Canonical and original name of each parameter.
+    /// The canonical and original names of parameters.
     names: NameMap,
-    /// Values that are shown differently than the upstream writes them.
+    /// Values that are shown differently from the upstream's spelling.
     replacements: Replacements,
 }
 
-/// A parameter's name and the upstream's own.
+/// A parameter's canonical name and the upstream's own.
 type NamePair = (Arc<str>, Arc<str>);
 
-/// Canonical and original names of parameters. Few are searched, many are indexed.
+/// The canonical and original names of parameters. A few are searched linearly, many are indexed.
 #[derive(Debug, Clone, Default)]
 struct NameMap {
     all: Vec<NamePair>,
@@ -68,7 +68,7 @@ struct NameMap {
 }
 
 impl NameMap {
-    /// More names than this are indexed.
+    /// Larger maps are indexed.
     const INDEXED: usize = 32;
 
     fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
@@ -100,8 +100,8 @@ impl NameMap {
 }
 
 impl Call {
-    /// The arguments under the upstream's own names. Values are unchanged, except that a value chosen from a cleaned list
-    /// becomes the upstream's original again.
+    /// The arguments under the upstream's own names. Values are unchanged, except that a value chosen from a cleaned
+    /// list is translated back to the upstream's spelling.
     pub fn arguments(&self, params: Map<String, Value>) -> Map<String, Value> {
         let original = |name: &str| self.names.original(name).map(|own| own.to_string());
         let exact = |name: &str, value: Value| match self.replacements.is_empty() {
@@ -146,12 +146,12 @@ impl Call {
 }
 
 impl Offer {
-    /// The offer of a live upstream.
+    /// The offer for a server's bundle.
     pub fn from_bundle(bundle: &Bundle, source: &str) -> Self {
         Self::from_listing(bundle, &bundle.tools(), source, |_| true)
     }
 
-    /// Like [`from_bundle`](Self::from_bundle) for tools that have been read already, restricted to the wanted ones.
+    /// Like [`from_bundle`](Self::from_bundle), for parsed tools, restricted to the wanted ones.
     pub fn from_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let mut offer = Self::default();
@@ -164,7 +164,7 @@ impl Offer {
         offer
     }
 
-    /// The offer of a reviewed adapter, without evidence other than its file.
+    /// The offer of a reviewed adapter, with no evidence other than its file.
     pub fn from_adapter(adapter: &Adapter, source: &str) -> Self {
         Self::from_adapter_with_evidence(adapter, source, &KnownEvidence::default())
     }
@@ -182,7 +182,8 @@ impl Offer {
         offer
     }
 
-    /// Applies `clean` to all text of the source that callers see. Callers that know further secrets apply it again.
+    /// Applies `clean` to all text of the source that callers see. Can be applied again with a function that removes
+    /// further secrets.
     pub fn sanitize(&mut self, clean: &dyn Fn(&str) -> String) {
         for operation in &mut self.operations {
             let Some(call) = self.calls.get_mut(&operation.name) else { continue };
@@ -219,7 +220,7 @@ impl Offer {
     }
 
     fn add_reviewed(&mut self, reviewed: &AdapterOperation, source: &str, known: &KnownEvidence<'_>) {
-        let effective = adapter::hold_to_evidence(reviewed, known);
+        let effective = adapter::raise_to_evidence(reviewed, known);
         let ignored = effective.ignored;
         self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
         let mut operation = Operation::new(&reviewed.name, effective.category, &reviewed.description);
@@ -235,7 +236,8 @@ impl Offer {
         let input: Option<Input> = reviewed.input_schema.as_ref().map(|schema| schema::read_input(Some(schema)));
         let own = input.as_ref().map(Input::by_name).unwrap_or_default();
         operation.open = input.as_ref().is_some_and(|input| input.open);
-        // Without a sidecar, a parameter is described by its own lines only, so there are no definitions to refer to.
+        // Without a sidecar, parameters are described only by the adapter file, so there are no definitions to refer
+        // to.
         let document = json!({});
         let mut reader = SchemaReader::new(&document);
         operation.parameters = reviewed
@@ -270,8 +272,8 @@ impl Offer {
         self.add(operation, types, schema::read_output(reviewed.output_schema.as_ref()), call, source);
     }
 
-    /// Adds an operation. Types of two tools may share a name, also with types of the protocol, so each operation's types
-    /// are prefixed with its name.
+    /// Adds an operation. Its types are prefixed with its name, because types of two tools, or of the protocol, may
+    /// have the same name.
     fn add(
         &mut self,
         mut operation: Operation,
@@ -298,7 +300,7 @@ impl Offer {
         self.operations.push(operation);
     }
 
-    /// Adds types with this prefix. Returns the new name of each.
+    /// Adds types with this prefix. Returns the new name of each type.
     fn enter_types(&mut self, base: &str, types: Types) -> BTreeMap<Arc<str>, Arc<str>> {
         let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
         let mut taken: HashSet<Arc<str>> = HashSet::new();
@@ -330,7 +332,7 @@ impl Offer {
         names
     }
 
-    /// Adds the type of a tool's results. Returns its name.
+    /// Adds the result type of a tool. Returns its name.
     fn enter_output(&mut self, name: &str, mut output: Schema, types: Types) -> Arc<str> {
         let names = self.enter_types(name, types);
         output.rename_types(&|name| names.get(name).cloned().unwrap_or_else(|| name.into()));
@@ -375,7 +377,7 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
     }
 }
 
-/// The confirmation settings of the file, cleaned, because a person reads them before deciding.
+/// The file's confirmation settings, cleaned, because a person reads them before deciding.
 pub fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
     let words = |written: &String| text::shorten(&text::clean(written), MAX_TEXT_LEN);
     Safeguards {
@@ -386,7 +388,7 @@ pub fn safeguards(reviewed: &AdapterOperation) -> Safeguards {
     }
 }
 
-/// Applies a reviewer's changes to a schema: narrower constraints than those of the tool, or another default.
+/// Applies a reviewer's changes to a schema: constraints narrower than the tool's, or another default.
 pub fn tighten(schema: &mut Schema, reviewed: &Value) {
     if let Some(words) = reviewed.get("enum").and_then(Value::as_array) {
         let known = schema.allowed.take();

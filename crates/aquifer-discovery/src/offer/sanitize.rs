@@ -1,9 +1,9 @@
 //! Cleans all text in an offer that an upstream wrote and a caller sees (R-DIS-7a).
 //!
 //! Descriptions and defaults are only shown, so they are replaced. Values that a caller chooses from have to reach the
-//! upstream exactly: those of a parameter or of its elements are shown clean and mapped back before the call
-//! ([`Replacements`]). Deeper values are not mapped, so those that are not clean are not shown. The upstream's own
-//! schema, which is enforced completely, still accepts them.
+//! upstream exactly: those of a parameter or of its elements are shown cleaned and translated back before the call
+//! ([`Replacements`]). Nested values are not translated, so unclean ones are not shown. The upstream's own schema,
+//! which is enforced completely, still accepts them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use aquifer_protocol::schema::{Kind, Rest, Schema, Shape};
 use aquifer_protocol::text::clean_json;
 use serde_json::Value;
 
-/// The maximum number of values of one operation that are mapped back. Further values that are not clean are not shown.
+/// Maximum number of values of one operation that are translated back. Further unclean values are not shown.
 const MAX_REPLACEMENTS: usize = 1_000;
 
 /// Cleans a text.
 pub(super) type Clean<'a> = dyn Fn(&str) -> String + 'a;
 
-/// Values that are shown differently than the upstream writes them.
+/// Values that are shown differently from the upstream's spelling.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Replacements(Vec<Replacement>);
 
 #[derive(Debug, Clone)]
 struct Replacement {
     parameter: Arc<str>,
-    /// Whether it replaces elements of the parameter's list rather than the parameter itself.
+    /// Whether it applies to elements of the parameter's list instead of the parameter itself.
     is_element: bool,
     shown: Value,
     exact: Value,
@@ -61,7 +61,7 @@ impl Replacements {
         }
     }
 
-    /// Adds a replacement. A value that was already replaced keeps its original.
+    /// Adds a replacement. A value that was already replaced keeps its original spelling.
     fn enter(&mut self, parameter: &Arc<str>, is_element: bool, before: &Value, shown: Value) {
         let known = self
             .0
@@ -77,29 +77,29 @@ impl Replacements {
     }
 }
 
-/// The place of a schema.
-enum Place<'a> {
+/// The position of a schema in an operation.
+enum SchemaPosition<'a> {
     /// The schema of a parameter.
     Parameter(&'a Arc<str>, &'a mut Replacements),
     /// The schema of the elements of a parameter's list.
     Element(&'a Arc<str>, &'a mut Replacements),
-    /// Deeper inside.
+    /// Any nested schema.
     Nested,
 }
 
-impl Place<'_> {
-    fn again(&mut self) -> Place<'_> {
+impl SchemaPosition<'_> {
+    fn again(&mut self) -> SchemaPosition<'_> {
         match self {
-            Place::Parameter(name, replacements) => Place::Parameter(name, replacements),
-            Place::Element(name, replacements) => Place::Element(name, replacements),
-            Place::Nested => Place::Nested,
+            SchemaPosition::Parameter(name, replacements) => SchemaPosition::Parameter(name, replacements),
+            SchemaPosition::Element(name, replacements) => SchemaPosition::Element(name, replacements),
+            SchemaPosition::Nested => SchemaPosition::Nested,
         }
     }
 
-    fn of_elements(&mut self) -> Place<'_> {
+    fn of_elements(&mut self) -> SchemaPosition<'_> {
         match self {
-            Place::Parameter(name, replacements) => Place::Element(name, replacements),
-            Place::Element(..) | Place::Nested => Place::Nested,
+            SchemaPosition::Parameter(name, replacements) => SchemaPosition::Element(name, replacements),
+            SchemaPosition::Element(..) | SchemaPosition::Nested => SchemaPosition::Nested,
         }
     }
 }
@@ -111,13 +111,13 @@ pub(super) fn operation(operation: &mut Operation, replacements: &mut Replacemen
     operation.safeguards.reasons.iter_mut().for_each(|reason| text(reason, clean));
     operation.safeguards.message.iter_mut().for_each(|message| text(message, clean));
     for parameter in &mut operation.parameters {
-        schema(&mut parameter.schema, &mut Place::Parameter(&parameter.name, replacements), clean);
+        schema(&mut parameter.schema, &mut SchemaPosition::Parameter(&parameter.name, replacements), clean);
     }
 }
 
 /// Cleans a named type.
 pub(super) fn named_type(named: &mut Arc<Schema>, clean: &Clean<'_>) {
-    schema(Arc::make_mut(named), &mut Place::Nested, clean);
+    schema(Arc::make_mut(named), &mut SchemaPosition::Nested, clean);
 }
 
 fn text(text: &mut Arc<str>, clean: &Clean<'_>) {
@@ -127,7 +127,7 @@ fn text(text: &mut Arc<str>, clean: &Clean<'_>) {
     }
 }
 
-fn schema(schema_: &mut Schema, place: &mut Place<'_>, clean: &Clean<'_>) {
+fn schema(schema_: &mut Schema, position: &mut SchemaPosition<'_>, clean: &Clean<'_>) {
     let is_clean = |text: &str| clean(text) == text;
     schema_.description.iter_mut().for_each(|description| text(description, clean));
     schema_.default = schema_.default.take().map(|default| clean_json(default, clean));
@@ -135,32 +135,32 @@ fn schema(schema_: &mut Schema, place: &mut Place<'_>, clean: &Clean<'_>) {
     schema_.pattern = schema_.pattern.take().filter(|pattern| is_clean(pattern.source()));
     schema_.format = schema_.format.take().filter(|format| is_clean(format.as_str()));
     if let Some(values) = schema_.allowed.take() {
-        schema_.allowed = allowed(values, place, clean);
+        schema_.allowed = allowed(values, position, clean);
     }
     match &mut schema_.kind {
-        Kind::Array(Some(items)) => schema(items, &mut place.of_elements(), clean),
-        Kind::Union(members) => members.iter_mut().for_each(|member| schema(member, &mut place.again(), clean)),
+        Kind::Array(Some(items)) => schema(items, &mut position.of_elements(), clean),
+        Kind::Union(members) => members.iter_mut().for_each(|member| schema(member, &mut position.again(), clean)),
         Kind::Object(shape) => fields(shape, clean),
         _ => {}
     }
 }
 
-/// Cleans the fields of a nested object. Their names are sent to the upstream unchanged, so a field whose name is not
-/// clean is not shown. The object then accepts unnamed fields, because it must not refuse what the upstream accepts.
+/// Cleans the fields of a nested object. Field names are sent to the upstream unchanged, so a field with an unclean
+/// name is not shown. The object then accepts undeclared fields, because it must not refuse what the upstream accepts.
 fn fields(shape: &mut Shape, clean: &Clean<'_>) {
     let before = shape.fields.len();
     shape.fields.retain(|field| clean(&field.name) == *field.name);
     if shape.fields.len() < before && matches!(shape.rest, Rest::Refused) {
         shape.rest = Rest::Free;
     }
-    shape.fields.iter_mut().for_each(|field| schema(&mut field.schema, &mut Place::Nested, clean));
+    shape.fields.iter_mut().for_each(|field| schema(&mut field.schema, &mut SchemaPosition::Nested, clean));
     if let Rest::Of(rest) = &mut shape.rest {
-        schema(rest, &mut Place::Nested, clean);
+        schema(rest, &mut SchemaPosition::Nested, clean);
     }
 }
 
-/// The values to choose from. If two look the same after cleaning, the one that was clean is shown.
-fn allowed(values: Arc<[Value]>, place: &mut Place<'_>, clean: &Clean<'_>) -> Option<Arc<[Value]>> {
+/// The accepted values. If two are equal after cleaning, the one that was already clean is shown.
+fn allowed(values: Arc<[Value]>, position: &mut SchemaPosition<'_>, clean: &Clean<'_>) -> Option<Arc<[Value]>> {
     let cleaned: Vec<Value> = values.iter().map(|value| clean_json(value.clone(), clean)).collect();
     if cleaned.iter().eq(values.iter()) {
         return Some(values);
@@ -177,10 +177,10 @@ fn allowed(values: Arc<[Value]>, place: &mut Place<'_>, clean: &Clean<'_>) -> Op
             sanitized.push(cleaned);
             continue;
         }
-        let (name, is_element, replacements) = match place {
-            Place::Parameter(name, replacements) => (name, false, replacements),
-            Place::Element(name, replacements) => (name, true, replacements),
-            Place::Nested => continue,
+        let (name, is_element, replacements) = match position {
+            SchemaPosition::Parameter(name, replacements) => (name, false, replacements),
+            SchemaPosition::Element(name, replacements) => (name, true, replacements),
+            SchemaPosition::Nested => continue,
         };
         if replacements.0.len() < MAX_REPLACEMENTS && taken.insert(cleaned.to_string()) {
             replacements.enter(name, is_element, value, cleaned.clone());

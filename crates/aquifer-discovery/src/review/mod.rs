@@ -1,4 +1,4 @@
-//! What people decide about tools, and what they have accepted.
+//! Decisions of reviewers, and pinned definitions.
 
 pub mod overrides;
 pub mod pins;

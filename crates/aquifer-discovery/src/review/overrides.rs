@@ -1,8 +1,7 @@
 //! A reviewer's decisions, applied last and recorded as such (R-DIS-5).
 //!
-//! The file is YAML, not TOML: it lies beside adapter files, which are YAML, and reviewers copy lines from one to the
-//! other. Tool names contain dots and blanks, which are awkward in TOML tables. The reader reports the line and column
-//! of every problem.
+//! The file is YAML like adapter files, because reviewers copy lines between them. Tool names contain dots and spaces,
+//! which are awkward in TOML tables. The reader reports the line and column of every problem.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,9 +36,9 @@ pub struct Override {
     pub operation_name: Option<String>,
     /// The operation's description.
     pub description: Option<String>,
-    /// Its category. Deciding it settles the review.
+    /// Its category. Setting it completes the review.
     pub endpoint: Option<Category>,
-    /// How much harm it can do.
+    /// Its danger level.
     pub danger_level: Option<Danger>,
     /// Whether a reviewer accepted the tool as it is.
     pub reviewed: bool,
@@ -92,11 +91,11 @@ impl Overrides {
     /// Applies the decisions to a bundle.
     pub fn apply(&self, bundle: &mut Bundle) {
         let tools = bundle.tools();
-        self.apply_among(bundle, &tools);
+        self.apply_to_tools(bundle, &tools);
     }
 
-    /// The same, where the tools of the bundle have been read already.
-    pub fn apply_among(&self, bundle: &mut Bundle, tools: &[Tool]) {
+    /// Like [`apply`](Self::apply), for the parsed tools of the bundle.
+    pub fn apply_to_tools(&self, bundle: &mut Bundle, tools: &[Tool]) {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
         let normalized = &mut bundle.normalized_bundle;
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -108,7 +107,7 @@ impl Overrides {
         let mut settled: HashSet<&str> = HashSet::new();
         for (name, decided) in &self.tools {
             let Some(tool) = by_name.get(name.as_str()).copied() else {
-                let message = "An override names a tool that is not there.";
+                let message = "An override names a tool that does not exist.";
                 normalized.warnings.push(BundleWarning::new(warning::OVERRIDE_UNUSED, message).tool(name));
                 continue;
             };
@@ -229,7 +228,7 @@ impl ParameterOverride {
             warnings.push(BundleWarning::new(warning::NAME_COLLISION, message).tool(&tool.name).field(original));
         }
         let Some(parameter) = operation.params.iter_mut().find(|parameter| parameter.original_name == original) else {
-            let message = "An override names a parameter that is not there.";
+            let message = "An override names a parameter that does not exist.";
             warnings.push(BundleWarning::new(warning::OVERRIDE_UNUSED, message).tool(&tool.name).field(original));
             return;
         };

@@ -1,8 +1,9 @@
 //! The pinned definitions of an upstream's tools (R-DIS-7a).
 //!
-//! A tool is pinned when it is first served: the digest of its definition, with the name, the category and the danger
-//! of its operation. Any later difference is a change that a person has to accept. Pins of removed tools stay, so that
-//! removing a tool and adding it again changes nothing. Pure: a book is one record of bytes, and the caller stores it.
+//! A tool is pinned when it is first served: the digest of its definition, and the name, category and danger of its
+//! operation. Any later difference is a change that a person has to accept. Pins of removed tools are kept, so that
+//! removing a tool and adding it again changes nothing. Pure: a book is serialized as one record, which the caller
+//! stores.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::digest::{DefinitionPart, Pin, differing_parts};
 use crate::name::EstablishedNames;
 
-/// Every state store accepts records of 1 MiB; this leaves room for the fields around the tools.
+/// State stores accept records of up to 1 MiB. This leaves room for the fields around the tools.
 const MAX_BYTES: usize = 1_000_000;
 
 /// Longer tool names are stored as a digest.
@@ -24,10 +25,10 @@ const MAX_KEY: usize = 64;
 /// The first character of a key that is a digest. No plain name begins with it.
 const DIGEST_MARK: char = '#';
 
-/// Hexadecimal digits kept of the digest of a whole definition: 128 bits.
+/// Number of hexadecimal digits stored of a definition's digest: 128 bits.
 const DIGEST_DIGITS: usize = 32;
 
-/// The same for one part of it, which only shows which part changed.
+/// Number of hexadecimal digits stored for each part of it, which only show which part changed.
 const PART_DIGITS: usize = 16;
 
 const VERSION: u32 = 1;
@@ -38,7 +39,7 @@ const VERSION: u32 = 1;
 pub struct PinBook {
     version: u32,
     tools: BTreeMap<String, PinnedTool>,
-    /// Bytes of the record, roughly.
+    /// The approximate size of the record in bytes.
     #[serde(skip)]
     bytes: usize,
 }
@@ -47,46 +48,46 @@ pub struct PinBook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedTool {
-    /// The definition, all of it.
+    /// The digest of the complete definition.
     #[serde(rename = "d")]
     digest: String,
-    /// Its parts: description, input schema, output schema, annotations.
+    /// The digests of its parts: description, input schema, output schema, annotations.
     #[serde(rename = "p")]
     parts: [String; 4],
-    /// Its schemas without descriptions. Records of earlier versions do not have it.
+    /// The digest of its schemas without descriptions. Records of earlier versions do not have it.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     shape: Option<String>,
     /// The name of its operation.
     #[serde(rename = "o")]
     pub operation: String,
-    /// The category that the operation had when the definition was pinned.
+    /// The category of the operation when the definition was pinned.
     #[serde(rename = "c")]
     pub category: Category,
-    /// The danger that it had then.
+    /// The danger of the operation when the definition was pinned.
     #[serde(rename = "g")]
     pub danger: Danger,
-    /// When it was first pinned, in milliseconds since the epoch. Accepting a change does not make a tool a newcomer.
+    /// When it was first pinned, in milliseconds since the epoch. Accepting a change does not reset it.
     #[serde(rename = "t")]
     pub since: u64,
 }
 
 /// How a definition compares with the pinned one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is the pinned one.
+pub enum PinComparison {
+    /// It equals the pinned one.
     Same,
     /// It differs from the pinned one in these parts.
     Changed(Vec<DefinitionPart>),
-    /// No tool of this name was ever pinned.
+    /// No tool with this name was ever pinned.
     New,
 }
 
-/// The record is not a book of pins.
+/// The record is not a pin book.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record of pinned definitions cannot be read")]
 pub struct PinBookReadError;
 
-/// Too many tools are pinned already.
+/// The book has no room for another tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no more tools of this source can be pinned")]
 pub struct PinBookFullError;
@@ -98,7 +99,7 @@ impl Default for PinBook {
 }
 
 impl PinBook {
-    /// Reads a record.
+    /// Parses a record.
     pub fn read(record: &[u8]) -> Result<Self, PinBookReadError> {
         let mut book: Self = serde_json::from_slice(record).map_err(|_| PinBookReadError)?;
         if book.version != VERSION {
@@ -108,9 +109,9 @@ impl PinBook {
         Ok(book)
     }
 
-    /// The record.
+    /// Serializes the record.
     pub fn write(&self) -> Vec<u8> {
-        // Strings and numbers can always be written.
+        // Serializing strings and numbers cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
@@ -125,12 +126,12 @@ impl PinBook {
     }
 
     /// Compares a definition with the pinned one.
-    pub fn judge(&self, pin: &Pin) -> Verdict {
-        let Some(pinned) = self.get(&pin.tool) else { return Verdict::New };
+    pub fn compare(&self, pin: &Pin) -> PinComparison {
+        let Some(pinned) = self.get(&pin.tool) else { return PinComparison::New };
         if pinned.digest == digits(&pin.digest, DIGEST_DIGITS) {
-            return Verdict::Same;
+            return PinComparison::Same;
         }
-        Verdict::Changed(differing_parts((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
+        PinComparison::Changed(differing_parts((pinned.parts.clone(), pinned.shape.clone()), (parts(pin), shape(pin))))
     }
 
     /// Pins a definition. A tool that was pinned before keeps its `since`.
@@ -162,7 +163,7 @@ impl PinBook {
         Ok(())
     }
 
-    /// Merges another book into this one, as far as there is room. Of two pins of one tool the later one is kept.
+    /// Merges another book into this one, as far as there is room. If both pin a tool, the newer pin is kept.
     pub fn inherit(&mut self, other: Self) {
         for (key, tool) in other.tools {
             let before = self.tools.get(&key);
@@ -197,7 +198,7 @@ impl PinBook {
         }
     }
 
-    /// The pinned tools that are not listed, with their names. The name is `None` where only its digest is stored.
+    /// The pinned tools that are not listed, with their names. `None` if only the digest of the name is stored.
     pub fn missing<'a>(
         &self,
         listed: impl IntoIterator<Item = &'a str>,
@@ -207,8 +208,8 @@ impl PinBook {
         missing.map(|(key, tool)| (Some(key.as_str()).filter(|key| !key.starts_with(DIGEST_MARK)), tool))
     }
 
-    /// The established operation names of listed and unlisted tools. A name that the operator chose for a tool goes to
-    /// that tool, whichever tool had it before.
+    /// The established operation names of listed and unlisted tools. A name that the operator chose for a tool belongs
+    /// to that tool, whichever tool had it before.
     pub fn established<'a>(
         &self,
         listed: impl IntoIterator<Item = &'a str>,

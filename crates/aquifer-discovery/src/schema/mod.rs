@@ -1,8 +1,8 @@
 //! Reads an upstream's JSON Schema for callers and for the published bundle.
 //!
-//! The schema itself is never discarded: it stays in the bundle's `raw_capture` and in the adapter's sidecar. Here a
-//! readable copy is made for [`aquifer_protocol::schema::SchemaReader`]. The copy must never reject what the original
-//! accepts. Keywords that the reader does not support are left out of the copy and reported in a warning.
+//! The schema itself is kept in the bundle's `raw_capture` and in the adapter's sidecar. This module makes a simplified
+//! copy for [`aquifer_protocol::schema::SchemaReader`], which must never reject what the original accepts. Keywords
+//! that the reader does not support are left out of the copy and reported as a warning.
 
 mod narrow;
 mod properties;
@@ -27,7 +27,7 @@ pub(crate) struct Input {
     pub(crate) parameters: Vec<InputParameter>,
     /// The named types they refer to.
     pub(crate) types: Types,
-    /// Whether parameters with other names are accepted as well.
+    /// Whether undeclared parameters are accepted.
     pub(crate) open: bool,
     /// Errors in the schema itself.
     pub(crate) broken: Vec<String>,
@@ -42,9 +42,9 @@ pub(crate) struct InputParameter {
     /// Its path in the tool's definition.
     pub(crate) source_path: String,
     pub(crate) required: bool,
-    /// Its shape, for checking calls.
+    /// Its schema, for validating calls.
     pub(crate) schema: Schema,
-    /// The readable copy of its JSON Schema.
+    /// The simplified copy of its JSON Schema.
     pub(crate) json: Value,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     }
     input.open = is_open(schema);
     if input.open {
-        let message = "The tool accepts parameters that it does not name; they are passed on as they are.";
+        let message = "The tool accepts undeclared parameters; they are passed on unchanged.";
         input.warnings.push(BundleWarning::new(warning::OPEN_INPUT, message).field("inputSchema"));
     }
     let mut reader = SchemaReader::new(&readable);
@@ -123,8 +123,8 @@ pub(crate) fn read_input(schema: Option<&Value>) -> Input {
     input
 }
 
-/// Reads a tool's output schema: the shape of its results, and the named types that it refers to. `None` if the schema
-/// only says that the result is an object.
+/// Reads a tool's output schema: the schema of its results, and the named types that it refers to. `None` if the schema
+/// only requires an object.
 pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
     let (readable, _) = readable::make_readable(schema.filter(|schema| schema.is_object())?);
     let mut reader = SchemaReader::new(&readable);
@@ -138,9 +138,9 @@ pub(crate) fn read_output(schema: Option<&Value>) -> Option<(Schema, Types)> {
     is_telling.then_some((read, types))
 }
 
-/// Whether a schema accepts parameters that it does not name. A schema that names some and does not mention others is
-/// treated as closed, so that a misspelt name is refused here instead of being ignored by the server. A schema that
-/// names none is open.
+/// Whether a schema accepts undeclared parameters. A schema that declares some parameters and does not mention others
+/// is treated as closed, so that a misspelled name is refused here instead of being ignored by the server. A schema
+/// that declares none is open.
 fn is_open(schema: &Value) -> bool {
     const NAMING: &[&str] = &["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "if"];
     let named_by_pattern = schema.get("patternProperties").is_some();

@@ -22,7 +22,7 @@ pub(crate) struct NarrowedParameter {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Keywords that the reduced parameter represents, or that do not restrict the value.
+/// Keywords that the reduced parameter represents, or that do not constrain the value.
 const PUBLISHED_KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -37,13 +37,13 @@ const PUBLISHED_KEYWORDS: &[&str] = &[
     "$comment",
 ];
 
-/// The longest chain of references that is followed.
+/// Maximum number of references that are followed.
 const MAX_NAMES: usize = 8;
 
-/// The maximum number of members of a union of unions. A larger one is read as "anything".
+/// Maximum number of members of nested unions. A larger union is read as "anything".
 const MAX_MEMBERS: usize = 500;
 
-/// How much the parameters of one tool may repeat of the types they share: members of unions and words of lists.
+/// A budget for repeating shared types in the parameters of one tool: union members and list values.
 #[derive(Debug)]
 pub(crate) struct NarrowingBudget(usize);
 
@@ -118,7 +118,7 @@ fn resolve<'a>(schema: &'a Schema, types: &'a Types) -> &'a Schema {
     schema
 }
 
-/// The JSON type of a schema in the words of adapter files.
+/// The JSON type of a schema, as adapter files spell it.
 pub(crate) fn type_words(schema: &Schema, types: &Types) -> String {
     let mut budget = MAX_MEMBERS;
     match type_name(schema, types, 0, &mut budget) {
@@ -127,7 +127,7 @@ pub(crate) fn type_words(schema: &Schema, types: &Types) -> String {
     }
 }
 
-/// The JSON type, or several with a bar between them. Names of types mean nothing outside their schema.
+/// The JSON type, several separated by `|`. Type names are resolved, because they have no meaning outside their schema.
 fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -> String {
     *budget = budget.saturating_sub(1);
     let target = resolve(schema, types);
@@ -151,7 +151,7 @@ fn type_name(schema: &Schema, types: &Types, depth: usize, budget: &mut usize) -
     if schema.nullable || target.nullable {
         words.push("null".to_owned());
     }
-    // There are only eight different words, so `seen` stays short.
+    // There are only eight different types, so `seen` stays short.
     let mut seen: Vec<String> = Vec::new();
     words.retain(|word| {
         let first = !seen.contains(word);
@@ -176,7 +176,7 @@ fn common_type(values: &[Value]) -> Option<&'static str> {
     values.iter().all(|value| kind(value) == Some(first)).then_some(first)
 }
 
-/// Whether a default is of its own parameter's type: upstreams write `"5"` where they mean 5.
+/// Whether a default has its parameter's type: upstreams write `"5"` where they mean 5.
 pub(crate) fn fits(value: &Value, type_name: &str) -> bool {
     type_name.split(" | ").any(|word| match word {
         "any" => true,
@@ -191,7 +191,7 @@ pub(crate) fn fits(value: &Value, type_name: &str) -> bool {
     })
 }
 
-/// Whole numbers without a fraction, as a person would write them.
+/// Writes whole numbers without a fraction.
 pub(crate) fn number(value: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {

@@ -1,7 +1,7 @@
-//! Finds all top-level parameters of a schema, wherever they are declared. None may be missed.
+//! Finds all top-level parameters of a schema, wherever they are declared.
 //!
-//! References let a short schema describe a long list of parameters many times over, so the search has a budget. A
-//! schema that exceeds it is reported, and its tool needs review.
+//! References allow a short schema to repeat a long list of parameters many times, so the search has a budget. A schema
+//! that exceeds it is reported, and its tool needs review.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::definition;
 
-/// The maximum depth. Schemas may refer to each other in a circle.
+/// Maximum depth. Schemas may refer to each other in a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of schemas and parameters that are examined. Alternatives that refer to alternatives multiply.
+/// Maximum number of schemas and parameters examined, because nested alternatives multiply.
 const MAX_STEPS: usize = 20_000;
 
-/// The maximum bytes of alternative shapes that are compared with each other.
+/// Maximum size in bytes of alternative schemas that are compared with each other.
 const MAX_COMPARED_BYTES: usize = 4 * 1_024 * 1_024;
 
 /// One top-level parameter.
@@ -28,7 +28,7 @@ pub(super) struct Property<'a> {
     pub(super) required: bool,
 }
 
-/// The parameters in the order they were found, and whether these are all.
+/// The parameters in the order they were found, and whether the search was complete.
 pub(super) fn top_level(root: &Value) -> (Vec<Property<'_>>, bool) {
     let mut found = Properties::default();
     let mut search = Search { root, steps_left: MAX_STEPS, bytes_left: MAX_COMPARED_BYTES, is_complete: true };
@@ -36,7 +36,7 @@ pub(super) fn top_level(root: &Value) -> (Vec<Property<'_>>, bool) {
     (found.all, search.is_complete)
 }
 
-/// One step of a dot-path. Names that a dot-path cannot contain are written in brackets, as JSON strings.
+/// One step of a path. Names that are not valid in a path are written as JSON strings in brackets.
 pub(super) fn segment(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-$".contains(c));
     if is_plain { format!(".{name}") } else { format!("[{}]", Value::from(name)) }
@@ -54,8 +54,8 @@ impl<'a> Properties<'a> {
         self.places.get(name).and_then(|place| self.all.get_mut(*place))
     }
 
-    /// Adds a parameter. If it is declared more than once, the first description counts, and it is required if any
-    /// declaration requires it. If it was only listed as required before, it gets its shape now.
+    /// Adds a parameter. If it is declared several times, the first description is used, and it is required if any
+    /// declaration requires it. If it was only listed as required before, it gets its schema now.
     fn insert(&mut self, property: Property<'a>) {
         match self.get_mut(property.name) {
             Some(known) => {
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
             }
             match found.get_mut(name) {
                 Some(known) => known.required = true,
-                // A schema may require a parameter that it does not describe.
+                // A schema may require a parameter without describing it.
                 None => found.insert(Property {
                     name,
                     path: format!("{path}.required"),
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
     }
 
     /// Merges the parameters of a union's alternatives. A parameter is required only if every alternative requires it,
-    /// and may have the shape that any of them gives it.
+    /// and may have the schema of any of them.
     fn merge(&mut self, members: Vec<Vec<Property<'a>>>, found: &mut Properties<'a>) {
         let count = members.len();
         let mut merged: Vec<MergedProperty<'a>> = Vec::new();
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
     }
 
     fn add_shape(&mut self, known: &mut MergedProperty<'a>, shape: Cow<'a, Value>) {
-        // Alternatives that refer to the same definition have identical shapes.
+        // Alternatives that refer to the same definition have the same schema.
         let is_same = |other: &Cow<'a, Value>| match (other, &shape) {
             (Cow::Borrowed(one), Cow::Borrowed(other)) => std::ptr::eq(*one, *other),
             _ => false,
@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
 struct MergedProperty<'a> {
     property: Property<'a>,
     shapes: Vec<Cow<'a, Value>>,
-    /// The shapes as text, once there is a second one.
+    /// The schemas as text. `None` while there is only one.
     texts: Option<HashSet<String>>,
     required_count: usize,
 }

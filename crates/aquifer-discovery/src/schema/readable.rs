@@ -1,5 +1,5 @@
-//! A copy of a schema, with cleaned text, that [`aquifer_protocol::schema::SchemaReader`] reads without rejecting what
-//! the original accepts.
+//! Makes a copy of a schema with cleaned text that [`aquifer_protocol::schema::SchemaReader`] can read without
+//! rejecting what the original accepts.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::definition;
 use super::properties::segment;
 use crate::text;
 
-/// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
+/// Maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must terminate.
 const MAX_DEPTH: usize = 96;
 
 /// The maximum number of notes of one kind. Further ones are dropped.
@@ -16,17 +16,18 @@ const MAX_NOTES: usize = 20;
 /// Parts of an `allOf` with more text than this are not merged into one schema.
 const MAX_MERGED_BYTES: usize = 4 * 1_024;
 
-/// Keywords whose values are schemas by name.
-const MAPS: &[&str] = &["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
+/// Keywords whose value maps names to schemas.
+const SCHEMA_MAPS: &[&str] = &["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"];
 
-/// Keywords whose values are lists of schemas.
-const LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value is a list of schemas.
+const SCHEMA_LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 
-/// Keywords whose values are one schema.
-const SINGLES: &[&str] = &["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
+/// Keywords whose value is a schema.
+const SINGLE_SCHEMAS: &[&str] =
+    &["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
 
 /// Keywords that are enforced only where the complete JSON Schema is validated, not by the reader.
-const NOT_READ: &[&str] = &[
+const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "not",
     "if",
     "dependentRequired",
@@ -43,26 +44,26 @@ const NOT_READ: &[&str] = &[
     "$dynamicRef",
 ];
 
-/// Notes about a schema, taken while it is copied.
+/// Notes about a schema, collected while it is copied.
 #[derive(Debug, Default)]
 pub(super) struct SchemaNotes {
-    /// What is wrong with the schema.
+    /// Errors in the schema.
     pub(super) broken: Vec<String>,
-    /// Where texts were cleaned.
+    /// The paths of texts that were cleaned.
     pub(super) hidden: Vec<String>,
-    /// Where a keyword stands that is not checked here, and the keyword.
+    /// The paths of keywords that are not validated here, and the keywords.
     pub(super) not_read: Vec<(String, String)>,
 }
 
-/// A readable copy of a schema, and notes about it.
+/// A simplified copy of a schema, and notes about it.
 pub(super) fn make_readable(schema: &Value) -> (Value, SchemaNotes) {
     let mut copier = Copier { document: schema, notes: SchemaNotes::default() };
     let copy = copier.schema(schema, &Path::Root, 0);
     (copy, copier.notes)
 }
 
-/// The path of a schema. It is turned into text only for a note: untrusted names can be long, and the path of
-/// everything inside would repeat them.
+/// The path of a schema. Formatted only for a note: untrusted names can be long, and every nested path would repeat
+/// them.
 enum Path<'a> {
     Root,
     Field(&'a Path<'a>, &'a str),
@@ -88,8 +89,8 @@ impl Copier<'_> {
     fn schema(&mut self, json: &Value, path: &Path<'_>, depth: usize) -> Value {
         let object = match json {
             Value::Object(object) if depth < MAX_DEPTH => object,
-            // `true` and `{}` accept anything, `false` nothing. The reader cannot express "nothing" and accepts
-            // anything.
+            // `true` and `{}` accept anything, `false` accepts nothing. The reader cannot express "nothing", so it
+            // accepts anything.
             Value::Bool(_) => return Value::Object(Map::new()),
             Value::Object(_) => {
                 self.note_not_read(path, "nesting");
@@ -106,7 +107,7 @@ impl Copier<'_> {
             let place = Path::Field(path, key);
             let value = match (key.as_str(), value) {
                 ("description" | "title", Value::String(words)) => Value::from(self.text(words, &place)),
-                (key, Value::Object(map)) if MAPS.contains(&key) => Value::Object(
+                (key, Value::Object(map)) if SCHEMA_MAPS.contains(&key) => Value::Object(
                     map.iter()
                         .map(|(name, json)| {
                             let copied = self.schema(json, &Path::Field(&place, name), depth + 1);
@@ -114,24 +115,24 @@ impl Copier<'_> {
                         })
                         .collect(),
                 ),
-                (key, Value::Array(list)) if LISTS.contains(&key) => Value::Array(
+                (key, Value::Array(list)) if SCHEMA_LISTS.contains(&key) => Value::Array(
                     list.iter()
                         .enumerate()
                         .map(|(index, json)| self.schema(json, &Path::Item(&place, index), depth + 1))
                         .collect(),
                 ),
                 ("additionalProperties", Value::Bool(_)) => value.clone(),
-                (key, Value::Object(_)) if SINGLES.contains(&key) => self.schema(value, &place, depth + 1),
+                (key, Value::Object(_)) if SINGLE_SCHEMAS.contains(&key) => self.schema(value, &place, depth + 1),
                 _ => value.clone(),
             };
             copy.insert(key.clone(), value);
         }
-        soften(&mut copy);
-        self.settle_all_of(&mut copy, path);
+        remove_stricter_keywords(&mut copy);
+        self.merge_all_of(&mut copy, path);
         Value::Object(copy)
     }
 
-    /// Notes keywords with invalid values, and keywords that are not enforced here.
+    /// Notes keywords with invalid values, and keywords that are not validated here.
     fn check(&mut self, object: &Map<String, Value>, path: &Path<'_>) {
         let mut wrong = |key: &str, is_fine: fn(&Value) -> bool, expected: &str| {
             if object.get(key).is_some_and(|value| !is_fine(value)) {
@@ -151,16 +152,16 @@ impl Copier<'_> {
                 self.note_broken(|| format!("'{path}.$ref' points to nothing in the schema"));
             }
         }
-        for key in NOT_READ {
+        for key in UNSUPPORTED_KEYWORDS {
             if object.contains_key(*key) {
                 self.note_not_read(path, key);
             }
         }
     }
 
-    /// The reader treats every `allOf` of several parts as an object. One that narrows text or a number is merged into
-    /// one schema; if that is not possible, anything is accepted.
-    fn settle_all_of(&mut self, copy: &mut Map<String, Value>, path: &Path<'_>) {
+    /// Merges an `allOf` that constrains a scalar into one schema, because the reader treats every `allOf` of several
+    /// parts as an object. If that is not possible, anything is accepted.
+    fn merge_all_of(&mut self, copy: &mut Map<String, Value>, path: &Path<'_>) {
         let Some(Value::Array(parts)) = copy.get("allOf") else { return };
         let alone = parts.len() == 1 && !copy.contains_key("properties");
         let is_object = |part: &Value| {
@@ -170,7 +171,8 @@ impl Copier<'_> {
         if alone || parts.iter().any(is_object) || copy.contains_key("properties") {
             return;
         }
-        // Only small parts are merged: a thousand references to a large part must not make a thousand copies of it.
+        // Only small parts are merged, so that a thousand references to a large part do not make a thousand copies of
+        // it.
         let is_flat = |value: &Value| !value.is_array() && !value.is_object();
         let is_small = |value: &Value| match value {
             Value::Array(all) => all.len() <= 64 && all.iter().all(is_flat),
@@ -233,7 +235,7 @@ impl Copier<'_> {
     }
 }
 
-/// The text in a value, at any depth.
+/// The size of the text in a value, at any depth.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -244,7 +246,7 @@ fn text_bytes(value: &Value) -> usize {
 }
 
 /// Removes keywords that the reader would interpret more strictly than JSON Schema does.
-fn soften(copy: &mut Map<String, Value>) {
+fn remove_stricter_keywords(copy: &mut Map<String, Value>) {
     if copy.contains_key("patternProperties") {
         copy.remove("additionalProperties");
     }
@@ -252,11 +254,11 @@ fn soften(copy: &mut Map<String, Value>) {
         copy.remove("const");
         copy.insert("type".to_owned(), "null".into());
     }
-    // A list that contains only null would leave no value at all.
+    // A list that contains only null would exclude every other value.
     if copy.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().all(Value::is_null)) {
         copy.remove("enum");
     }
-    // An empty or unreadable union accepts anything rather than nothing.
+    // An empty or invalid union accepts anything instead of nothing.
     for key in ["anyOf", "oneOf", "allOf"] {
         if copy.get(key).is_some_and(|value| value.as_array().is_none_or(Vec::is_empty)) {
             copy.remove(key);

@@ -1,5 +1,5 @@
-//! Replaces the servers in a client's file with one. Everything else stays unchanged: other settings, comments, order,
-//! indentation.
+//! Replaces the servers in a client's file with a single one. Everything else stays unchanged: other settings,
+//! comments, order, indentation.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::sections;
 use crate::text::json;
 
-/// Why a file was not edited. The text stays as it is.
+/// Why a file was not edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditError {
     /// It cannot be parsed, or contains none of the servers.
     NotFound,
-    /// The edit would have changed something else.
+    /// The edit would have changed other parts of the file.
     Unsafe,
 }
 
@@ -28,8 +28,8 @@ impl std::fmt::Display for EditError {
 
 impl std::error::Error for EditError {}
 
-/// Removes the servers with these names from a client's JSON and puts one in their place. Parses the result again to
-/// verify that only the servers have changed.
+/// Removes the servers with these names from a client's JSON and inserts one in their place. Parses the result to
+/// verify that nothing else has changed.
 pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
@@ -63,7 +63,7 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
     }
 }
 
-/// Removes the servers from the section and from its expected content. Returns whether there were any.
+/// Removes the servers from the section and from its expected content. Returns whether any were removed.
 fn remove_servers(section: &CstObject, expected: &mut Map<String, Value>, removed: &[&str]) -> bool {
     let mut found = false;
     for property in section.properties() {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn everything_but_the_servers_is_unchanged() {
-        // If the file has trailing commas, the added entry gets them as well.
+        // If the file has trailing commas, the inserted entry gets one, too.
         let entry = "\"aquifer\": {\n      \"command\": \"aquifer\",\n    }";
         check(
             "{\n  // mine\n  \"theme\": \"dark\", // and this\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" },\n    \

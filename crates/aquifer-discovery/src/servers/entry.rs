@@ -9,7 +9,7 @@ use super::{Server, ServerTransport, warn};
 use crate::problem::{FileProblem, Findings, join, shown, suggestion_for};
 use crate::text::yaml::{Entry, Node};
 
-/// The supported keys. Clients have many others of their own.
+/// The supported keys. Clients have many others.
 const KNOWN: &[&str] = &[
     "type",
     "transport",
@@ -122,7 +122,7 @@ fn transport(
     }
 }
 
-/// The headers, including those for which one client gives the names of environment variables instead of values.
+/// The headers, including those for which the entry names environment variables instead of values.
 fn headers(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for key in ["headers", "http_headers"] {
@@ -142,11 +142,11 @@ fn headers(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, Str
 
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    // A reference to the environment is checked when it is expanded.
+    // References are checked when they are expanded.
     rest.is_some_and(|rest| !rest.is_empty()) || text.starts_with("${") || text.starts_with('$')
 }
 
-/// A command with separate arguments, a list with both, or, in older files of Zed, an object.
+/// A command with separate arguments, a list with both, or an object (older files of Zed).
 fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Option<ServerTransport> {
     let command_path = join(path, "command");
     let (from, mut program) = match (command.items(), command.entries()) {
@@ -181,8 +181,8 @@ fn stdio(node: &Node, command: &Node, path: &str, findings: &mut Findings) -> Op
     })
 }
 
-/// Some clients use seconds, others milliseconds, and the file does not say which. 1,000 or more is taken as
-/// milliseconds, because nobody sets a timeout of a thousand seconds on purpose.
+/// Reads a timeout. Some clients use seconds, others milliseconds. Values from 1,000 are milliseconds, because a
+/// timeout of a thousand seconds is unlikely.
 fn timeout(node: &Node) -> Option<Duration> {
     let number = node.get("timeout")?.to_json().as_f64().filter(|number| *number > 0.0)?;
     let seconds = if number >= 1_000.0 { number / 1_000.0 } else { number };
@@ -223,7 +223,7 @@ fn pairs(node: &Node, path: &str, findings: &mut Findings) -> Vec<(String, Strin
     pairs
 }
 
-/// Text, or a number or a boolean without quotes, which clients accept as well.
+/// Reads text, or a number or boolean without quotes, which clients accept as well.
 fn word(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
     match node.to_json() {
         Value::String(text) => Some(text),

@@ -9,7 +9,7 @@ use crate::redact::is_variable_name;
 pub struct Environment<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The folder that an editor would call the workspace.
+    /// The folder for `${workspaceFolder}`.
     pub folder: &'a str,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Display for UnresolvedReference {
 }
 
 impl Server {
-    /// The server with every reference replaced by its value.
+    /// Replaces all references in the server's configuration.
     pub fn resolved(&self, environment: &Environment<'_>) -> Result<Self, UnresolvedReference> {
         let one = |text: &String| expand(text, environment);
         let optional = |text: &Option<String>| text.as_ref().map(one).transpose();
@@ -52,7 +52,7 @@ impl Server {
     }
 }
 
-/// Expands a value that may also be just `$NAME`, as one client writes it.
+/// Expands a value that may also be a bare `$NAME`, as one client writes it.
 fn whole(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
         Some(name) => variable(name, name, environment),
@@ -60,14 +60,14 @@ fn whole(text: &str, environment: &Environment<'_>) -> Result<String, Unresolved
     }
 }
 
-/// The text with every `${…}` replaced: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and the variables of editors.
+/// Replaces every `${…}` in the text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, and editor variables.
 pub fn expand(text: &str, environment: &Environment<'_>) -> Result<String, UnresolvedReference> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         expanded.push_str(before);
         let Some((reference, after)) = after.split_once('}') else {
-            // Not a reference at all.
+            // Not a reference.
             expanded.push_str("${");
             rest = after;
             continue;
@@ -122,8 +122,8 @@ fn shown(reference: &str) -> String {
     crate::problem::shown(reference)
 }
 
-/// The variables of an environment file: `NAME=value` on separate lines, comments after `#`, and optional quotes.
-/// Between double quotes, `\n` is a line break, as in dotenv.
+/// Parses an environment file: `NAME=value` on separate lines, comments after `#`, optional quotes. Between double
+/// quotes, `\n` is a line break, as in dotenv.
 pub fn env_file(text: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
         let line = line.trim();
@@ -141,7 +141,7 @@ pub fn env_file(text: &str) -> Vec<(String, String)> {
     text.lines().filter(|text| !text.trim_start().starts_with('#')).filter_map(line).collect()
 }
 
-/// The line of an environment file that gives a variable this value. `None` if the format cannot represent it.
+/// The line of an environment file that sets a variable to this value. `None` if the format cannot represent the value.
 pub fn env_line(name: &str, value: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@+=,%".contains(c);
     let written = if !value.is_empty() && value.chars().all(is_plain) {

@@ -33,7 +33,7 @@ pub struct Servers {
     pub servers: Vec<Server>,
     /// The invalid entries.
     pub invalid: Vec<InvalidServer>,
-    /// Values that the client asks a person for, which its servers refer to as `${input:ID}`.
+    /// Values that the client asks a person for. Servers refer to them as `${input:ID}`.
     pub inputs: Vec<Input>,
     /// Problems that do not prevent a server from being used.
     pub warnings: Vec<FileProblem>,
@@ -46,7 +46,7 @@ pub struct Input {
     pub id: String,
     /// The description shown to the person.
     pub description: Option<String>,
-    /// The value used if the person enters nothing.
+    /// The default value.
     pub default: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub struct InvalidServer {
     pub problems: Vec<FileProblem>,
 }
 
-/// Values may be secret; only names are shown.
+/// Shows only names, because values may be secret.
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server")

@@ -1,4 +1,4 @@
-//! Recognizes placeholders that were copied from documentation and not replaced: `<your-token>`, `YOUR_API_KEY`.
+//! Detects placeholders that were copied from documentation and not replaced: `<your-token>`, `YOUR_API_KEY`.
 
 /// Words that documentation puts after "your".
 const NOUNS: &[&str] = &[
@@ -37,7 +37,7 @@ const NOUNS: &[&str] = &[
     "workspace",
 ];
 
-/// Whether the value, or a part of it, is a placeholder that was meant to be filled in. A reference (`${NAME}`) is not.
+/// Whether the value contains a placeholder. A reference (`${NAME}`) is not a placeholder.
 pub fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     if value.contains("${") || value.is_empty() {
@@ -53,7 +53,7 @@ pub fn is_placeholder(value: &str) -> bool {
     value.split(|c: char| c.is_whitespace() || "=&?/:,;@".contains(c)).any(is_placeholder_word)
 }
 
-/// `<token>`, `{{token}}`, `[YOUR TOKEN]`: words in brackets, which no real value contains.
+/// Whether it contains words in brackets, which real values do not: `<token>`, `{{token}}`, `[YOUR TOKEN]`.
 fn is_bracketed(value: &str) -> bool {
     let between = |open: &str, close: &str| {
         let (_, rest) = value.split_once(open)?;

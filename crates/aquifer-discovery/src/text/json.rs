@@ -1,4 +1,4 @@
-//! JSON with comments and trailing commas, as clients write it, read into a tree with source positions.
+//! Parses JSON with comments and trailing commas, as in client files, into a tree with source positions.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::text::yaml::{Entry, Node, Position, Shape};
 
-/// Invalid JSON. The message quotes nothing from the text.
+/// Invalid JSON. The message does not quote the text.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonError {
     pub(crate) at: Position,
     pub(crate) message: String,
 }
 
-/// Reads one document.
+/// Parses one document.
 pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
     let options = ParseOptions {
         allow_comments: true,
@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    // Some editors on Windows write a byte order mark.
+    // Some Windows editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| JsonError {
         at: Position { line: error.line_display() as u64, column: error.column_display() as u64 },
@@ -45,7 +45,7 @@ fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
     let at = lines.position(value.range().start);
     let shape = match value {
         ast::Value::StringLit(text) => Shape::Plain(Value::from(text.value.as_ref())),
-        // A number that cannot be represented becomes null: no setting needs one.
+        // A number that cannot be represented becomes null, because no setting needs one.
         ast::Value::NumberLit(number) => Shape::Plain(serde_json::from_str(number.value).unwrap_or(Value::Null)),
         ast::Value::BooleanLit(flag) => Shape::Plain(Value::Bool(flag.value)),
         ast::Value::NullKeyword(_) => Shape::Plain(Value::Null),
@@ -65,7 +65,7 @@ fn node(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
     Node { at, shape }
 }
 
-/// Where lines begin.
+/// The offsets at which lines begin.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,

@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 pub use aquifer_protocol::secrets::REDACTED;
 pub use aquifer_protocol::secrets::may_name_secret as names_secret;
 
-/// The same inside a URL, where brackets are not allowed.
+/// Replaces a secret inside a URL, where brackets are not allowed.
 const REDACTED_IN_URL: &str = "REDACTED";
 
 /// Headers whose values cannot identify the sender.
 const OPEN_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "mcp-protocol-version"];
 
-/// Whether a value looks like a credential, whatever its name. This is a guess: long runs of letters and digits count
-/// as well, because in a configuration they usually are credentials.
+/// Whether a value looks like a credential, whatever its name. This is a heuristic: long runs of letters and digits
+/// also count, because in a configuration they usually are credentials.
 pub fn looks_secret(value: &str) -> bool {
     if secrets::begins_like_secret(value) || secrets::looks_like_secret(value) {
         return true;
     }
-    // Long random runs of letters and digits. A path or a sentence contains separators.
+    // Long random runs of letters and digits. Paths and sentences contain separators.
     value.split(|c: char| !(c.is_ascii_alphanumeric() || "+=_-".contains(c))).any(|run| {
         let digits = run.chars().filter(char::is_ascii_digit).count();
         let letters = run.chars().filter(char::is_ascii_alphabetic).count();
@@ -30,12 +30,12 @@ pub fn looks_secret(value: &str) -> bool {
 }
 
 /// Whether text written by people contains a credential of a known format. Values that are only recognised by their
-/// name do not count here, because false alarms would be a nuisance.
+/// name do not count, because false positives would be a nuisance.
 pub(crate) fn holds_credential(text: &str) -> bool {
     secrets::find_secrets(text).any(|found| !found.is_by_name)
 }
 
-/// The value of an environment variable: a reference is shown, anything else hidden.
+/// The value of an environment variable. Only references are shown.
 pub fn env_value(value: &str) -> String {
     if is_reference(value) { value.to_owned() } else { REDACTED.to_owned() }
 }
@@ -46,7 +46,7 @@ pub fn header(name: &str, value: &str) -> String {
     if open || is_reference(value) { value.to_owned() } else { REDACTED.to_owned() }
 }
 
-/// A URL without user, password, values of the query, and fragment.
+/// A URL without user, password, query values and fragment.
 pub fn url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return word(text) };
     let (rest, _) = rest.split_once('#').unwrap_or((rest, ""));
@@ -83,7 +83,7 @@ pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
         let argument = argument.as_ref();
         let (text, next) = match expected {
             Expected::Secret if is_reference(argument) => (argument.to_owned(), Expected::Anything),
-            // The secret may look like an option. Then the next argument may be a secret as well.
+            // The secret may look like an option, so the next argument may be a secret, too.
             Expected::Secret => (REDACTED.to_owned(), plain_argument(argument).1),
             Expected::Header => (after(argument, ':'), Expected::Anything),
             Expected::Pair => (after(argument, '='), Expected::Anything),
@@ -162,7 +162,7 @@ pub fn configuration(
     shown
 }
 
-/// A captured configuration without anything that could be secret.
+/// A captured configuration without values that may be secret.
 pub(crate) fn captured_configuration(configuration: Map<String, Value>) -> Map<String, Value> {
     match json("", Value::Object(configuration)) {
         Value::Object(map) => map,
@@ -170,7 +170,7 @@ pub(crate) fn captured_configuration(configuration: Map<String, Value>) -> Map<S
     }
 }
 
-/// Any configuration. Values are hidden if their name denotes a secret or if they look like one.
+/// Redacts any configuration. Values are hidden if their name denotes a secret or they look like one.
 fn json(name: &str, value: Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -197,7 +197,7 @@ fn json(name: &str, value: Value) -> Value {
     }
 }
 
-/// A single word: a URL, a list of settings, or a value that looks like a credential.
+/// Redacts a single word: a URL, a list of settings, or a value that looks like a credential.
 fn word(text: &str) -> String {
     if text.contains("://") {
         return url(text);
@@ -238,7 +238,7 @@ fn is_reference(value: &str) -> bool {
     name.is_some_and(is_variable_name)
 }
 
-/// Whether the text is a name an environment variable can have.
+/// Whether the text is a valid name of an environment variable.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

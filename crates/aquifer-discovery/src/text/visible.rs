@@ -1,9 +1,9 @@
-//! Makes hidden characters visible: nothing is removed, and nothing affects the terminal.
+//! Makes invisible characters visible, without removing anything and without affecting the terminal.
 
 use crate::text::is_hidden;
 
-/// The text with every control character and every character that cannot be seen written as `\u{202e}`. Line ends and tabs
-/// stay.
+/// Writes every control character and every invisible character as an escape such as `\u{202e}`. Line ends and tabs are
+/// kept.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -16,7 +16,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// A name that a server chose, on one line: a line break in it must not begin a line that looks like ours.
+/// A server's name on one line. A line break in it must not start a line that imitates our output.
 pub fn visible_name(name: &str) -> String {
     visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }

@@ -1,8 +1,8 @@
-//! Definitions pinned by digest, and what changed between two captures (R-DIS-7a).
+//! Digests of tool definitions, and the changes between two captures (R-DIS-7a).
 //!
-//! The definition of a reviewed tool may change later. Digests are taken over canonical JSON (keys sorted), so writing
-//! the fields in another order is not a change. A further digest covers the schemas without their descriptions: it shows
-//! a reviewer whether the accepted values changed or only their descriptions.
+//! The definition of a reviewed tool may change later. Digests are computed from canonical JSON (sorted keys), so
+//! reordering fields is not a change. An additional digest covers the schemas without descriptions: it shows a reviewer
+//! whether the accepted values changed or only their descriptions.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +21,20 @@ pub struct Pin {
     pub tool: String,
     /// The digest of the name and all parts below.
     pub digest: String,
-    /// Its title and description, exactly as the upstream wrote them.
+    /// The digest of its title and description, exactly as the upstream wrote them.
     pub description: String,
-    /// Its input schema.
+    /// The digest of its input schema.
     pub input_schema: String,
-    /// Its output schema.
+    /// The digest of its output schema.
     pub output_schema: String,
-    /// Its annotations.
+    /// The digest of its annotations.
     pub annotations: String,
-    /// Its schemas without descriptions. Files of earlier versions do not have it.
+    /// The digest of its schemas without descriptions. Files of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<String>,
 }
 
-/// What changed between two captures of one upstream.
+/// The changes between two captures of one upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
     /// Tools that were added.
@@ -60,11 +60,11 @@ pub struct ChangedTool {
 pub enum DefinitionPart {
     /// Title or description.
     Description,
-    /// What it accepts.
+    /// Its input schema.
     InputSchema,
     /// Only the descriptions in its input schema.
     InputDescriptions,
-    /// Its result.
+    /// Its output schema.
     OutputSchema,
     /// Only the descriptions in its output schema.
     OutputDescriptions,
@@ -123,7 +123,7 @@ pub fn pin(tool: &Tool) -> Pin {
     }
 }
 
-/// Writes a schema without descriptions, titles, comments and examples, which validate nothing.
+/// Writes a schema without descriptions, titles, comments and examples, which do not affect validation.
 fn write_shape(schema: &Value, text: &mut Vec<u8>) {
     let is_description = |keyword: &str, value: &Value| match keyword {
         "description" | "title" | "$comment" => value.is_string(),
@@ -136,7 +136,7 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
             let members = members.map(|(keyword, value)| (keyword.as_str(), value)).collect();
             canonical_json::write_members_with(members, text, |keyword, value, text| match (keyword, value) {
                 ("default" | "const" | "enum", value) => canonical_json::write(value, text),
-                // The keys are field names, and a field may be called 'description'.
+                // The keys are field names, and a field may be named 'description'.
                 (
                     "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                     Value::Object(named),
@@ -152,7 +152,7 @@ fn write_shape(schema: &Value, text: &mut Vec<u8>) {
     }
 }
 
-/// What changed from one set of pins to another, by name.
+/// The changes from one set of pins to another, by tool name.
 pub fn drift(before: &[Pin], now: &[Pin]) -> Drift {
     let by_name =
         |pins: &[Pin]| -> BTreeMap<String, Pin> { pins.iter().map(|pin| (pin.tool.clone(), pin.clone())).collect() };
@@ -175,8 +175,8 @@ pub fn changed_parts(old: &Pin, new: &Pin) -> Vec<DefinitionPart> {
     differing_parts((old.parts(), old.shape.as_deref()), (new.parts(), new.shape.as_deref()))
 }
 
-/// Which of these digests differ, in the order of [`Pin::parts`]. Where the shape is the same on both sides, only the
-/// descriptions in a schema differ.
+/// Which of these digests differ, in the order of [`Pin::parts`]. If the shape is equal, only the descriptions in a
+/// schema differ.
 pub(crate) fn differing_parts<T: PartialEq>(old: ([T; 4], Option<T>), new: ([T; 4], Option<T>)) -> Vec<DefinitionPart> {
     let is_same_shape = old.1.is_some() && old.1 == new.1;
     let (input, output) = match is_same_shape {

@@ -1,8 +1,8 @@
-//! Limits on what an upstream may define.
+//! Limits on the definitions of an upstream.
 //!
-//! Definitions are untrusted and held in memory several times: as text, as values, as operations. A server that lists too
-//! many tools, or one that is too large, must not affect other servers. The bytes are therefore measured before anything
-//! is parsed. Tools that exceed a limit are omitted, counted and reported; the others are served.
+//! Definitions are untrusted and held in memory several times: as text, as values, as operations. A server that lists
+//! too many or too large tools must not affect other servers. The bytes are therefore measured before anything is
+//! parsed. Tools that exceed a limit are left out, counted and reported; the others are served.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer as _, Serialize, de};
 use serde_json::value::RawValue;
 
-/// The maximum depth of a definition. The parser itself stops at 128.
+/// Maximum depth of a definition. The parser has a limit of 128.
 const MAX_DEPTH: usize = 100;
 
-/// The maximum length of a field name, because paths and type names are made from field names.
+/// Maximum length of a field name, because paths and type names are derived from field names.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// The maximum number of values in one definition, per object or array that it may have. A list of a million one-letter
-/// words has few arrays.
+/// Maximum number of values in one definition, for each object or array that it may have. A list of a million
+/// one-letter words has few arrays.
 const VALUES_PER_NODE: usize = 20;
 
-/// The maximum number of values in a list of tools. In memory, a value takes many times the bytes of its text.
+/// Maximum number of values in a list of tools. A value takes many times the memory of its text.
 const MAX_LIST_VALUES: usize = 500_000;
 
 /// The limits for the definitions of one upstream.
@@ -35,12 +35,11 @@ pub struct DefinitionLimits {
 }
 
 impl DefinitionLimits {
-    /// The highest allowed value of `max_tools`. The pins of more tools would not fit into one record of the state
-    /// store.
+    /// The allowed range of `max_tools`. The pins of more tools would not fit into one record of the state store.
     pub const TOOLS: std::ops::RangeInclusive<usize> = 1..=4_000;
-    /// The highest allowed value of `max_tool_bytes`.
+    /// The allowed range of `max_tool_bytes`.
     pub const TOOL_BYTES: std::ops::RangeInclusive<usize> = 1_024..=4 * 1_024 * 1_024;
-    /// The highest allowed value of `max_schema_nodes`.
+    /// The allowed range of `max_schema_nodes`.
     pub const SCHEMA_NODES: std::ops::RangeInclusive<usize> = 10..=50_000;
 }
 
@@ -54,11 +53,11 @@ impl Default for DefinitionLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OmittedTools {
-    /// Beyond the number of tools allowed.
+    /// Tools beyond the maximum number.
     pub too_many: usize,
-    /// With a definition of too many bytes.
+    /// Tools with too large a definition.
     pub too_large: usize,
-    /// With a schema of too many parts, too deep, or with names too long.
+    /// Tools whose schema has too many nodes, is too deep, or has too long names.
     pub too_complex: usize,
     /// Whether the list itself was truncated, because it had too many pages or bytes.
     pub is_cut: bool,
@@ -70,7 +69,7 @@ impl OmittedTools {
         self.too_many.saturating_add(self.too_large).saturating_add(self.too_complex)
     }
 
-    /// The sum of both.
+    /// The sum of both counts.
     #[must_use]
     pub const fn merge(self, other: Self) -> Self {
         Self {
@@ -86,7 +85,7 @@ impl OmittedTools {
         self.count() == 0 && !self.is_cut
     }
 
-    /// A message for the operator: what was omitted, and which key allows more.
+    /// A message for the operator: what was left out, and which setting allows more.
     pub fn message(&self, limits: &DefinitionLimits) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -107,8 +106,8 @@ impl OmittedTools {
     }
 }
 
-/// The definitions of a list that are within the limits, as raw JSON, and the number of omitted ones. The list must be a
-/// JSON array.
+/// The definitions of a list that are within the limits, as raw JSON, and the number of omitted ones. The list must be
+/// a JSON array.
 pub(crate) fn select<'a>(
     list: &'a str,
     limits: &DefinitionLimits,
@@ -153,21 +152,21 @@ pub(crate) fn select<'a>(
     reader.deserialize_any(ToolListVisitor(limits))
 }
 
-/// Why a definition is omitted.
+/// The exceeded limit of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excess {
     Bytes,
     Parts,
 }
 
-/// How large a definition is, measured on its bytes.
+/// The size of a definition, measured on its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     values: usize,
 }
 
 impl Extent {
-    /// Measures JSON that is known to be valid, and stops at the first limit.
+    /// Measures valid JSON, and stops at the first exceeded limit.
     fn measure(json: &str, limits: &DefinitionLimits) -> Result<Self, Excess> {
         if json.len() > limits.max_tool_bytes {
             return Err(Excess::Bytes);

@@ -1,4 +1,4 @@
-//! One tool as an upstream defines it. Nothing in it is trusted.
+//! A tool as defined by an upstream. Nothing in it is trusted.
 
 pub mod digest;
 pub mod limits;
@@ -8,21 +8,21 @@ pub mod warning;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The maximum length of a tool's name, because the name is shown, logged and stored. MCP recommends 128 characters.
+/// Maximum length of a tool's name, because it is shown, logged and stored. MCP recommends 128 characters.
 const MAX_NAME_BYTES: usize = 512;
 
-/// A tool whose definition could be read.
+/// A tool with a valid definition.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Its name, exactly.
+    /// Its exact name.
     pub name: String,
     /// Its complete definition.
     pub definition: Map<String, Value>,
-    /// Its hints about its own effects.
+    /// The annotations about its effects.
     pub annotations: Annotations,
 }
 
-/// A tool's hints about its own effects. A hint that is not a boolean counts as absent.
+/// A tool's annotations about its effects. A value that is not a boolean counts as absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// It changes nothing.
@@ -34,7 +34,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// What an HTTP method says about the effects of a request (RFC 9110). `POST` says nothing.
+    /// The annotations that an HTTP method implies (RFC 9110). `POST` implies none.
     pub fn for_method(method: &str) -> Self {
         match method {
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => {
@@ -66,7 +66,7 @@ impl Tool {
         Self::from_value(value)
     }
 
-    /// A tool from a definition that is already parsed.
+    /// A tool from a parsed definition.
     pub fn from_value(value: Value) -> Result<Self, &'static str> {
         let Value::Object(definition) = value else { return Err("its definition is not an object") };
         let Some(name) = definition.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
@@ -79,7 +79,7 @@ impl Tool {
         Ok(Self { name: name.to_owned(), annotations, definition })
     }
 
-    /// A text of its definition that is not blank.
+    /// A text field of its definition, unless it is blank.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.definition.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }

@@ -1,9 +1,9 @@
 //! Assigns unique snake_case names to an upstream's tools and parameters (R-DIS-3).
 //!
-//! A name depends on the set of names beside it, never on their order: a server that lists its tools in another order
-//! must not swap what two operations do. Valid names are therefore kept, and names that would collide get a suffix
-//! derived from a digest of the original. A tool that already has a name keeps it, whatever tools are added later:
-//! otherwise a server could redirect a call to another tool by listing one more.
+//! A name depends on the set of names, never on their order: a server that reorders its tools must not swap two
+//! operations. Valid names are therefore kept, and names that would collide get a suffix derived from a digest of the
+//! original. A tool that already has a name keeps it when tools are added; otherwise a server could redirect calls to
+//! another tool by listing one more.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::{MAX_CHOSEN_NAME, MAX_NAME_LEN, RESERVED, is_snake_case};
 use sha2::{Digest, Sha256};
 
-/// Longer parameter names are shortened.
+/// Maximum length of a parameter name. Longer ones are shortened.
 const MAX_PARAMETER_LEN: usize = 64;
 
 /// The name assigned to a tool or parameter.
@@ -37,12 +37,12 @@ pub enum NameReason {
     Collided,
 }
 
-/// The names that operations of one upstream already have.
+/// The names that operations of an upstream already have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EstablishedNames {
-    /// The operation's name of each tool.
+    /// The operation name of each tool.
     by_tool: HashMap<String, String>,
-    /// Names that are kept for tools which are not listed now.
+    /// Names reserved for tools that are not listed at the moment.
     reserved: HashSet<String>,
 }
 
@@ -57,7 +57,7 @@ impl EstablishedNames {
         self.reserved.insert(operation.to_owned());
     }
 
-    /// Whether nothing is established.
+    /// Whether there are no established names.
     pub fn is_empty(&self) -> bool {
         self.by_tool.is_empty() && self.reserved.is_empty()
     }
@@ -65,11 +65,11 @@ impl EstablishedNames {
 
 /// Assigns operation names, one for each tool. The tools' names must be distinct.
 pub fn operations<'a>(tools: impl IntoIterator<Item = &'a str>) -> Vec<AssignedName> {
-    operations_beside(tools, &EstablishedNames::default())
+    operations_with_established(tools, &EstablishedNames::default())
 }
 
 /// Like [`operations`], but tools with an established name keep it and no other tool gets it.
-pub fn operations_beside<'a>(
+pub fn operations_with_established<'a>(
     tools: impl IntoIterator<Item = &'a str>,
     established: &EstablishedNames,
 ) -> Vec<AssignedName> {
@@ -82,12 +82,13 @@ pub fn parameters<'a>(originals: impl IntoIterator<Item = &'a str>) -> Vec<Assig
     assign(originals, &["confirmation_token"], MAX_PARAMETER_LEN, "parameter", &EstablishedNames::default())
 }
 
-/// The name, shortened to `max_len`. A shortened name ends in a digest of the whole, so that two of them stay distinct.
+/// The name, shortened to `max_len`. A shortened name ends in a digest of the full name, so that different names stay
+/// different.
 pub fn fit(name: &str, max_len: usize) -> String {
     if name.len() <= max_len { name.to_owned() } else { with_digest(name, name, max_len, 5) }
 }
 
-/// A name for an adapter: `^[a-z][a-z0-9-]*$`.
+/// A valid name for an adapter: `^[a-z][a-z0-9-]*$`.
 pub fn kebab(name: &str) -> String {
     let kebab = fit(&snake_identifier(name), 60).replace('_', "-");
     if kebab.is_empty() { "upstream".to_owned() } else { kebab }
@@ -130,7 +131,7 @@ fn assign<'a>(
             *claims.entry(name).or_default() += 1;
         }
     }
-    // Names without a competitor are assigned first: a name with a digest must never take one of them.
+    // Names without a collision are assigned first, so that a name with a digest never takes one of them.
     for (&index, (name, reason)) in &preferred {
         if *reason != NameReason::Kept
             && claims.get(name.as_str()) == Some(&1)
@@ -140,7 +141,7 @@ fn assign<'a>(
             *slot = Some(AssignedName { name: name.clone(), reason: *reason });
         }
     }
-    // Sorted by original name, not by list position, so that the result does not depend on the order of the list.
+    // Sorted by original name, so that the result does not depend on the order of the list.
     let mut open: Vec<usize> =
         newcomers.into_iter().filter(|&index| assigned.get(index).is_some_and(Option::is_none)).collect();
     open.sort_by_key(|&index| originals.get(index));
@@ -172,7 +173,7 @@ fn keep_established(
         .iter()
         .map(|&original| {
             let name = established.by_tool.get(original)?;
-            // An invalid name, or one that two tools claim, is assigned anew. An operator may have chosen a long one.
+            // An invalid name, or one that two tools claim, is assigned again. Names chosen by an operator may be long.
             let is_usable = is_snake_case(name) && name.len() <= MAX_CHOSEN_NAME && !reserved.contains(&name.as_str());
             if !is_usable || !taken.insert(name) {
                 return None;
@@ -189,7 +190,7 @@ fn keep_established(
         .collect()
 }
 
-/// The name that the original gets if no other name collides with it.
+/// The name for an original if nothing collides with it.
 fn preferred_name(original: &str, reserved: &[&str], max_len: usize, fallback: &str) -> (String, NameReason) {
     let base = match snake_identifier(original) {
         _ if is_snake_case(original) => original.to_owned(),
@@ -207,7 +208,7 @@ fn fit_with_digest(base: &str, original: &str, max_len: usize) -> String {
     if base.len() <= max_len { base.to_owned() } else { with_digest(base, original, max_len, 5) }
 }
 
-/// The start of a name followed by `digits` hexadecimal digits of a digest of the original.
+/// The beginning of a name, followed by `digits` hexadecimal digits of a digest of the original.
 fn with_digest(base: &str, original: &str, max_len: usize, digits: usize) -> String {
     let digits = digits.min(max_len.saturating_sub(4));
     let mark: String = hex(&Sha256::digest(original.as_bytes())).chars().take(digits).collect();

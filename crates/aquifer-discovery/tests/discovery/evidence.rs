@@ -147,7 +147,7 @@ fn r_dis_4_a_bundle_that_somebody_edited_is_held_to_its_own_capture() {
     }
     edited["normalized_bundle"]["operations"][2]["danger_level"] = json!("forbidden");
     let mut read = Bundle::read(&edited.to_string()).unwrap();
-    read.hold_to_evidence();
+    read.raise_to_evidence();
     let found: Vec<(Category, Danger, bool)> = read
         .normalized_bundle
         .operations

@@ -44,7 +44,7 @@ fn take_over(tools: &Value) {
         let _ = book.pin(pin, &operation.operation_name, Category::Read, Danger::Safe, 1);
     }
     let read = PinBook::read(&book.write()).unwrap();
-    pins.iter().for_each(|pin| drop(read.judge(pin)));
+    pins.iter().for_each(|pin| drop(read.compare(pin)));
     let offer = Offer::from_bundle(&made, "s");
     let built = catalog(&offer);
     for operation in built.operations().iter().take(1) {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use aquifer_discovery::adapter::build;
 use aquifer_discovery::bundle::RawCapture;
 use aquifer_discovery::digest::{DefinitionPart, drift};
-use aquifer_discovery::pins::Verdict;
+use aquifer_discovery::pins::PinComparison;
 use aquifer_discovery::text::is_clean;
 use aquifer_discovery::{Adapter, Bundle, Offer, PinBook, normalize};
 use aquifer_protocol::category::Category;
@@ -294,9 +294,10 @@ fn r_dis_7a_drift_names_exactly_what_changed() {
         let now = bundle(json!([now])).pins();
         let found = drift(&old, &now).changed;
         assert_eq!(found.first().map(|one| one.parts.as_slice()).unwrap_or_default(), parts, "{pointer}");
-        let changed =
-            |parts: &[DefinitionPart]| if parts.is_empty() { Verdict::Same } else { Verdict::Changed(parts.to_vec()) };
-        assert_eq!(book.judge(&now[0]), changed(parts), "{pointer}");
+        let changed = |parts: &[DefinitionPart]| {
+            if parts.is_empty() { PinComparison::Same } else { PinComparison::Changed(parts.to_vec()) }
+        };
+        assert_eq!(book.compare(&now[0]), changed(parts), "{pointer}");
         let coarse: Vec<DefinitionPart> = parts
             .iter()
             .map(|part| match part {
@@ -305,7 +306,7 @@ fn r_dis_7a_drift_names_exactly_what_changed() {
                 other => *other,
             })
             .collect();
-        assert_eq!(earlier.judge(&now[0]), changed(&coarse), "{pointer}");
+        assert_eq!(earlier.compare(&now[0]), changed(&coarse), "{pointer}");
     }
 }
 

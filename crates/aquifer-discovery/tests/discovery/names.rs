@@ -82,7 +82,7 @@ fn r_dis_7a_established_names_stay_and_no_other_tool_gets_them() {
         let mut established = name::EstablishedNames::default();
         known.iter().for_each(|(tool, operation)| established.keep(tool, operation));
         reserved.iter().for_each(|operation| established.reserve(operation));
-        let assigned = name::operations_beside(listed.iter().copied(), &established);
+        let assigned = name::operations_with_established(listed.iter().copied(), &established);
         let names: Vec<&str> = assigned.iter().map(|assigned| assigned.name.as_str()).collect();
         for (name, expected) in names.iter().zip(*expected) {
             let is_expected = match expected.strip_suffix("_x") {

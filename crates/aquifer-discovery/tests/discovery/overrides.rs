@@ -2,7 +2,7 @@
 
 use aquifer_discovery::classify::Inference;
 use aquifer_discovery::name::EstablishedNames;
-use aquifer_discovery::{Listing, Overrides, normalize_beside};
+use aquifer_discovery::{Listing, Overrides, normalize_with_names};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use serde_json::json;
@@ -93,7 +93,7 @@ fn r_dis_4_another_name_makes_no_tool_harmless() {
         let listing = Listing::from_capture(&made.raw_capture);
         let mut established = EstablishedNames::default();
         overrides.names().into_iter().for_each(|(tool, name)| established.keep(tool, name));
-        made = normalize_beside(made.source, made.raw_capture, &listing, &established);
+        made = normalize_with_names(made.source, made.raw_capture, &listing, &established);
         overrides.apply(&mut made);
         let operation = &made.normalized_bundle.operations[0];
         assert_eq!((operation.endpoint, operation.danger_level), (category, danger), "{tool_name}: {decided}");

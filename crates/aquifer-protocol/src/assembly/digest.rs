@@ -1,4 +1,4 @@
-//! The digest of a catalog: two catalogs of the same digest show and allow the same.
+//! The digest of a catalog. Catalogs with the same digest show and allow the same operations.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ pub(super) fn digest(operations: &[Arc<Operation>], types: &Types, surface: &Sur
     let mut hasher = Fnv::default();
     for operation in operations {
         let details = introspect::operation_details(Some(operation), types, surface, introspect::Detail::Standard);
-        // Hashing cannot fail, and neither can writing a value.
+        // Neither hashing nor serializing can fail.
         let _ = serde_json::to_writer(&mut hasher, &details);
-        // Not shown to callers, but policy depends on it, so a change makes a different catalog.
+        // These fields are not shown to callers, but policy depends on them, so a change makes a different catalog.
         let Operation { danger, trust, safeguards, own_name, generic_name, backing, quarantine, .. } = &**operation;
         let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{generic_name:?}{backing:?}{quarantine:?}");
         let _ = std::io::Write::write_fmt(&mut hasher, judged);

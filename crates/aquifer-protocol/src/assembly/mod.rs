@@ -1,5 +1,5 @@
-//! Assembles a catalog from the definitions of operations: checks them, names their nested types, adds an example where
-//! there is none, and adds `introspect`. Everything that reads a catalog is below this module.
+//! Assembles a catalog from the definitions of operations: checks them, names their nested types, and adds missing
+//! examples and `introspect`. The modules that read a catalog do not depend on this one.
 
 mod digest;
 mod type_names;
@@ -18,7 +18,7 @@ use digest::digest;
 use type_names::TypeNames;
 
 impl Catalog {
-    /// Builds the catalog of these operations and types, with `introspect` among them.
+    /// Builds the catalog of these operations and types, and adds `introspect`.
     pub fn build(
         operations: impl IntoIterator<Item = Operation>,
         types: Types,
@@ -40,7 +40,7 @@ impl Catalog {
     }
 }
 
-/// Checked definitions, complete but for `introspect`.
+/// Checked definitions, complete except for `introspect`.
 struct Definitions {
     operations: Vec<Arc<Operation>>,
     types: Types,
@@ -62,7 +62,7 @@ impl Definitions {
             Catalog::check(&operation, &definitions.types)?;
             type_names.name_nested_objects(&mut operation, &mut definitions.types);
             if operation.examples.is_empty() {
-                // A generated example that the operation itself would refuse is worse than none.
+                // A generated example that the operation would refuse is worse than none.
                 let example = |parameters: &[Parameter]| {
                     let params = sample_params(parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)

@@ -8,19 +8,19 @@ use crate::case::pascal_case;
 use crate::operation::Operation;
 use crate::schema::{Kind, Parameter, Rest, Schema, Types};
 
-/// The maximum length of a type's name. Longer ones are shortened, because the name of a nested object contains the
-/// names of everything around it.
+/// Maximum length of a type name. Longer names are shortened, because the name of a nested object contains the names of
+/// all enclosing objects.
 const MAX_TYPE_NAME: usize = 120;
 
-/// Assigns names to unnamed shapes. Remembers which names collided, so that naming a thousand shapes that would have
-/// the same name takes a thousand steps.
+/// Assigns names to unnamed shapes. Stores which names collided, so that naming a thousand shapes with the same
+/// preferred name takes a thousand steps.
 #[derive(Default)]
 pub(super) struct TypeNames {
     /// The next number to try after a name that is taken.
     next: HashMap<Arc<str>, u64>,
     /// The names of shapes whose preferred name was taken, by that name and the shape's digest.
     by_shape: HashMap<(Arc<str>, u64), Arc<str>>,
-    /// The types of results whose inner objects have names.
+    /// The result types whose nested objects have names.
     named_inside: HashSet<Arc<str>>,
 }
 
@@ -35,7 +35,7 @@ impl TypeNames {
         self.name_inside(&operation.returns.type_name, types);
     }
 
-    /// Gives names to the objects inside a type of results.
+    /// Names the objects nested in a result type.
     fn name_inside(&mut self, name: &Arc<str>, types: &mut Types) {
         let Some(schema) = types.get(name) else { return };
         let Kind::Object(shape) = &schema.kind else { return };
@@ -52,7 +52,7 @@ impl TypeNames {
     }
 
     fn name_objects(&mut self, schema: &mut Schema, name: &str, types: &mut Types) {
-        let name = &*fitted(name);
+        let name = &*shortened_name(name);
         match &mut schema.kind {
             Kind::Object(shape) if !shape.fields.is_empty() => {
                 let mut shape = std::mem::take(shape);
@@ -80,7 +80,7 @@ impl TypeNames {
         }
     }
 
-    /// Adds a type under its name, or under the next free one if another type has it.
+    /// Adds a type under its name, or under the next free name if another type has that name.
     fn enter(&mut self, name: &str, schema: Schema, types: &mut Types) -> Arc<str> {
         let wanted: Arc<str> = name.into();
         match types.get(&wanted) {
@@ -115,9 +115,9 @@ impl TypeNames {
     }
 }
 
-/// The name, shortened if it is too long. A shortened name ends in a digest of the whole, so that two of them stay
-/// distinct.
-fn fitted(name: &str) -> std::borrow::Cow<'_, str> {
+/// The name, shortened if it is too long. A shortened name ends in a digest of the full name, so that different names
+/// stay different.
+fn shortened_name(name: &str) -> std::borrow::Cow<'_, str> {
     if name.len() <= MAX_TYPE_NAME {
         return name.into();
     }

@@ -1,20 +1,20 @@
-//! The five semantic categories and what they permit (R-END-1).
+//! The five semantic categories and their permissions (R-END-1).
 
 use serde::{Deserialize, Serialize};
 
-/// What an operation does to the world.
+/// What an operation does to data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Category {
     /// Adds something new.
     Create,
-    /// Looks and changes nothing.
+    /// Reads and changes nothing.
     Read,
-    /// Changes what exists.
+    /// Changes existing data.
     Update,
-    /// Removes what exists.
+    /// Removes existing data.
     Delete,
-    /// Makes something happen.
+    /// Runs or triggers something.
     Execute,
 }
 
@@ -24,16 +24,16 @@ pub enum Category {
 pub struct Permissions {
     /// Changes nothing.
     pub read_only: bool,
-    /// Can overwrite, remove or set off something.
+    /// Can overwrite, remove or trigger something.
     pub destructive: bool,
 }
 
 impl Category {
-    /// All five, in the order the name CRUDE gives them.
+    /// All categories, in the order of the name CRUDE.
     pub const ALL: [Category; 5] =
         [Category::Create, Category::Read, Category::Update, Category::Delete, Category::Execute];
 
-    /// The name on the wire.
+    /// The name in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {
             Category::Create => "CREATE",
@@ -44,7 +44,7 @@ impl Category {
         }
     }
 
-    /// What the category permits.
+    /// The permissions of the category.
     pub const fn permissions(self) -> Permissions {
         match self {
             Category::Read => Permissions { read_only: true, destructive: false },

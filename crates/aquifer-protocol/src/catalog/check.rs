@@ -1,4 +1,4 @@
-//! Checks the definition of an operation before a catalog takes it.
+//! Checks the definition of an operation before it is added to a catalog.
 
 use std::collections::HashSet;
 

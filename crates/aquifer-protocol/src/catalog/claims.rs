@@ -1,5 +1,5 @@
-//! The claims of a catalog in `_protocol`: the conformance level and the capabilities, derived from its operations and
-//! from nothing else. `aquifer conformance` grants what is claimed here; a test compares the two for every kind of source.
+//! The conformance level and the capabilities that a catalog claims in `_protocol`, derived only from its operations. A
+//! test verifies for every kind of source that `aquifer conformance` grants what is claimed here.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::category::Category;
 use crate::operation::Operation;
 
-/// Which operations about one thing there are.
+/// Which kinds of operations there are for one resource.
 #[derive(Default)]
-struct Cycle {
+struct ResourceOperations {
     create: bool,
     get: bool,
     update: bool,
@@ -18,32 +18,34 @@ struct Cycle {
     delete: bool,
 }
 
-/// The level that these operations can be granted; none where nothing can be written and read back, which level 1
-/// includes.
+/// The conformance level that these operations reach. `None` if nothing can be written and read back, which level 1
+/// requires.
 pub(crate) fn conformance<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Option<&'static str> {
-    let mut things: BTreeMap<String, Cycle> = BTreeMap::new();
+    let mut resources: BTreeMap<String, ResourceOperations> = BTreeMap::new();
     for operation in operations.clone() {
         let Some((verb, noun)) = split_name(&operation.name) else { continue };
-        let cycle = things.entry(noun).or_default();
+        let operations = resources.entry(noun).or_default();
         match (operation.category, verb) {
-            (Category::Create, "create" | "add") => cycle.create = true,
-            (Category::Read, "get" | "read" | "fetch" | "show") => cycle.get = true,
+            (Category::Create, "create" | "add") => operations.create = true,
+            (Category::Read, "get" | "read" | "fetch" | "show") => operations.get = true,
             (Category::Update, "update" | "edit") => {
-                cycle.update = true;
-                cycle.update_through_input |= operation.native && operation.parameter("input").is_some();
+                operations.update = true;
+                operations.update_through_input |= operation.native && operation.parameter("input").is_some();
             }
-            (Category::Delete, "delete" | "remove") => cycle.delete = true,
+            (Category::Delete, "delete" | "remove") => operations.delete = true,
             _ => {}
         }
     }
-    let any = |holds: fn(&Cycle) -> bool| things.values().any(|cycle| cycle.create && cycle.get && holds(cycle));
-    if !(any(|cycle| cycle.update) && any(|cycle| cycle.delete)) {
+    let any = |holds: fn(&ResourceOperations) -> bool| {
+        resources.values().any(|operations| operations.create && operations.get && holds(operations))
+    };
+    if !(any(|operations| operations.update) && any(|operations| operations.delete)) {
         return None;
     }
     // A proxied UPDATE keeps its upstream's parameters, which level 2 does not allow (R-REQ-6).
     let deviates = operations.clone().any(|operation| !operation.native && operation.category == Category::Update);
     let selects = reads(operations).any(|operation| operation.parameter("fields").is_some());
-    let second = !deviates && selects && any(|cycle| cycle.update_through_input);
+    let second = !deviates && selects && any(|operations| operations.update_through_input);
     Some(if second { "level-2" } else { "level-1" })
 }
 
@@ -66,12 +68,12 @@ pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> +
     })
 }
 
-/// The READ operations of sources. What `introspect` takes for itself says nothing of them.
+/// The READ operations of sources. The parameters of `introspect` itself do not count.
 fn reads<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a Operation> {
     operations.filter(|operation| operation.category == Category::Read && !operation.class().describes_catalog())
 }
 
-/// The verb of a name and what it is about: `shop_create_order` is `create` and `shop_order`.
+/// Splits an operation name into verb and resource: `shop_create_order` into `create` and `shop_order`.
 fn split_name(name: &str) -> Option<(&'static str, String)> {
     const VERBS: [&str; 13] = [
         "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",

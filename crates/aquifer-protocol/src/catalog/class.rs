@@ -1,4 +1,4 @@
-//! How `introspect` differs from the operations of sources. No other code distinguishes it by its name.
+//! The differences between `introspect` and the operations of sources. No other code compares the name.
 
 /// The name of the operation.
 pub const NAME: &str = "introspect";
@@ -19,13 +19,13 @@ impl OperationClass {
         if name == NAME { Self::Introspection } else { Self::Ordinary }
     }
 
-    /// Whether it describes the catalog: the newest one, and without itself.
+    /// Whether it describes the catalog. It then uses the newest catalog and leaves itself out.
     pub fn describes_catalog(self) -> bool {
         self == Self::Introspection
     }
 
-    /// Whether an answer has room only for `data`, or for the code and the message of a failure. The published schema
-    /// of introspection allows nothing else (R-REQ-4a).
+    /// Whether answers consist only of `data`, or of the code and message of a failure. The published schema of
+    /// introspection allows nothing else (R-REQ-4a).
     pub fn has_bare_answers(self) -> bool {
         self == Self::Introspection
     }

@@ -1,30 +1,30 @@
 //! Danger levels of operations, and the name patterns that imply them (R-SAF-1).
 //!
-//! The patterns are data because classification and policy read the same table.
+//! The patterns are a table because classification and policy both read it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::category::Category;
 
-/// How much harm an operation can do, least first.
+/// How much harm an operation can do, lowest level first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Danger {
     /// Changes nothing.
     Safe,
-    /// What it changes can be changed back.
+    /// Changes that can be undone.
     Reversible,
-    /// What it removes or overwrites is gone.
+    /// Removes or overwrites something for good.
     Destructive,
-    /// Touches much, or skips a safety.
+    /// Affects much at once, or bypasses a safety check.
     Dangerous,
-    /// Should not be done by an agent.
+    /// Must not be run by an agent.
     Forbidden,
 }
 
-/// Where in a name the words of a pattern occur.
+/// The position of a pattern's words in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum NamePosition {
     /// The name begins with them.
     Start,
     /// The name ends with them.
@@ -33,26 +33,26 @@ pub enum Place {
     Anywhere,
 }
 
-/// Names that reveal danger, whatever the category.
-pub const PATTERNS: &[(Danger, Place, &str)] = &[
-    (Danger::Dangerous, Place::Start, "force"),
-    (Danger::Dangerous, Place::Start, "override"),
-    (Danger::Dangerous, Place::Start, "bypass"),
-    (Danger::Dangerous, Place::Start, "purge"),
-    (Danger::Dangerous, Place::Anywhere, "bulk_delete"),
-    (Danger::Dangerous, Place::End, "permanently"),
-    (Danger::Dangerous, Place::End, "without_backup"),
-    (Danger::Forbidden, Place::Start, "drop"),
-    (Danger::Forbidden, Place::Start, "truncate"),
-    (Danger::Forbidden, Place::Start, "reset"),
-    (Danger::Forbidden, Place::Start, "destroy"),
-    (Danger::Forbidden, Place::Start, "wipe"),
-    (Danger::Forbidden, Place::Anywhere, "delete_all"),
-    (Danger::Forbidden, Place::End, "production"),
+/// Name patterns that imply danger, whatever the category.
+pub const PATTERNS: &[(Danger, NamePosition, &str)] = &[
+    (Danger::Dangerous, NamePosition::Start, "force"),
+    (Danger::Dangerous, NamePosition::Start, "override"),
+    (Danger::Dangerous, NamePosition::Start, "bypass"),
+    (Danger::Dangerous, NamePosition::Start, "purge"),
+    (Danger::Dangerous, NamePosition::Anywhere, "bulk_delete"),
+    (Danger::Dangerous, NamePosition::End, "permanently"),
+    (Danger::Dangerous, NamePosition::End, "without_backup"),
+    (Danger::Forbidden, NamePosition::Start, "drop"),
+    (Danger::Forbidden, NamePosition::Start, "truncate"),
+    (Danger::Forbidden, NamePosition::Start, "reset"),
+    (Danger::Forbidden, NamePosition::Start, "destroy"),
+    (Danger::Forbidden, NamePosition::Start, "wipe"),
+    (Danger::Forbidden, NamePosition::Anywhere, "delete_all"),
+    (Danger::Forbidden, NamePosition::End, "production"),
 ];
 
 impl Danger {
-    /// Every level, least first.
+    /// Every level, lowest first.
     pub const ALL: [Danger; 5] =
         [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
@@ -61,7 +61,7 @@ impl Danger {
         Self::ALL.into_iter().find(|danger| danger.as_str() == name)
     }
 
-    /// The name on the wire.
+    /// The name in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {
             Danger::Safe => "safe",
@@ -72,9 +72,10 @@ impl Danger {
         }
     }
 
-    /// The level of an operation that declares none: the highest matching pattern, else the category's own.
+    /// The level of an operation that declares none: that of the most dangerous matching pattern, otherwise that of the
+    /// category.
     ///
-    /// A READ stays safe whatever it is called: `get_reset_status` resets nothing.
+    /// A READ is always safe, whatever its name: `get_reset_status` resets nothing.
     pub fn infer(name: &str, category: Category) -> Danger {
         let by_category = match category {
             Category::Read => return Danger::Safe,
@@ -83,18 +84,18 @@ impl Danger {
         };
         PATTERNS
             .iter()
-            .filter(|(_, place, words)| stands(name, *place, words))
+            .filter(|(_, position, words)| name_contains_at(name, *position, words))
             .map(|(danger, _, _)| *danger)
             .fold(by_category, Ord::max)
     }
 }
 
-fn stands(name: &str, place: Place, words: &str) -> bool {
+fn name_contains_at(name: &str, position: NamePosition, words: &str) -> bool {
     let bounded = |rest: Option<&str>| rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
-    match place {
-        Place::Start => bounded(name.strip_prefix(words)),
-        Place::End => name.strip_suffix(words).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')),
-        Place::Anywhere => name.match_indices(words).any(|(index, _)| {
+    match position {
+        NamePosition::Start => bounded(name.strip_prefix(words)),
+        NamePosition::End => name.strip_suffix(words).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')),
+        NamePosition::Anywhere => name.match_indices(words).any(|(index, _)| {
             let before = name.get(..index).unwrap_or_default();
             (before.is_empty() || before.ends_with('_')) && bounded(name.get(index + words.len()..))
         }),

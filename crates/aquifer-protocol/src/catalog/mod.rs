@@ -1,4 +1,4 @@
-//! The catalog: every operation and type of one moment, immutable, found by name in constant time.
+//! The catalog: an immutable set of operations and types, found by name in constant time.
 
 pub mod category;
 mod check;
@@ -18,7 +18,7 @@ use operation::Operation;
 pub use crate::case::pascal_case;
 pub use check::CatalogError;
 
-/// Every operation and type of one moment.
+/// The operations and types at one moment.
 #[derive(Debug)]
 pub struct Catalog {
     operations: Vec<Arc<Operation>>,
@@ -29,7 +29,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog of definitions that are checked and complete, in this order.
+    /// A catalog of checked and complete definitions, in this order.
     pub(crate) fn new(operations: Vec<Arc<Operation>>, types: Types, sources: Vec<Arc<str>>, digest: u64) -> Self {
         let by_name = operations.iter().enumerate().map(|(index, op)| (op.name.clone(), index)).collect();
         Self { operations, by_name, types: Arc::new(types), sources, digest }
@@ -45,17 +45,17 @@ impl Catalog {
         self.digest
     }
 
-    /// Every operation, by name, `introspect` last.
+    /// All operations, sorted by name, with `introspect` last.
     pub fn operations(&self) -> &[Arc<Operation>] {
         &self.operations
     }
 
-    /// The operation of this name.
+    /// The operation with this name.
     pub fn operation(&self, name: &str) -> Option<&Arc<Operation>> {
         self.position(name).and_then(|index| self.operations.get(index))
     }
 
-    /// The index of the operation of this name.
+    /// The index of the operation with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
@@ -70,23 +70,23 @@ impl Catalog {
         &self.sources
     }
 
-    /// Whether some operations are about the tables of a database.
+    /// Whether any operation belongs to a database table.
     pub fn has_tables(&self) -> bool {
         self.operations.iter().any(|operation| operation.is_indirect || operation.backing.table().is_some())
     }
 
-    /// Whether some operation has the parameter of this name that many operations share.
+    /// Whether any operation has the shared parameter with this name.
     pub fn has_shared_parameter(&self, name: &str) -> bool {
         let is_shared = |operation: &Operation| operation.parameter(name).is_some_and(|parameter| parameter.is_shared);
         self.operations.iter().any(|operation| is_shared(operation))
     }
 
-    /// The conformance level that is claimed, where one can be granted (R-CON-2).
+    /// The claimed conformance level. `None` if no level can be granted (R-CON-2).
     pub fn conformance(&self) -> Option<&'static str> {
         claims::conformance(self.operations.iter().map(|operation| &**operation))
     }
 
-    /// The capabilities that are claimed.
+    /// The claimed capabilities.
     pub fn capabilities(&self, confirmation: bool) -> serde_json::Value {
         claims::capabilities(self.operations.iter().map(|operation| &**operation), confirmation)
     }

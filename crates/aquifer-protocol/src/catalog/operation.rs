@@ -1,4 +1,4 @@
-//! The definition of an operation: the single source that dispatch, validation, introspection and tool texts read.
+//! The definition of an operation: the single source for dispatch, validation, introspection and tool descriptions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,101 +24,102 @@ pub const RESERVED: &[&str] = &[
     "verify_challenge",
 ];
 
-/// The parameter that a confirmation token travels in.
+/// The parameter that carries a confirmation token.
 pub const TOKEN: &str = "confirmation_token";
 
-/// Names that are made here, of tools, tables and prefixes, are no longer than this: every mention costs tokens.
+/// Maximum length of generated names of tools, tables and prefixes, because every mention costs tokens.
 pub const MAX_NAME_LEN: usize = 48;
 
-/// The longest name that an operator may choose. The specification sets no limit.
+/// Maximum length of a name that an operator chooses. The specification sets no limit.
 pub const MAX_CHOSEN_NAME: usize = 256;
 
-/// Everything there is to know about an operation.
+/// The complete definition of an operation.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// Its name, unique in a catalog.
     pub name: Arc<str>,
-    /// What it does to the world.
+    /// What it does to data.
     pub category: Category,
-    /// What it is for, beyond its category.
+    /// Its purpose beyond its category.
     pub role: Role,
     /// What it does.
     pub description: Arc<str>,
-    /// Everything it accepts.
+    /// The parameters it accepts.
     pub parameters: Vec<Parameter>,
-    /// What it answers with.
+    /// What it returns.
     pub returns: Returns,
-    /// Requests worth imitating.
+    /// Example requests.
     pub examples: Vec<Example>,
     /// How much harm it can do.
     pub danger: Danger,
-    /// What shows how much harm it can do, in a few words for operators: "the server declares it destructive". Where nothing
-    /// is said, its category does.
+    /// The evidence for its danger level, in a few words for operators: "the server declares it destructive". `None` if
+    /// the level follows from the category.
     pub danger_evidence: Option<Arc<str>>,
-    /// What has to be known before it is confirmed.
+    /// How its source wants it to be confirmed.
     pub safeguards: Safeguards,
-    /// Whether its source declares that repeating a call changes nothing more.
+    /// Whether its source declares that repeating a call has no further effect.
     pub is_idempotent: bool,
-    /// Whether its parameter `confirmation_token` is the protocol's, and never reaches the source.
+    /// Whether `confirmation_token` is the protocol's parameter, which is never passed to the source.
     pub takes_token: bool,
-    /// The source that answers it.
+    /// The source that executes it.
     pub source: Arc<str>,
-    /// Its name within the source: without the prefix that distinguishes several sources.
+    /// Its name within the source, without the prefix that distinguishes several sources.
     pub own_name: Arc<str>,
-    /// The generic operation that requests of it may come by, as the source calls that one: `update_record` for
-    /// `update_order`.
+    /// The source's generic operation that can be requested instead: `update_record` for `update_order`.
     pub generic_name: Option<Arc<str>>,
     /// The tool or table behind it, as the source spells it.
     pub backing: Backing,
-    /// Which database or server that is, without secrets. For the operator, not for callers.
+    /// The database or server that executes it, without secrets. Shown to operators, not to callers.
     pub place: Arc<str>,
-    /// How far that source is trusted.
+    /// The trust level of its source.
     pub trust: Trust,
-    /// Whether its parameters are shaped by us, or are an upstream's own.
+    /// Whether its parameters follow our conventions instead of an upstream's.
     pub native: bool,
-    /// Whether its source takes parameters that it does not name.
+    /// Whether its source accepts undeclared parameters.
     pub open: bool,
-    /// The states of the execution it starts, if it starts one.
+    /// The states of the execution that it starts, if it starts one.
     pub lifecycle: Option<Lifecycle>,
-    /// Values derived from each row, on request.
+    /// Values that can be computed for each row on request.
     pub computed_fields: Vec<ComputedField>,
-    /// Sums and counts it can make.
+    /// The aggregates it can compute.
     pub aggregation_support: Option<AggregationSupport>,
     /// Relationships it can follow.
     pub relationship_capabilities: Option<RelationshipCapabilities>,
-    /// What is done to its results on our side, where its source does not do it (R-DIS-8).
+    /// How we shape its results, if its source does not (R-DIS-8).
     pub shaping: Option<Shaping>,
-    /// Whether its source has to resolve a request before policy can judge it: the parameters name the table that is
-    /// meant, possibly by an alias.
+    /// Whether its source has to resolve a request before policy can decide: the parameters name the table, possibly by
+    /// an alias.
     pub is_indirect: bool,
-    /// Operations of its source, by their own names, that a request of it may need as well, because it reads or changes
-    /// what they do. Where policy restricts one of these, its source says which of them a request needs.
+    /// Operations of its source, by their own names, that a request may need in addition, because it reads or changes
+    /// the same data. If policy restricts one of them, the source determines which of them a request needs.
     pub may_need: Vec<Arc<str>>,
-    /// Further operations of the same kind, shared by many operations: those that read what its paths can lead to.
+    /// Further operations that a request may need, shared by many operations: those that read what its reference paths
+    /// lead to.
     pub may_reach: Arc<[Arc<str>]>,
     /// Whether its source guarantees that `dry_run: true` changes nothing.
     pub has_safe_dry_run: bool,
-    /// Why it is listed but cannot be called: its definition changed, and no operator has accepted the change
+    /// Why it is listed but cannot be called: its definition has changed, and no operator has accepted the change
     /// (R-DIS-7a).
     pub quarantine: Option<Arc<str>>,
-    /// Whether it was known before the newest definitions arrived. Newcomers never take its name.
+    /// Whether it existed before the newest definitions arrived. New operations never take its name.
     pub is_established: bool,
-    /// Since when it is known, in milliseconds since the epoch, where that is remembered: of two operations that want one
-    /// name, the older one gets it, in every order in which sources start.
+    /// When it was first seen, in milliseconds since the epoch, if that is recorded. If two operations have the same
+    /// name, the older one keeps it, in whatever order sources start.
     pub established_at: Option<u64>,
 }
 
-/// The tool or table behind an operation: with the source's name, the identity that outlives every renaming.
+/// The tool or table behind an operation. Together with the name of the source, it identifies the operation even after
+/// it is renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Backing {
     /// Neither a tool nor a table.
     #[default]
     None,
-    /// A tool of an upstream server, by the name the server gave it.
+    /// A tool of an upstream server, by the server's own name.
     Tool(Arc<str>),
-    /// A table or view, by the name the database gave it.
+    /// A table or view, by the database's own name.
     Table(Arc<str>),
-    /// The same in a database that has schemas.
+    /// A table or view of a database that has schemas.
     TableInSchema {
         /// The schema's name.
         schema: Arc<str>,
@@ -156,31 +157,31 @@ impl Backing {
 /// How a source wants an operation to be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Safeguards {
-    /// Whether a person is to be asked, whatever the danger.
+    /// Whether a person has to confirm every call, whatever the danger level.
     pub always_confirm: bool,
     /// Why it is dangerous, for the person who confirms it.
     pub reasons: Vec<Arc<str>>,
-    /// What a person is asked, with `{param}` where a parameter's value goes.
+    /// The question to a person, with `{param}` in place of a parameter's value.
     pub message: Option<Arc<str>>,
-    /// How long a confirmation rests before it counts.
+    /// How long it takes until a given confirmation becomes valid.
     pub cooldown: Duration,
 }
 
-/// How results are shaped after a source gave them: by parameters that the source never sees.
+/// How results are shaped after a source returned them, by parameters that the source never sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shaping {
-    /// The parameters that are ours. Every other one is the source's own.
+    /// The parameters that shape results. All others belong to the source.
     pub controls: Vec<Arc<str>>,
-    /// Where the rows are inside a result, as a path such as `data.items`. Looked for unless said.
+    /// The path of the rows in a result, such as `data.items`. Detected if not set.
     pub rows: Option<Arc<str>>,
     /// Whether the source returns lists page by page, and is asked for the next page when more rows are needed.
     pub is_paged: bool,
 }
 
-/// What an operation is for, where profiles have a family for that.
+/// The purpose of an operation, for profiles that have a family for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// Nothing beyond its category.
+    /// No purpose beyond its category.
     #[default]
     Plain,
     /// Describes what exists, like a schema.
@@ -189,7 +190,7 @@ pub enum Role {
     Authorization,
 }
 
-/// What an operation answers with.
+/// What an operation returns.
 #[derive(Debug, Clone)]
 pub struct Returns {
     /// The type's name.
@@ -209,14 +210,14 @@ impl Returns {
         Self { type_name: JSON_OBJECT.into(), description: description.into() }
     }
 
-    /// A page of items of a type, in the words of introspection.
+    /// A page of items of a type, as introspection describes it.
     pub fn page(item: &str) -> Self {
         let description = format!("{{items: {item}[], pageInfo}}, or {{aggregations}}");
         Self { type_name: RESULT_PAGE.into(), description: description.into() }
     }
 }
 
-/// A request worth imitating.
+/// An example request.
 #[derive(Debug, Clone)]
 pub struct Example {
     /// What it does.
@@ -239,7 +240,7 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// The five states of the specification, cancellable, with progress.
+    /// The five states of the specification, with cancellation and progress.
     pub fn standard() -> Self {
         Self {
             states: vec!["pending", "running", "completed", "failed", "cancelled"],
@@ -250,7 +251,7 @@ impl Lifecycle {
     }
 }
 
-/// A value derived from each row.
+/// A value computed for each row.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComputedField {
     /// Its name under `_computed`.
@@ -267,15 +268,15 @@ pub struct ComputedField {
     pub sortable: bool,
 }
 
-/// Sums and counts an operation can make.
+/// The aggregates that an operation can compute.
 #[derive(Debug, Clone, Serialize)]
 pub struct AggregationSupport {
-    /// Whether it can at all.
+    /// Whether aggregation is supported.
     pub supported: bool,
-    /// Whether items come with the sums by themselves.
+    /// Whether items are returned together with aggregates by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<&'static str>,
-    /// The functions it knows.
+    /// The supported functions.
     pub functions: Vec<&'static str>,
     /// Fields to group by.
     pub groupable_fields: Vec<Arc<str>>,
@@ -286,13 +287,13 @@ pub struct AggregationSupport {
 /// Relationships an operation can follow.
 #[derive(Debug, Clone, Serialize)]
 pub struct RelationshipCapabilities {
-    /// Whether it can at all.
+    /// Whether relationships can be followed.
     pub supported: bool,
-    /// In which directions.
+    /// The supported directions.
     pub directions: Vec<&'static str>,
-    /// Which relationships.
+    /// The supported relationships.
     pub relationship_types: Vec<Arc<str>>,
-    /// How far.
+    /// The maximum depth.
     pub max_depth: u32,
 }
 
@@ -302,7 +303,7 @@ impl Operation {
         OperationClass::from_name(&self.name)
     }
 
-    /// An operation with a name, a category and words, and nothing else yet.
+    /// An operation with a name, a category and a description.
     pub fn new(name: &str, category: Category, description: &str) -> Self {
         Self {
             name: name.into(),
@@ -340,13 +341,13 @@ impl Operation {
         }
     }
 
-    /// Whether it takes changes to a resource in `input`, merged into what is stored (R-REQ-6).
+    /// Whether it takes changes to a resource in `input` and merges them into the stored resource (R-REQ-6).
     pub fn takes_changes(&self) -> bool {
         self.native && self.category == Category::Update
     }
 
-    /// Has it take the protocol's `confirmation_token` (R-INT-2a). A parameter of that name which it has already stays its
-    /// own; the token then comes as `_confirmation`.
+    /// Adds the protocol's `confirmation_token` parameter (R-INT-2a). If the operation has a parameter of that name, it
+    /// is kept, and the token is sent as `_confirmation`.
     pub fn take_token(&mut self) {
         if self.takes_token || self.parameter(TOKEN).is_some() {
             return;
@@ -358,7 +359,7 @@ impl Operation {
         self.takes_token = true;
     }
 
-    /// The parameter of this canonical name.
+    /// The parameter with this canonical name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| &*parameter.name == name)
     }
@@ -388,7 +389,7 @@ impl Operation {
         words
     }
 
-    /// The first sentence: what a list of operations has room for.
+    /// The first sentence of the description, for lists of operations.
     pub fn short_description(&self) -> &str {
         const MAX_SHORT_DESCRIPTION_CHARS: usize = 160;
         let line = self.description.lines().next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! The types every MCP-AQL server has (R-INT-3).
+//! The types that every MCP-AQL server has (R-INT-3).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(crate) fn all() -> Types {
     let types = [
         (
             "SemanticCategory",
-            Schema::one_of(Category::ALL.map(Category::as_str)).describe("What an operation does to the world."),
+            Schema::one_of(Category::ALL.map(Category::as_str)).describe("What an operation does to data."),
         ),
         (
             "OperationInput",
@@ -37,7 +37,7 @@ pub(crate) fn all() -> Types {
             Schema::object(vec![
                 Parameter::required("success", boolean().describe("Always true.")),
                 Parameter::required("data", Schema::new(Kind::Any).describe("The operation's result.")),
-                Parameter::optional("warnings", list(anything()).describe("What went less well, most urgent first.")),
+                Parameter::optional("warnings", list(anything()).describe("Warnings, most urgent first.")),
                 Parameter::optional("_meta", anything().describe("Request id and duration, where configured.")),
             ])
             .describe("A request was answered."),
@@ -48,7 +48,7 @@ pub(crate) fn all() -> Types {
                 Parameter::required("success", boolean().describe("Always false.")),
                 Parameter::required(
                     "error",
-                    anything().describe("What went wrong: code, message and, where there is more to say, details."),
+                    anything().describe("The error: code, message and, if available, details."),
                 ),
             ])
             .describe("A request was refused or failed."),
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Types {
             "EndpointPermissions",
             Schema::object(vec![
                 Parameter::required("readOnly", boolean().describe("Changes nothing.")),
-                Parameter::required("destructive", boolean().describe("Can overwrite, remove or set off something.")),
+                Parameter::required("destructive", boolean().describe("Can overwrite, remove or trigger something.")),
             ])
             .describe("What an operation may do."),
         ),
@@ -78,13 +78,13 @@ pub(crate) fn all() -> Types {
                     Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) },
                 ),
             ])
-            .describe("Where a page stands in its collection."),
+            .describe("The position of a page in its collection."),
         ),
     ];
     types.into_iter().chain(results()).map(|(name, schema)| (name.into(), Arc::new(schema))).collect()
 }
 
-/// Results that no source describes more closely.
+/// Types of results that sources do not describe in more detail.
 fn results() -> [(&'static str, Schema); 4] {
     let object = |words: &str| anything().describe(words);
     let any_kind =
@@ -99,26 +99,23 @@ fn results() -> [(&'static str, Schema); 4] {
         (
             RESULT_PAGE,
             Schema::object(vec![
-                Parameter::optional(
-                    "items",
-                    list(anything()).describe("The items; without them with 'aggregate' alone."),
-                ),
+                Parameter::optional("items", list(anything()).describe("The items; omitted with 'aggregate' alone.")),
                 Parameter::optional(
                     "edges",
                     list(anything()).describe("{node, cursor} instead of items, with 'edges'."),
                 ),
                 Parameter::optional("pageInfo", Schema::named("PageInfo")),
-                Parameter::optional("pagination", object("In place of 'pageInfo' where pages are counted.")),
-                Parameter::optional("aggregations", object("The sums, by the names in 'aggregate'.")),
+                Parameter::optional("pagination", object("Instead of 'pageInfo' if pages are counted.")),
+                Parameter::optional("aggregations", object("The aggregates, by their names in 'aggregate'.")),
             ])
-            .describe("A page of a collection, sums over it, or both."),
+            .describe("A page of a collection, aggregates, or both."),
         ),
         (
             INTROSPECTION_RESULT,
             Schema::object(vec![
                 Parameter::optional("_protocol", object("Version, conformance, capabilities and limits.")),
-                Parameter::optional("operations", list(anything()).describe("The operations that match.")),
-                Parameter::optional("operation", object("One operation; null if there is none of the name.")),
+                Parameter::optional("operations", list(anything()).describe("The matching operations.")),
+                Parameter::optional("operation", object("One operation; null if the name is unknown.")),
                 Parameter::optional(
                     "signatures",
                     list(Schema::string()).describe("One line for each operation, as a typed function."),
@@ -126,27 +123,27 @@ fn results() -> [(&'static str, Schema); 4] {
                 Parameter::optional("schema", list(Schema::string()).describe("One line for each table.")),
                 Parameter::optional("other_tables", list(Schema::string()).describe("Tables without a line.")),
                 Parameter::optional("grammar", list(Schema::string()).describe("The query language.")),
-                Parameter::optional("hints", list(Schema::string()).describe("What the lines leave to be said once.")),
+                Parameter::optional("hints", list(Schema::string()).describe("Notes for all lines.")),
                 Parameter::optional(
                     "more",
-                    Schema::new(Kind::Integer).describe("How many lines there are beside; 'after' leads to them."),
+                    Schema::new(Kind::Integer).describe("How many lines are left out; 'after' continues."),
                 ),
-                Parameter::optional("after", Schema::string().describe("The cursor to go on with.")),
+                Parameter::optional("after", Schema::string().describe("The cursor to continue with.")),
                 Parameter::optional("types", list(anything()).describe("The types.")),
-                Parameter::optional("type", object("One type; null if there is none of the name.")),
+                Parameter::optional("type", object("One type; null if the name is unknown.")),
                 Parameter::optional("summary", object("The overview.")),
                 Parameter::optional("limits", object("The limits in force.")),
-                Parameter::optional("adapter", Schema::string().describe("Whose limits and quotas these are.")),
-                Parameter::optional("api_limits", object("Rate limits by name, and what is left of each.")),
-                Parameter::optional("quotas", list(anything()).describe("Quotas, and how much of each is used.")),
-                Parameter::optional("next_reset", anything().describe("When the first of it ceases to count.")),
+                Parameter::optional("adapter", Schema::string().describe("The adapter of these limits and quotas.")),
+                Parameter::optional("api_limits", object("Rate limits by name, with the remaining calls.")),
+                Parameter::optional("quotas", list(anything()).describe("Quotas and their usage.")),
+                Parameter::optional("next_reset", anything().describe("When the oldest usage expires.")),
                 Parameter::optional("name", Schema::string().describe("The adapter, with 'adapter_info'.")),
                 Parameter::optional("version", Schema::string().describe("Its version.")),
-                Parameter::optional("trust", object("How far it is trusted.")),
+                Parameter::optional("trust", object("Its trust level.")),
                 Parameter::optional("adapters", list(anything()).describe("Each of several adapters.")),
-                Parameter::optional("policy", object("What policy decides, by decision.")),
+                Parameter::optional("policy", object("The operations by policy decision.")),
             ])
-            .describe("What was asked for, under its own name."),
+            .describe("The answer to the query, under its own name."),
         ),
     ]
 }
@@ -160,7 +157,7 @@ pub const JSON_OBJECT: &str = "JsonObject";
 /// The type of pages.
 pub const RESULT_PAGE: &str = "ResultPage";
 
-/// The type of what `introspect` answers.
+/// The type of the answers of `introspect`.
 pub(crate) const INTROSPECTION_RESULT: &str = "IntrospectionResult";
 
 const NAMES: &[&str] = &[
@@ -178,7 +175,7 @@ const NAMES: &[&str] = &[
     INTROSPECTION_RESULT,
 ];
 
-/// Whether the protocol has a type of this name, so that no source can have one.
+/// Whether the protocol has a type with this name, so that sources cannot use it.
 pub fn is_taken(name: &str) -> bool {
     NAMES.contains(&name)
 }

@@ -14,7 +14,7 @@ pub enum Trust {
     Validated,
     /// Reviewed by others.
     CommunityReviewed,
-    /// Vouched for.
+    /// Somebody vouches for it.
     Certified,
 }
 
@@ -23,7 +23,7 @@ impl Trust {
     pub const ALL: [Trust; 5] =
         [Trust::Untested, Trust::Generated, Trust::Validated, Trust::CommunityReviewed, Trust::Certified];
 
-    /// The name on the wire.
+    /// The name in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {
             Trust::Untested => "untested",
@@ -34,7 +34,7 @@ impl Trust {
         }
     }
 
-    /// The level of this name, in either vocabulary.
+    /// The level with this name, in either of the specification's vocabularies.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "untested" | "untrusted" => Trust::Untested,

@@ -1,9 +1,9 @@
 //! The registry of error codes: one table for all uses.
 //!
-//! A code is a promise to programs that react to it, so a code is never renamed and never reused for something
-//! else. Whose fault a failure is decides who has to act, and is therefore part of the table, not of the call site.
+//! Programs react to codes, so a code is never renamed and never reused. The table also states who has to act on a
+//! failure, so that call sites cannot disagree.
 
-/// Who has to act for the same request to succeed.
+/// Who has to act so that the same request can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The request itself has to change.
@@ -21,15 +21,15 @@ pub enum Fault {
 pub struct CodeInfo {
     /// The code.
     pub code: Code,
-    /// Its spelling on the wire.
+    /// Its name in the protocol.
     pub name: &'static str,
-    /// Whose fault it is.
+    /// Who has to act.
     pub fault: Fault,
-    /// The HTTP status nearest in meaning; none for errors in files.
+    /// The HTTP status nearest in meaning. `None` for errors in files.
     pub http_status: Option<u16>,
     /// What the caller can do about it.
     pub remedy: &'static str,
-    /// How messages with this code begin. `{…}` is replaced by a detail.
+    /// The beginning of messages with this code. `{…}` is replaced by a detail.
     pub template: &'static str,
 }
 
@@ -41,7 +41,7 @@ macro_rules! codes {
             $(#[doc = $remedy] $variant,)*
         }
 
-        /// Every code there is, in the order of the documentation.
+        /// All codes, in the order of the documentation.
         pub const REGISTRY: &[CodeInfo] = &[
             $(CodeInfo {
                 code: Code::$variant,
@@ -103,7 +103,7 @@ codes! {
     PermissionDenied = "PERMISSION_DENIED", Policy, Some(403),
         "Ask the operator for access.", "Permission denied: {reason}";
     PermissionTrustLevelInsufficient = "PERMISSION_TRUST_LEVEL_INSUFFICIENT", Policy, Some(403),
-        "Ask the operator to look into the source.", "Permission denied: {reason}";
+        "Ask the operator to review the source.", "Permission denied: {reason}";
     PermissionDangerLevelDenied = "PERMISSION_DANGER_LEVEL_DENIED", Policy, Some(403),
         "Ask the operator, or use a less dangerous operation.", "Permission denied: {reason}";
     ConfirmationRequired = "CONFIRMATION_REQUIRED", Policy, Some(403),
@@ -123,7 +123,7 @@ codes! {
     RateLimitQuotaExhausted = "RATE_LIMIT_QUOTA_EXHAUSTED", Policy, Some(429),
         "Wait for the quota to reset.", "Quota exhausted";
     IntrospectionError = "INTROSPECTION_ERROR", Us, Some(500),
-        "Tell the operator: the catalogue could not be built.", "The catalogue cannot be read";
+        "Tell the operator: the catalog could not be built.", "The catalog cannot be read";
     InternalError = "INTERNAL_ERROR", Us, Some(500),
         "Tell the operator; the log has the cause under the request's id.", "Internal error: {description}";
     UpstreamUnavailable = "UPSTREAM_UNAVAILABLE", Upstream, Some(502),
@@ -131,7 +131,7 @@ codes! {
     UpstreamTimeout = "UPSTREAM_TIMEOUT", Upstream, Some(504),
         "Repeat later, or ask for less.", "Source '{source}' did not answer in time";
     UpstreamError = "UPSTREAM_ERROR", Upstream, Some(502),
-        "Read details.upstream_error and mend the request.", "Source '{source}' refused the call";
+        "Read details.upstream_error and correct the request.", "Source '{source}' refused the call";
     TransportDnsError = "TRANSPORT_DNS_ERROR", Upstream, Some(502),
         "Tell the operator: the host's name is wrong or cannot be resolved.", "Source '{source}' has an unknown host";
     TransportConnectionRefused = "TRANSPORT_CONNECTION_REFUSED", Upstream, Some(502),
@@ -165,13 +165,13 @@ codes! {
 }
 
 impl Code {
-    /// The code on the wire.
+    /// The name of the code in the protocol.
     pub const fn as_str(self) -> &'static str {
         self.info().name
     }
 
-    /// Whether the failure is outside the caller's control. An MCP client then sees a failed call (`isError`) instead
-    /// of an answer to react to.
+    /// Whether the failure is outside the caller's control. MCP clients then receive a failed call (`isError`) instead
+    /// of a result that a model can react to.
     ///
     /// True only if no change to the request can fix the failure (R-RES-3a).
     pub const fn is_beyond_caller(self) -> bool {

@@ -12,26 +12,25 @@ use super::{Code, wording};
 pub struct Failure {
     code: Code,
     message: String,
-    /// Where the explanation begins in the message.
+    /// The byte offset of the explanation in the message.
     explanation: usize,
     details: Map<String, Value>,
-    /// Boxed, because most failures have nothing to hide and every result has room for one.
+    /// Boxed, because most failures have none and every `Result` reserves space for it.
     background: Option<Box<Background>>,
     outcome_unknown: bool,
 }
 
-/// What callers never see.
+/// Data that callers never see.
 #[derive(Debug, Clone, Default)]
 struct Background {
     reason: Option<FailureReason>,
     cause: Option<Arc<str>>,
 }
 
-/// Why a request failed, where our own code acts on more than the error code. Code reads the reason; only callers read
-/// the message and the details.
+/// Why a request failed, for our own code. Callers only see the message and the details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureReason {
-    /// The configuration changed before the request was carried out.
+    /// The configuration changed before the request was executed.
     ConfigurationChanged,
     /// The tables of a database have changed since they were reflected. Callers see `details.schema_changed`.
     SchemaChanged,
@@ -65,7 +64,7 @@ impl Failure {
         Self { explanation, ..Self::new(code, message) }
     }
 
-    /// Records the reason, and the detail by which callers see it.
+    /// Records the reason, and adds the detail that shows it to callers.
     #[must_use]
     pub fn with_reason(mut self, reason: FailureReason) -> Self {
         self = match &reason {
@@ -85,8 +84,8 @@ impl Failure {
         self
     }
 
-    /// The same failure with `details.operation` changed from one name of an operation to another. Sources and callers
-    /// know operations by different names.
+    /// Renames the operation in `details.operation`, because sources and callers use different names for the same
+    /// operation.
     #[must_use]
     pub fn with_operation_renamed(mut self, from: &str, to: &str) -> Self {
         if let Some(operation) = self.details.get_mut("operation").filter(|operation| **operation == *from) {
@@ -95,39 +94,40 @@ impl Failure {
         self
     }
 
-    /// Marks that the operation may have been carried out although no result arrived: a timeout, a lost connection, an
-    /// answer that could not be read. Callers see `details.outcome = "unknown"`, and the audit records the same.
+    /// Marks that the operation may have been executed although no result arrived, because of a timeout, a lost
+    /// connection or an unreadable answer. Callers see `details.outcome = "unknown"`, and the audit log records the
+    /// same.
     #[must_use]
     pub fn with_unknown_outcome(mut self) -> Self {
         self.outcome_unknown = true;
         self.detail("outcome", "unknown")
     }
 
-    /// Whether the operation may have been carried out all the same.
+    /// Whether the operation may nevertheless have been executed.
     pub fn is_outcome_unknown(&self) -> bool {
         self.outcome_unknown
     }
 
-    /// Adds one detail for programs.
+    /// Adds a machine-readable detail.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Keeps a cause for the log. It never reaches the caller: it may hold paths, driver messages or secrets.
+    /// Adds a cause for the log. Callers never see it: it may contain paths, driver messages or secrets.
     #[must_use]
     pub fn because(mut self, cause: impl std::fmt::Display) -> Self {
         self.background.get_or_insert_default().cause = Some(cause.to_string().into());
         self
     }
 
-    /// We failed, and the caller need not know how.
+    /// An internal error. Callers do not see the cause.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         Self::explained(Code::InternalError, "Internal error", "the request could not be completed").because(cause)
     }
 
-    /// A resource the caller named does not exist.
+    /// A failure for a resource that does not exist.
     pub fn not_found(resource_type: &str, resource_id: impl std::fmt::Display) -> Self {
         let id = resource_id.to_string();
         Self::new(Code::NotFoundResource, format!("Resource '{resource_type}' not found: '{}'", wording::quotable(&id)))
@@ -135,13 +135,13 @@ impl Failure {
             .detail("resource_id", id)
     }
 
-    /// A parameter has the right type but an unacceptable value. `problem` completes "Parameter 'x' …".
+    /// A failure for a parameter that has the right type but an invalid value. `problem` completes "Parameter 'x' …".
     pub fn invalid_value(param_name: &str, problem: impl std::fmt::Display) -> Self {
         Self::new(Code::ValidationInvalidValue, format!("Parameter '{param_name}' {problem}"))
             .detail("param_name", param_name)
     }
 
-    /// The arguments are not a valid request. `problem` is the reason.
+    /// A failure for arguments that are not a valid request. `problem` is the reason.
     pub fn invalid_request(problem: impl std::fmt::Display) -> Self {
         Self::new(Code::ValidationInvalidRequest, format!("Invalid request: {problem}"))
     }
@@ -151,33 +151,33 @@ impl Failure {
         self.code
     }
 
-    /// What the caller reads.
+    /// The message for the caller.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The part of the message that says why, where another text already says what failed. It is the whole message
-    /// unless the failure was [`explained`](Self::explained).
+    /// The part of the message that says why, for use in texts that already say what failed. The whole message unless
+    /// the failure was [`explained`](Self::explained).
     pub fn explanation(&self) -> &str {
         self.message.get(self.explanation..).unwrap_or(&self.message)
     }
 
-    /// What programs read.
+    /// The machine-readable details.
     pub fn details(&self) -> &Map<String, Value> {
         &self.details
     }
 
-    /// The reason, where our own code acts on it.
+    /// The reason, for our own code.
     pub fn reason(&self) -> Option<&FailureReason> {
         self.background.as_ref()?.reason.as_ref()
     }
 
-    /// What only the log may know.
+    /// The cause, for the log only.
     pub fn cause(&self) -> Option<&str> {
         self.background.as_ref()?.cause.as_deref()
     }
 
-    /// The same failure as `{code, message}` alone, for answers whose published schema has no room for details
+    /// The same failure with only `code` and `message`, for answers whose published schema allows no details
     /// (R-REQ-4a).
     #[must_use]
     pub fn without_details(mut self) -> Self {
@@ -186,8 +186,8 @@ impl Failure {
     }
 }
 
-/// Any error becomes an internal error, or one of an unreachable or late upstream if that is what it says. Its text goes to
-/// the log and never to the caller, so `?` cannot leak anything.
+/// Converts any error into an internal error, or into `UPSTREAM_UNAVAILABLE` or `UPSTREAM_TIMEOUT` for the I/O errors
+/// that mean that. Its text is written to the log and never sent to the caller, so `?` cannot leak anything.
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let mut cause = error.to_string();

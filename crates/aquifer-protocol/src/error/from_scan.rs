@@ -1,4 +1,4 @@
-//! Turns a problem found by the scanner into a failure that the caller can correct.
+//! Converts a problem found by the scanner into a failure for the caller.
 
 use super::{Code, Failure, too_large};
 use crate::scan::{Encoding, Problem};

@@ -1,4 +1,4 @@
-//! Errors: the registry of codes as data, one failed request, and what a message may say.
+//! Errors: the registry of codes, failures of requests, and rules for messages.
 
 mod codes;
 mod failure;

@@ -25,15 +25,15 @@ impl Problem {
         Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
     }
 
-    /// Adds the names that would have been valid. They appear once: under `key` in the details if those are sent,
-    /// otherwise after the message.
+    /// Adds the valid names. They appear once: under `key` in the details if those are sent, otherwise after the
+    /// message.
     #[must_use]
     pub fn valid<S: AsRef<str>>(mut self, key: &'static str, names: &[S]) -> Self {
         self.valid = Some((key, names.iter().map(|name| name.as_ref().to_owned()).collect()));
         self
     }
 
-    /// Adds one detail for programs. Only the details of the first problem are sent.
+    /// Adds a machine-readable detail. Only the details of the first problem are sent.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
@@ -47,9 +47,9 @@ impl Problem {
         self
     }
 
-    /// One failure for all problems. The first problem determines the code and the details. If there are several,
-    /// `details.errors` lists all of them. Failures without details have everything in the message (R-REQ-4a). `None`
-    /// if there are no problems.
+    /// Combines all problems into one failure. The first problem determines the code and the details. If there are
+    /// several, `details.errors` lists all of them. In failures without details, the message contains everything
+    /// (R-REQ-4a). `None` if there are no problems.
     pub fn collect(problems: Vec<Problem>, all_in_message: bool) -> Option<Failure> {
         let is_alone = problems.len() == 1;
         let others = problems.iter().skip(1).map(|problem| problem.entry(problem.full_message()));
@@ -73,7 +73,7 @@ impl Problem {
 
     fn into_failure(self, message: String) -> Failure {
         let valid = self.valid.map(|(key, names)| (key.to_owned(), Value::from(names)));
-        // The details name the parameter in any case.
+        // The details already name the parameter.
         let is_named =
             self.path.is_empty() || ["param_name", "unknown_params"].iter().any(|key| self.details.contains_key(*key));
         let name = (!is_named).then(|| ("param_name".to_owned(), Value::from(self.path)));
@@ -81,7 +81,7 @@ impl Problem {
         details.fold(Failure::new(self.code, message), |failure, (key, value)| failure.detail(&key, value))
     }
 
-    /// The message with the names that would have been valid.
+    /// The message followed by the valid names.
     fn full_message(&self) -> String {
         let Some((_, names)) = &self.valid else { return self.message.clone() };
         let stop = if self.message.ends_with(['.', '?']) { "" } else { "." };
@@ -98,7 +98,7 @@ impl Problem {
     }
 }
 
-/// The unknown names for a message, the names that were probably meant, and both for programs.
+/// The unknown names for a message, the probably intended names, and both as details.
 pub fn explain_unknown<S: AsRef<str>>(unknown: &[S], valid: &[&str]) -> (String, String, Map<String, Value>) {
     let listed = || unknown.iter().map(AsRef::as_ref).take(MAX_LISTED);
     let shown: Vec<String> = listed().map(quotable).collect();

@@ -1,9 +1,9 @@
-//! The failure of a request or an answer over one of the limits.
+//! The failure for a request or an answer that exceeds a limit.
 
 use super::{Code, Failure};
 use crate::limits::LimitKind;
 
-/// A failure for a payload over one of the limits.
+/// A failure for a payload that exceeds a limit.
 pub fn too_large(limit: LimitKind, limit_value: usize, actual_value: usize) -> Failure {
     let done = match limit {
         LimitKind::ResponseSize => ". The operation was done; only its answer is too large. Ask for less of it",

@@ -1,10 +1,10 @@
 //! Rules for the wording of messages.
 //!
-//! The specification's own conformance runner takes certain spellings for a leaked stack trace, among them any word
-//! that ends in "at" before a blank. Messages therefore never echo a caller's value freely, and text from elsewhere
-//! (a parameter's description) enters a message only if it is harmless.
+//! The specification's conformance runner mistakes certain texts for leaked stack traces, among them any word that ends
+//! in "at" before a space. Messages therefore never repeat a caller's value unchecked, and contain text from elsewhere,
+//! such as a parameter's description, only if it is harmless.
 
-/// Whether the text would be taken for a leaked stack trace or path.
+/// Whether the runner would mistake the text for a leaked stack trace or path.
 ///
 /// Eight patterns: three language error names, "at" before a word, two path parts, two source positions.
 pub fn looks_like_a_leak(text: &str) -> bool {
@@ -31,7 +31,7 @@ fn has_source_position(lower: &str, marker: &str) -> bool {
     })
 }
 
-/// A caller's name or identifier in a form that may be quoted in a message: short, printable, harmless.
+/// A caller's name or identifier in a form that is safe to quote in a message: short, printable, harmless.
 pub(crate) fn quotable(text: &str) -> String {
     const MAX_QUOTED_CHARS: usize = 64;
     let harmless = !text.is_empty()

@@ -22,18 +22,18 @@ pub struct Facts {
     pub limits: Limits,
     /// The maximum number of operations in a batch.
     pub max_batch_size: usize,
-    /// Whether confirmation can be asked for.
+    /// Whether confirmation can be requested.
     pub confirmation: bool,
 }
 
-/// The answers about one catalog under one surface.
+/// Answers questions about one catalog and surface.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     /// The catalog.
     pub catalog: &'a Catalog,
     /// The surface.
     pub surface: &'a Surface,
-    /// Further facts to show.
+    /// Further information to show.
     pub facts: &'a Facts,
 }
 
@@ -46,7 +46,7 @@ struct OperationInfo<'a> {
 }
 
 impl Answers<'_> {
-    /// A list of operations. A narrowed list has only the version and the page under `_protocol` (R-INT-1).
+    /// A list of operations. A filtered list has only the version and the page under `_protocol` (R-INT-1).
     pub fn operations<'b>(
         &self,
         operations: impl IntoIterator<Item = &'b Operation>,
@@ -109,7 +109,7 @@ impl Answers<'_> {
         type_details(name, self.catalog.types())
     }
 
-    /// The overview on one screen: how many operations of which kind, and the first names of each.
+    /// A short overview: the number of operations of each kind, and the first names of each.
     pub fn summary(&self) -> Value {
         summary(self.catalog, self.surface)
     }
@@ -132,7 +132,7 @@ fn protocol(catalog: &Catalog, surface: &Surface, facts: &Facts) -> Value {
         "supports_etag": etags,
         "extensions": extensions(catalog, facts),
     });
-    // If no level can be granted, the field is left out, because the published values all denote a level.
+    // If no level can be granted, the field is omitted, because the published values all denote a level.
     if let Some(members) = protocol.as_object_mut() {
         members.retain(|_, value| !value.is_null());
     }
@@ -197,7 +197,7 @@ struct OperationDetails<'a> {
 
 fn standard<'a>(operation: &'a Operation, types: &Types, surface: &'a Surface) -> OperationDetails<'a> {
     let returns = &operation.returns;
-    // A name that no type has is that of a JSON scalar.
+    // If no type has this name, it is the name of a JSON scalar.
     let named = types.get(&returns.type_name);
     let kind = named.map_or("scalar", |schema| kind_of(schema, types));
     OperationDetails {

@@ -1,4 +1,4 @@
-//! What this server adds to the specification, as `_protocol.extensions` declares it (R-EXT-1 to R-EXT-5).
+//! The extensions of the specification that this server declares in `_protocol.extensions` (R-EXT-1 to R-EXT-5).
 
 use super::Facts;
 use crate::catalog::Catalog;
@@ -6,7 +6,7 @@ use crate::catalog::Catalog;
 /// Tests whether a server has an extension.
 type IsOffered = fn(&Catalog, &Facts) -> bool;
 
-/// Every extension. The names are stable: clients look for them.
+/// All extensions. The names are stable, because clients look for them.
 const EXTENSIONS: &[(&str, IsOffered)] = &[
     ("signatures", |_, _| true),
     ("schema", |catalog, _| catalog.has_tables()),

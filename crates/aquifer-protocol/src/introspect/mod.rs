@@ -1,5 +1,5 @@
-//! Introspection: the one operation every MCP-AQL server has, defined like any other, so that what it accepts is
-//! checked and shown by the same code (R-INT-1, R-INT-5).
+//! Introspection: the operation that every MCP-AQL server has. It is defined like any other, so that the same code
+//! validates and describes it (R-INT-1, R-INT-5).
 
 mod answer;
 mod extensions;
@@ -26,16 +26,16 @@ pub(crate) use answer::type_details;
 pub use page::Cursor;
 pub use page::Page;
 
-/// A page of operations is no longer than this.
+/// Maximum number of operations on a page.
 pub const MAX_PAGE_SIZE: usize = 500;
 
-/// Names in one request.
+/// Maximum number of names in one request.
 const MAX_NAMES: u64 = 100;
 
-/// What `introspect` was asked.
+/// A parsed introspection query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
-    /// The operations, narrowed.
+    /// The operations that match a filter.
     Operations(Narrowing),
     /// One operation.
     Operation(String, Detail),
@@ -43,15 +43,15 @@ pub enum Query {
     Types,
     /// One type.
     Type(String),
-    /// The overview.
+    /// The summary.
     Summary,
     /// The limits in force.
     Limits,
-    /// How much of which quota is used, of all sources or of one.
+    /// Quotas and their usage, of all sources or of one.
     Quota(Option<String>),
-    /// Who answers: name, version and trust of all sources or of one.
+    /// Name, version and trust level of all sources or of one.
     AdapterInfo(Option<String>),
-    /// What policy would decide.
+    /// The decisions of policy.
     Policy,
     /// The signatures of operations.
     Signatures(SignatureSelection),
@@ -59,67 +59,67 @@ pub enum Query {
     Schema(SchemaSelection),
 }
 
-/// Which tables are wanted.
+/// Selects tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SchemaSelection {
-    /// Exactly these, whole.
+    /// Exactly these tables, without abbreviation.
     pub names: Vec<String>,
-    /// Ranked by these words.
+    /// Tables ranked by these words.
     pub search: Option<String>,
-    /// Of this source.
+    /// Tables of this source.
     pub source: Option<String>,
 }
 
-/// Which signatures are wanted.
+/// Selects signatures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignatureSelection {
-    /// Exactly these operations, with everything they take.
+    /// Exactly these operations, with all parameters.
     pub names: Vec<String>,
-    /// Of this endpoint family or category.
+    /// Operations of this endpoint family or category.
     pub family: Option<String>,
-    /// The rest.
+    /// Further filters.
     pub narrowing: Narrowing,
 }
 
-/// How a list of operations is narrowed.
+/// Filters and pages a list of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Narrowing {
-    /// Ranked by these words.
+    /// Operations ranked by these words.
     pub search: Option<String>,
-    /// Of this category.
+    /// Operations of this category.
     pub category: Option<String>,
-    /// Of this endpoint family.
+    /// Operations of this endpoint family.
     pub endpoint: Option<String>,
-    /// Of this source.
+    /// Operations of this source.
     pub source: Option<String>,
-    /// The amount of detail.
+    /// The level of detail.
     pub detail: Detail,
-    /// This many of them.
+    /// The maximum number of operations.
     pub first: Option<usize>,
-    /// After this place.
+    /// The cursor after which the list continues.
     pub after: Option<String>,
 }
 
-/// How much of an operation is shown.
+/// The level of detail at which an operation is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Detail {
-    /// Name, description and, of one operation, parameters.
+    /// Name and description and, for a single operation, parameters.
     Minimal,
-    /// What the specification publishes.
+    /// The fields that the specification publishes.
     #[default]
     Standard,
-    /// Everything we know.
+    /// All fields.
     Full,
 }
 
 impl Narrowing {
-    /// Whether everything is wanted.
+    /// Whether nothing is filtered out.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What can be asked for.
+/// The values of the parameter `query`.
 const QUERIES: [&str; 10] = [
     "operations",
     "signatures",
@@ -133,7 +133,7 @@ const QUERIES: [&str; 10] = [
     "policy",
 ];
 
-/// The definition of `introspect` beside these operations of these sources.
+/// The definition of `introspect` in a catalog with these operations and sources.
 pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = operations.iter().map(|op| surface.family_of(op)).collect();
     let mut operation = Operation::new(NAME, Category::Read, "Discover operations, their parameters and types.");
@@ -141,7 +141,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     endpoints.sort_unstable();
     endpoints.dedup();
     operation.parameters = vec![
-        Parameter::required("query", Schema::one_of(QUERIES).describe("Which kind of thing to tell of.")),
+        Parameter::required("query", Schema::one_of(QUERIES).describe("The subject of the query.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",
@@ -161,7 +161,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     operation.parameters.extend([
         Parameter::optional("endpoint", Schema::one_of(endpoints).describe("Only operations of this endpoint family.")),
         Parameter::optional("family", families),
-        Parameter::optional("names", names.describe("Exactly these operations or tables, with everything they have.")),
+        Parameter::optional("names", names.describe("Exactly these operations or tables, in full.")),
     ]);
     if sources.len() > 1 {
         let sources = Schema::one_of(sources.iter().map(|source| &**source));
@@ -172,11 +172,12 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     operation.parameters.extend([
         Parameter::optional(
             "fields",
-            Schema::one_of(["minimal", "standard", "full"])
-                .describe("How much to tell: minimal costs fewest tokens, full adds danger, source and a JSON Schema."),
+            Schema::one_of(["minimal", "standard", "full"]).describe(
+                "The level of detail: minimal costs fewest tokens, full adds danger, source and a JSON Schema.",
+            ),
         ),
         Parameter::optional("first", first.describe("How many operations to list.")),
-        Parameter::optional("after", Schema::string().describe("Go on after this cursor, from '_protocol.page'.")),
+        Parameter::optional("after", Schema::string().describe("Continue after this cursor, from '_protocol.page'.")),
     ]);
     operation.returns =
         Returns { type_name: INTROSPECTION_RESULT.into(), description: "Operations, types or one of them.".into() };
@@ -198,7 +199,7 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
 }
 
 impl Query {
-    /// Reads checked parameters. Only combinations are left to be refused.
+    /// Parses validated parameters. Fails only for invalid combinations.
     pub fn from_params(params: &Map<String, Value>) -> Result<Self, Failure> {
         let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
         let detail = match params.get("fields").and_then(Value::as_str) {
@@ -207,7 +208,7 @@ impl Query {
             _ => Detail::Standard,
         };
         let narrowing = Narrowing {
-            // Nothing said is nothing to narrow by.
+            // An empty search does not filter.
             search: text("search").filter(|words| !words.trim().is_empty()),
             category: text("category"),
             endpoint: text("endpoint"),
@@ -286,7 +287,7 @@ impl SignatureSelection {
     }
 }
 
-/// A parameter besides these.
+/// The first parameter that is not among the accepted ones.
 fn extra<'a>(params: &'a Map<String, Value>, accepted: &[&str]) -> Option<&'a str> {
     params.keys().map(String::as_str).find(|name| !accepted.contains(name))
 }

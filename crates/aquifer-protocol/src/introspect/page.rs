@@ -10,16 +10,16 @@ use super::Narrowing;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
-    /// Whether there is more.
+    /// Whether there are more operations.
     pub has_next_page: bool,
-    /// Where to go on.
+    /// The cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_cursor: Option<String>,
-    /// How many operations the whole list has.
+    /// The number of operations in the whole list.
     pub total_count: usize,
 }
 
-/// A place in a list.
+/// A position in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     offset: usize,
@@ -27,7 +27,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// The place after `offset` operations of the list that `narrowing` makes of the catalog of this digest.
+    /// The position after `offset` operations of the list that `narrowing` selects from the catalog with this digest.
     pub fn new(offset: usize, narrowing: &Narrowing, catalog: u64) -> Self {
         Self { offset, list: fingerprint(narrowing, catalog) }
     }
@@ -47,7 +47,7 @@ impl std::fmt::Display for Cursor {
     }
 }
 
-/// Which list it is. Page size and place may change from page to page.
+/// Identifies a list. Page size and position may differ from page to page.
 fn fingerprint(narrowing: &Narrowing, catalog: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     let list = Narrowing { first: None, after: None, ..narrowing.clone() };

@@ -12,7 +12,7 @@ use crate::warning::RESULT_SHORTENED;
 /// Bytes reserved for each operation's entry and a failure in it.
 const FAILURE_SIZE: usize = 512;
 
-/// What a server does when an operation of a batch needs confirmation. Set by configuration, never by a request.
+/// What a server does if an operation of a batch needs confirmation. Set by the configuration, never by a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConfirmation {
     /// Stops there, because later operations may depend on it.
@@ -25,11 +25,11 @@ pub enum OnConfirmation {
 /// The answer to a batch, built operation by operation.
 #[derive(Debug, Clone)]
 pub struct BatchAnswer {
-    /// By index: operations that are refused before the first one runs come out of order.
+    /// By index, because operations that are refused before the first one runs are added out of order.
     results: BTreeMap<usize, Value>,
     /// The size of the results so far, and their limit.
     size: usize,
-    largest: usize,
+    max_size: usize,
     attachments: Vec<Attachment>,
     halted_at: Option<Value>,
     pending: Vec<Value>,
@@ -39,9 +39,9 @@ pub struct BatchAnswer {
     pending_confirmation: usize,
 }
 
-/// What a later operation of the same batch can take from an operation.
+/// The outcome of an operation that a later operation of the same batch refers to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Earlier<'a> {
+pub enum ReferencedOutcome<'a> {
     /// The data of its answer, as the caller sees it.
     Data(&'a Value),
     /// Like `Data`, with some values shortened.
@@ -70,12 +70,12 @@ pub enum Step {
 }
 
 impl BatchAnswer {
-    /// The answer to a batch of this many operations, none of them done yet.
+    /// The answer to a batch of this many operations, without any results yet.
     pub fn new(total: usize, limits: &Limits) -> Self {
         Self {
             results: BTreeMap::new(),
             size: 0,
-            largest: limits.max_response_size.saturating_sub(total.saturating_mul(FAILURE_SIZE)),
+            max_size: limits.max_response_size.saturating_sub(total.saturating_mul(FAILURE_SIZE)),
             attachments: Vec::new(),
             halted_at: None,
             pending: Vec::new(),
@@ -88,14 +88,14 @@ impl BatchAnswer {
 
     /// Adds the answer to one operation.
     pub fn push(&mut self, index: usize, operation: &str, response: Response, mode: OnConfirmation) -> Step {
-        let response = response.settled();
+        let response = response.with_parsed_data();
         let waits = response.failure().is_some_and(|failure| failure.code() == Code::ConfirmationRequired);
         let mut failed = response.failure().is_some();
         let (mut result, mut attachments) = response.into_value();
         let size = size_of(&result) + attachments.iter().map(Attachment::size).sum::<usize>();
-        // The operation has run; only its answer does not fit (R-REQ-7). A failure is small and takes its place.
-        if !failed && self.size + size > self.largest {
-            let failure = too_large(LimitKind::ResponseSize, self.largest, self.size + size);
+        // The operation has run, but its answer does not fit (R-REQ-7). It is replaced by a failure, which is small.
+        if !failed && self.size + size > self.max_size {
+            let failure = too_large(LimitKind::ResponseSize, self.max_size, self.size + size);
             (result, attachments) = Response::Failure(failure).into_value();
             failed = true;
         } else {
@@ -124,18 +124,18 @@ impl BatchAnswer {
         Step::Next
     }
 
-    /// The answer so far to the operation with this index.
-    pub fn earlier(&self, index: usize) -> Earlier<'_> {
-        let Some(entry) = self.results.get(&index) else { return Earlier::Missing };
+    /// The outcome of the operation with this index so far.
+    pub fn earlier(&self, index: usize) -> ReferencedOutcome<'_> {
+        let Some(entry) = self.results.get(&index) else { return ReferencedOutcome::Missing };
         match entry.pointer("/result/data").filter(|_| entry.pointer("/result/success") == Some(&Value::Bool(true))) {
-            Some(data) if is_shortened(entry) => Earlier::ShortenedData(data),
-            Some(data) => Earlier::Data(data),
-            None if entry.get("status").is_some() => Earlier::WaitsForConfirmation,
-            None => Earlier::Failed,
+            Some(data) if is_shortened(entry) => ReferencedOutcome::ShortenedData(data),
+            Some(data) => ReferencedOutcome::Data(data),
+            None if entry.get("status").is_some() => ReferencedOutcome::WaitsForConfirmation,
+            None => ReferencedOutcome::Failed,
         }
     }
 
-    /// Adds an operation that was not reached, for the caller to send again.
+    /// Adds an operation that was not run, which the caller can send again.
     pub fn push_pending(&mut self, index: usize, operation: &str, params: Map<String, Value>) {
         let mut entry = json!({ "index": index, "operation": operation });
         if let (Some(entry), false) = (entry.as_object_mut(), params.is_empty()) {
@@ -158,7 +158,7 @@ impl BatchAnswer {
                 counts.insert("pending_confirmation".to_owned(), self.pending_confirmation.into());
             }
         }
-        // `success` is true for a halted batch as well, so the halt comes before the results.
+        // `success` is true for a halted batch as well, so the halt precedes the results.
         if let Some(halted) = self.halted_at {
             envelope.insert("halted_at".to_owned(), halted);
             envelope.insert("pending_operations".to_owned(), Value::Array(self.pending));
@@ -169,7 +169,7 @@ impl BatchAnswer {
     }
 }
 
-/// Turns indices into an operation's attachments into indices into those of the batch.
+/// Converts attachment indices of one operation into those of the batch.
 fn shift_attachments(value: &mut Value, by: usize) {
     match value {
         Value::Object(fields) => {
@@ -185,7 +185,7 @@ fn shift_attachments(value: &mut Value, by: usize) {
     }
 }
 
-/// The failure of a batch that could not be started: `{code, message}` and nothing else (R-REQ-4a).
+/// The failure of a batch that was refused as a whole: only `{code, message}` (R-REQ-4a).
 pub fn refused(failure: Failure) -> Response {
     Response::Failure(failure.without_details())
 }

@@ -1,12 +1,12 @@
-//! `$from`: a value in the parameters of a batch that is taken from an earlier answer of the same batch (R-EXT-4).
+//! `$from`: a parameter value in a batch that is selected from an earlier answer of the same batch (R-EXT-4).
 //!
-//! Exactly the objects `{"$from": text}` are references; objects with further members, or with another value, are data.
-//! Only the `data` of answers that the caller receives can be taken, so a reference reaches nothing that the caller could
-//! not have sent by itself. What is taken counts against the limits of a request.
+//! Only objects of the exact form `{"$from": text}` are references; objects with further members or another value are
+//! data. A reference can only use the `data` of answers that the caller receives, so it reaches nothing that the caller
+//! could not have sent itself. Referenced values count against the limits of a request.
 
 use serde_json::{Map, Value};
 
-use crate::batch::Earlier;
+use crate::batch::ReferencedOutcome;
 use crate::case::snake_case;
 use crate::error::wording::quotable;
 use crate::error::{Code, Failure};
@@ -20,35 +20,35 @@ use crate::text::shortened;
 /// The only member of a reference.
 const KEY: &str = "$from";
 
-/// The first step of every path: the rest of an answer is not for other operations.
+/// The first step of every path. The other parts of an answer cannot be referenced.
 const ROOT: &str = "data";
 
 /// The step that stands for all elements of a list.
 const ALL: &str = "*";
 
-/// Names listed in a message.
+/// Maximum number of names listed in a message.
 const MAX_LISTED_NAMES: usize = 12;
 
-/// A reference, taken apart.
+/// A parsed reference.
 #[derive(Debug, Clone, Copy)]
 struct Reference<'a> {
-    /// The operation it refers to.
+    /// The index of the operation it refers to.
     index: usize,
     /// The steps after the index.
     path: &'a str,
 }
 
-/// Where a referenced operation stands.
+/// The state of a referenced operation.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     /// It has an answer, or will never have one.
-    Known(Earlier<'a>),
+    Known(ReferencedOutcome<'a>),
     /// It has not run yet and has this index in the batch that the parameters are sent with.
     Later(usize),
 }
 
-/// The indices of all operations that a request refers to, in order and without repetition. Fails for a reference that can
-/// never be resolved: one that is malformed, or does not refer to an earlier operation.
+/// The indices of all operations that a request refers to, sorted and without duplicates. Fails for a reference that
+/// can never be resolved, because it is malformed or does not refer to an earlier operation.
 pub fn referenced(request: &Request, own_index: usize) -> Result<Vec<usize>, Failure> {
     let mut indices = Vec::new();
     for (name, value) in request.params.iter().chain(&request.beside) {
@@ -71,11 +71,11 @@ pub fn referenced(request: &Request, own_index: usize) -> Result<Vec<usize>, Fai
     Ok(indices)
 }
 
-/// Every reference of a request: the parameter it is in, and its text.
+/// All references of a request, each with the parameter that contains it.
 pub fn references(request: &Request) -> Vec<(&str, String)> {
     let mut found = Vec::new();
     for (name, value) in request.params.iter().chain(&request.beside) {
-        // It cannot fail, because collecting does not.
+        // Collecting never returns an error.
         let _ = visit(value, &mut |text| {
             found.push((name.as_str(), text.to_owned()));
             Ok(())
@@ -84,8 +84,8 @@ pub fn references(request: &Request) -> Vec<(&str, String)> {
     found
 }
 
-/// The request with its references replaced: by values where the answer is known, otherwise by references that name the
-/// new index. `budget` is how many bytes may still be taken in this batch.
+/// Replaces the references of a request by values if the answer is known, otherwise by references to the new index.
+/// `budget` is the number of bytes that this batch may still copy.
 pub fn resolve<'a>(
     mut request: Request,
     target: &dyn Fn(usize) -> Target<'a>,
@@ -132,30 +132,30 @@ impl<'a> Resolver<'_, 'a> {
                 let renumbered = Value::String(format!("{index}.{}", reference.path));
                 return Ok(Value::Object(Map::from_iter([(KEY.to_owned(), renumbered)])));
             }
-            Target::Known(Earlier::Data(data)) => data,
-            Target::Known(Earlier::ShortenedData(data)) => {
+            Target::Known(ReferencedOutcome::Data(data)) => data,
+            Target::Known(ReferencedOutcome::ShortenedData(data)) => {
                 is_shortened = true;
                 data
             }
-            Target::Known(Earlier::WaitsForConfirmation) => {
+            Target::Known(ReferencedOutcome::WaitsForConfirmation) => {
                 return Err(fail(&format!(
                     "operations[{index}] waits for confirmation, so nothing can be taken from it"
                 )));
             }
-            Target::Known(Earlier::Failed | Earlier::Missing) => {
+            Target::Known(ReferencedOutcome::Failed | ReferencedOutcome::Missing) => {
                 return Err(fail(&format!("operations[{index}] failed, so nothing can be taken from it")));
             }
         };
         let steps: Vec<&str> = reference.path.split('.').skip(1).collect();
-        let mut taken = Taken { index, values: Vec::new(), budget: &mut *self.budget };
-        match taken.walk(data, &steps, &mut vec![ROOT.to_owned()]) {
-            Ok(()) if is_shortened && taken.values.iter().any(|value| holds_shortened_text(value)) => {
+        let mut selected = SelectedValues { index, values: Vec::new(), budget: &mut *self.budget };
+        match selected.walk(data, &steps, &mut vec![ROOT.to_owned()]) {
+            Ok(()) if is_shortened && selected.values.iter().any(|value| holds_shortened_text(value)) => {
                 let problem =
                     format!("it was shortened in the answer of operations[{index}]. Give that a larger 'max_tokens'");
                 Err(failure(self.name, text, &problem))
             }
-            Ok(()) if steps.contains(&ALL) => Ok(Value::Array(taken.values.into_iter().cloned().collect())),
-            Ok(()) => Ok(taken.values.first().map(|value| (*value).clone()).unwrap_or_default()),
+            Ok(()) if steps.contains(&ALL) => Ok(Value::Array(selected.values.into_iter().cloned().collect())),
+            Ok(()) => Ok(selected.values.first().map(|value| (*value).clone()).unwrap_or_default()),
             Err(WalkError::Problem(problem)) => Err(failure(self.name, text, &problem)),
             Err(WalkError::TooLarge) => {
                 let problem =
@@ -166,8 +166,8 @@ impl<'a> Resolver<'_, 'a> {
     }
 }
 
-/// The values that a path leads to.
-struct Taken<'v, 'b> {
+/// The values that a path selects.
+struct SelectedValues<'v, 'b> {
     index: usize,
     values: Vec<&'v Value>,
     budget: &'b mut usize,
@@ -178,17 +178,17 @@ enum WalkError {
     TooLarge,
 }
 
-impl<'v> Taken<'v, '_> {
+impl<'v> SelectedValues<'v, '_> {
     fn walk(&mut self, value: &'v Value, steps: &[&str], walked: &mut Vec<String>) -> Result<(), WalkError> {
         let Some((step, rest)) = steps.split_first() else {
-            // Measured before anything is copied.
+            // The size is checked before anything is copied.
             *self.budget = self.budget.checked_sub(size_of(value) + 1).ok_or(WalkError::TooLarge)?;
             self.values.push(value);
             return Ok(());
         };
         match (value, *step) {
             (Value::Array(elements), ALL) => {
-                // Lists of empty lists take nothing, and still take time.
+                // Empty lists have no size, but visiting them takes time.
                 *self.budget = self.budget.checked_sub(elements.len()).ok_or(WalkError::TooLarge)?;
                 for (index, element) in elements.iter().enumerate() {
                     walked.push(index.to_string());
@@ -224,7 +224,7 @@ impl<'v> Taken<'v, '_> {
     }
 }
 
-/// Whether a value is or contains a text that was shortened: it must not be written anywhere as if it were whole.
+/// Whether a value contains a shortened text, which must not be stored as if it were complete.
 fn holds_shortened_text(value: &Value) -> bool {
     match value {
         Value::String(text) => shortened::is_marked(text),
@@ -234,7 +234,7 @@ fn holds_shortened_text(value: &Value) -> bool {
     }
 }
 
-/// What can be found in a value, in words that continue a sentence. Names and counts only.
+/// Describes a value in a clause that completes a sentence. Contains only names and counts.
 fn describe(value: &Value) -> String {
     match value {
         Value::Array(elements) => match elements.len() {
@@ -285,7 +285,7 @@ fn parse(text: &str) -> Result<Reference<'_>, String> {
     Ok(Reference { index, path })
 }
 
-/// An index in its usual spelling.
+/// Parses an index in its canonical spelling.
 fn parse_index(text: &str) -> Option<usize> {
     let is_usual = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| is_usual)
@@ -298,13 +298,13 @@ fn failure(name: &str, text: &str, problem: &str) -> Failure {
         .detail("reference", quotable(text))
 }
 
-/// The limits that a request's bytes were checked against, for parameters with values from answers.
+/// Applies the limits on requests to parameters that contain referenced values.
 fn check_limits(params: &Map<String, Value>, limits: &Limits) -> Result<(), Failure> {
     let size = params.iter().map(|(name, value)| name.len() + 4 + size_of(value)).sum::<usize>();
     if size > limits.max_request_size {
         return Err(too_large(LimitKind::RequestSize, limits.max_request_size, size));
     }
-    // The request and its parameters are two levels.
+    // The request and its parameters are the first two levels.
     params.values().try_for_each(|value| check_value(value, 3, limits))
 }
 

@@ -1,4 +1,4 @@
-//! Requests: a JSON object read as one operation or a batch of them (R-REQ-1, R-REQ-2, R-BAT-4).
+//! Requests: parses a JSON object as one operation or a batch (R-REQ-1, R-REQ-2, R-BAT-4).
 
 use serde_json::{Map, Value};
 
@@ -6,15 +6,15 @@ use crate::error::{Code, Failure};
 use crate::operation::TOKEN;
 use crate::schema::type_of;
 
-/// One request, its parameters resolved but not checked.
+/// One parsed request whose parameters are not validated yet.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The operation's name, as the caller wrote it.
     pub operation: String,
     /// The parameters from `params`.
     pub params: Map<String, Value>,
-    /// The top-level parameters, over which `params` takes precedence. Aliases of the same parameter are resolved
-    /// later, because only the operation defines them.
+    /// The top-level parameters. `params` takes precedence over them. Aliases of a parameter are resolved later,
+    /// because the operation defines them.
     pub beside: Map<String, Value>,
     /// Parameters of the protocol itself.
     pub metadata: Metadata,
@@ -29,7 +29,6 @@ pub struct Metadata {
     pub quota_continue: Option<String>,
 }
 
-/// The prefix of quota tokens.
 const QUOTA_TOKEN_PREFIX: &str = "quota_continue_";
 
 impl Metadata {
@@ -65,11 +64,11 @@ pub enum ParsedRequest {
 pub struct BatchRequest {
     /// The operations.
     pub items: Vec<BatchItem>,
-    /// What stands beside them: a token that confirms the batch as a whole.
+    /// Metadata beside the operations: a token that confirms the whole batch.
     pub metadata: Metadata,
 }
 
-/// One operation of a batch. An invalid one fails alone, provided that it names its operation.
+/// One operation of a batch. An invalid one does not affect the others, provided that it names its operation.
 #[derive(Debug)]
 pub struct BatchItem {
     /// The operation's name.
@@ -78,12 +77,12 @@ pub struct BatchItem {
     pub request: Result<Request, Failure>,
 }
 
-/// The arguments of a call are not a request. The failure of a whole batch has no details (R-REQ-4a).
+/// Why the arguments of a call are not a request. The failure of a whole batch has no details (R-REQ-4a).
 #[derive(Debug)]
 pub enum RequestError {
-    /// The caller meant one operation.
+    /// The arguments were meant as one operation.
     One(Failure),
-    /// The caller meant a batch.
+    /// The arguments were meant as a batch.
     Batch(Failure),
 }
 
@@ -96,7 +95,7 @@ impl RequestError {
     }
 }
 
-/// Reads the arguments of a tool call.
+/// Parses the arguments of a tool call.
 pub fn parse(mut arguments: Map<String, Value>, max_batch_size: usize) -> Result<ParsedRequest, RequestError> {
     if arguments.keys().any(|name| name == "operations") {
         let operations = arguments.remove("operations").unwrap_or_default();
@@ -154,7 +153,7 @@ impl RequestParts {
         parts
     }
 
-    /// `params.x` wins over a top-level `x`.
+    /// Merges the parameters: `params.x` takes precedence over a top-level `x`.
     fn into_request(self, operation: String) -> Result<Request, Failure> {
         let RequestParts { params, mut metadata, beside, .. } = self;
         let mut params = match params {
@@ -182,7 +181,7 @@ impl RequestParts {
 }
 
 impl Request {
-    /// All parameters in one place, as a caller could send them again.
+    /// All parameters in one object, as a caller could send them again.
     pub fn into_params(self) -> Map<String, Value> {
         let Request { mut params, beside, .. } = self;
         for (name, value) in beside {

@@ -1,4 +1,4 @@
-//! The envelope: success or failure, never both, and nothing else (R-RES-1).
+//! The response envelope: either a success or a failure (R-RES-1).
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ pub use crate::error::too_large;
 pub enum Data {
     /// As a value.
     Value(Value),
-    /// JSON text that is already assembled. It is passed on, not parsed.
+    /// JSON text that is already assembled and is not parsed again.
     Text(JsonText),
 }
 
-/// JSON text that its creator guarantees to be valid, with only numbers that JSON parsers can represent.
+/// JSON text whose creator guarantees that it is valid and contains only numbers that JSON parsers can represent.
 #[derive(Debug, Clone)]
 pub struct JsonText(Arc<String>);
 
 impl JsonText {
-    /// Text that is known to be valid JSON. It is sent unchanged, and only debug builds check it.
+    /// Text that is known to be valid JSON. It is sent unchanged; only debug builds check it.
     pub fn vouched(text: String) -> Self {
         debug_assert!(serde_json::from_str::<Value>(&text).is_ok(), "not JSON: {text}");
         Self(Arc::new(text))
     }
 
-    /// Text assembled elsewhere, if it is valid JSON.
+    /// Text from elsewhere, if it is valid JSON.
     pub fn checked(text: String) -> Option<Self> {
         let is_fine = if may_hold_huge_number(text.as_bytes()) {
             serde_json::from_str::<Value>(&text).is_ok()
@@ -60,7 +60,7 @@ impl From<Value> for Data {
     }
 }
 
-/// Content of an answer that does not belong in JSON text: images, sound, files.
+/// Content of an answer that is sent beside the JSON text: images, audio, files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attachment {
     /// An image.
@@ -77,7 +77,7 @@ pub enum Attachment {
         /// Its bytes in base64.
         base64: String,
     },
-    /// A resource to be fetched elsewhere.
+    /// A link to a resource.
     Link {
         /// Its URI.
         uri: String,
@@ -110,7 +110,7 @@ pub(crate) fn size_of(value: &Value) -> usize {
     }
 }
 
-/// Metadata of an answer, if configured.
+/// Metadata of an answer, sent if configured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Meta {
     /// The id of the request in the log.
@@ -133,7 +133,7 @@ pub struct Success {
 }
 
 impl Success {
-    /// An answer of data alone.
+    /// A success with data only.
     pub fn new(data: impl Into<Data>) -> Self {
         Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), meta: None }
     }
@@ -178,7 +178,7 @@ impl Response {
         }
     }
 
-    /// The envelope, within the limit on responses (R-REQ-7).
+    /// Renders the envelope within the limit on responses (R-REQ-7).
     pub fn render(self, limits: &Limits) -> RenderedResponse {
         match self {
             Response::Success(Success { data: Data::Text(data), warnings, attachments, meta })
@@ -188,7 +188,7 @@ impl Response {
                 let text = spliced(data.get(), warnings, meta.as_ref());
                 let size = text.len() + attached;
                 if size > limits.max_response_size {
-                    return overlong(limits.max_response_size, size, false);
+                    return too_large_response(limits.max_response_size, size, false);
                 }
                 RenderedResponse { text, attachments, is_error: false, value: None }
             }
@@ -197,10 +197,10 @@ impl Response {
     }
 
     fn render_value(self, limits: &Limits) -> RenderedResponse {
-        let settled = self.settled();
-        let is_batch = matches!(settled, Response::Batch(_));
-        let is_error = settled.failure().is_some_and(|failure| failure.code().is_beyond_caller());
-        let (value, attachments) = settled.into_value();
+        let with_parsed_data = self.with_parsed_data();
+        let is_batch = matches!(with_parsed_data, Response::Batch(_));
+        let is_error = with_parsed_data.failure().is_some_and(|failure| failure.code().is_beyond_caller());
+        let (value, attachments) = with_parsed_data.into_value();
         let attached: usize = attachments.iter().map(Attachment::size).sum();
         let mut text = BoundedText { bytes: Vec::with_capacity(256), limit: limits.max_response_size, size: attached };
         match serde_json::to_writer(&mut text, &value) {
@@ -209,13 +209,13 @@ impl Response {
                 let text = String::from_utf8(text.bytes).unwrap_or_default();
                 RenderedResponse { text, attachments, is_error, value: Some(value) }
             }
-            _ => overlong(text.limit, text.size, is_batch),
+            _ => too_large_response(text.limit, text.size, is_batch),
         }
     }
 
-    /// The same response with its data as a value. Invalid text from a source is detected here, before the answer
-    /// counts as a success.
-    pub(crate) fn settled(self) -> Self {
+    /// The same response with its data as a value. Detects invalid text from a source before the answer counts as a
+    /// success.
+    pub(crate) fn with_parsed_data(self) -> Self {
         match self {
             Response::Success(Success { data: Data::Text(text), warnings, attachments, meta }) => {
                 match serde_json::from_str::<Value>(text.get()) {
@@ -229,7 +229,7 @@ impl Response {
 
     /// The envelope as a value, and the attachments.
     pub fn into_value(self) -> (Value, Vec<Attachment>) {
-        match self.settled() {
+        match self.with_parsed_data() {
             Response::Success(success) => success_value(success),
             Response::Failure(failure) => (failure_value(&failure), Vec::new()),
             Response::Batch(batch) => batch.into_value(),
@@ -240,7 +240,7 @@ impl Response {
 fn success_value(success: Success) -> (Value, Vec<Attachment>) {
     let mut data = match success.data {
         Data::Value(value) => value,
-        // `settled` has turned text into a value.
+        // `with_parsed_data` has turned text into a value.
         Data::Text(_) => Value::Null,
     };
     protect_integers(&mut data);
@@ -264,7 +264,7 @@ fn failure_value(failure: &Failure) -> Value {
     json!({ "success": false, "error": failure })
 }
 
-/// Integers that JavaScript would round are sent as text (R-RES-5).
+/// Converts integers that JavaScript would round to strings (R-RES-5).
 fn protect_integers(value: &mut Value) {
     const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
     match value {
@@ -281,8 +281,8 @@ fn protect_integers(value: &mut Value) {
     }
 }
 
-/// Whether a JSON text may contain an integer that has to be protected: sixteen digits in a row, anywhere. Every
-/// sixteenth byte is examined first, which is nearly always enough.
+/// Whether a JSON text may contain an integer that has to be converted: sixteen consecutive digits. Every sixteenth
+/// byte is checked first, which is nearly always sufficient.
 fn has_long_number(text: &str) -> bool {
     const LONG_NUMBER_DIGITS: usize = 16;
     let bytes = text.as_bytes();
@@ -302,7 +302,8 @@ fn has_long_number(text: &str) -> bool {
     false
 }
 
-/// Whether there may be a number that exceeds the range of a double: one with an exponent, or with hundreds of digits.
+/// Whether the text may contain a number outside the range of a double: one with an exponent, or with hundreds of
+/// digits.
 pub fn may_hold_huge_number(text: &[u8]) -> bool {
     const MAX_SAFE_DIGITS: usize = 300;
     let mut run = 0;
@@ -313,7 +314,7 @@ pub fn may_hold_huge_number(text: &[u8]) -> bool {
     })
 }
 
-/// Writes the envelope around existing text, which is copied and not serialized again.
+/// Writes the envelope around existing text, which is copied without being serialized again.
 fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
     const BEGIN: &str = "{\"success\":true";
     const DATA: &str = ",\"data\":";
@@ -341,14 +342,14 @@ fn spliced(data: &str, warnings: Vec<Warning>, meta: Option<&Meta>) -> String {
     text
 }
 
-/// The failure that replaces an answer over the limit.
-fn overlong(limit: usize, size: usize, is_batch: bool) -> RenderedResponse {
+/// The failure that replaces an answer that exceeds the limit.
+fn too_large_response(limit: usize, size: usize, is_batch: bool) -> RenderedResponse {
     let failure = too_large(LimitKind::ResponseSize, limit, size);
     let failure = if is_batch { failure.without_details() } else { failure };
     Response::Failure(failure).render_value(&Limits::default())
 }
 
-/// Stops keeping bytes beyond the limit but continues to count them, to report the actual size.
+/// Discards bytes beyond the limit but continues to count them, to report the actual size.
 struct BoundedText {
     bytes: Vec<u8>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Warnings about a request that was answered (R-RES-2).
+//! Warnings in successful answers (R-RES-2).
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Warning {
 /// The maximum number of warnings in an answer.
 const MAX_WARNINGS: usize = 10;
 
-/// The code of the warning that values of an answer were shortened to keep a budget.
+/// The code of the warning that values of an answer were shortened to stay within a budget.
 pub const RESULT_SHORTENED: &str = "RESULT_SHORTENED";
 
 impl Warning {
@@ -42,14 +42,14 @@ impl Warning {
         Self { code: code.into(), message: message.into(), details: Map::new(), severity: None, before_data: false }
     }
 
-    /// Something should not be used any more.
+    /// A warning about something deprecated.
     pub fn deprecated(name: &str, instead: &str) -> Self {
         Self::new("DEPRECATION_WARNING", format!("Parameter '{name}' is deprecated: {instead}"))
             .detail("param_name", name)
             .severity(Severity::Medium)
     }
 
-    /// Adds one detail for programs.
+    /// Adds a machine-readable detail.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.details.insert(key.to_owned(), value.into());
@@ -63,14 +63,14 @@ impl Warning {
         self
     }
 
-    /// Lets the warnings of the answer come before its data: the data is not complete, and a reader should know that first.
+    /// Places the warnings of the answer before its data, so that a reader learns first that the data is incomplete.
     #[must_use]
     pub fn before_data(mut self) -> Self {
         self.before_data = true;
         self
     }
 
-    /// Whether it comes before the data.
+    /// Whether it precedes the data.
     pub(crate) fn is_before_data(&self) -> bool {
         self.before_data
     }
@@ -85,7 +85,7 @@ impl Warning {
         self.code.starts_with("DEPRECATION_") || self.code.starts_with("RATE_LIMIT_QUOTA_")
     }
 
-    /// The key by which a warning is recognized as already shown.
+    /// The key that identifies warnings that were already shown.
     pub fn identity(&self) -> String {
         format!("{}:{}", self.code, self.message)
     }

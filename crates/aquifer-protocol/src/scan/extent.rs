@@ -1,31 +1,30 @@
-//! How large the rest of something is, once a limit is known to be broken.
+//! Measures the rest of a value after a limit was exceeded.
 //!
-//! A refusal names the real size where that is cheap. This walk sees only brackets, strings and
-//! commas: one pass, no memory, whatever the bytes hold.
+//! A refusal states the actual size if that is cheap to determine. This pass looks only at brackets, strings and commas
+//! and needs no memory, whatever the bytes contain.
 
 use super::token;
 
-/// What a walk came upon.
+/// The result of a measurement.
 pub(super) struct Extent {
-    /// The byte after the last one walked over.
+    /// The offset after the last byte read.
     pub(super) end: usize,
     /// The deepest level reached.
-    pub(super) deepest: usize,
-    /// Commas on the level where the walk began.
+    pub(super) max_depth: usize,
+    /// The number of commas on the starting level.
     pub(super) commas: usize,
 }
 
-/// Walks from `start`, which stands outside of any string on `level`, until a string or a closing
-/// bracket ends on `floor`.
+/// Reads from `start`, which is outside any string on `level`, until a string or a closing bracket ends on `floor`.
 pub(super) fn measure(bytes: &[u8], start: usize, level: usize, floor: usize) -> Extent {
-    let mut extent = Extent { end: start, deepest: level, commas: 0 };
+    let mut extent = Extent { end: start, max_depth: level, commas: 0 };
     let mut current = level;
     while let Some(byte) = bytes.get(extent.end) {
         extent.end += 1;
         match byte {
             b'{' | b'[' => {
                 current += 1;
-                extent.deepest = extent.deepest.max(current);
+                extent.max_depth = extent.max_depth.max(current);
                 continue;
             }
             b'}' | b']' => current = current.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! The JSON grammar: walks over one message to its end or to its first problem.
+//! The JSON grammar: reads one message to its end or to its first problem.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Frame, Problem, Stop};
 
 /// An open container.
 enum Level {
-    /// Its keys are those from `keys_from` to the next open object's.
+    /// Its keys start at index `keys_from` and end where those of the next open object start.
     Object {
         keys_from: usize,
     },
@@ -20,10 +20,10 @@ enum Level {
     },
 }
 
-/// Where the request lies inside its frame.
+/// The position of the request in the message.
 struct Request {
     start: usize,
-    /// Unknown while the walk is inside.
+    /// `None` while the scanner is inside the request.
     end: Option<usize>,
 }
 
@@ -32,8 +32,7 @@ pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     frame: Frame,
     limits: &'a Limits,
-    /// Stands before a token, also when a problem lies within that token: measuring goes on from
-    /// here.
+    /// The position before the current token, even if that token has a problem, because measuring continues from here.
     at: usize,
     levels: Vec<Level>,
     keys: Vec<Key<'a>>,
@@ -60,8 +59,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Walks, and of all the problems seen names the first in byte order.
-    pub(super) fn judge(mut self) -> Result<(), Problem> {
+    /// Reads the message and returns the first problem in byte order.
+    pub(super) fn run(mut self) -> Result<(), Problem> {
         let stop = self.walk().err();
         let repeat = self.repeat_in_open_objects();
         let first = stop.into_iter().chain(repeat).min_by_key(|stop| stop.at);
@@ -78,8 +77,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a scalar or opens a container; true when the first value inside that container comes
-    /// next.
+    /// Reads a scalar or opens a container. Returns true if the first value inside that container follows.
     fn begin_value(&mut self) -> Result<bool, Stop> {
         self.skip_whitespace();
         match self.peek() {
@@ -104,8 +102,8 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
-    /// Closes what closes after a value; true when another value comes next, false when the message
-    /// is over.
+    /// Closes the containers that end after a value. Returns true if another value follows, false at the end of the
+    /// message.
     fn end_value(&mut self) -> Result<bool, Stop> {
         loop {
             if self.levels.len() == self.frame.levels_around()
@@ -146,8 +144,13 @@ impl<'a> Scanner<'a> {
     fn open(&mut self, level: Level) -> Result<(), Stop> {
         let around = self.frame.levels_around();
         if self.levels.len() >= self.limits.max_nesting_depth.saturating_add(around) {
-            let deepest = extent::measure(self.bytes, self.at, self.levels.len(), 0).deepest;
-            return Err(Stop::too_large(self.at, LimitKind::NestingDepth, self.limits, deepest.saturating_sub(around)));
+            let max_depth = extent::measure(self.bytes, self.at, self.levels.len(), 0).max_depth;
+            return Err(Stop::too_large(
+                self.at,
+                LimitKind::NestingDepth,
+                self.limits,
+                max_depth.saturating_sub(around),
+            ));
         }
         self.levels.push(level);
         self.at += 1;
@@ -155,7 +158,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Counts the array element that comes next.
+    /// Counts the next array element.
     fn element(&mut self) -> Result<(), Stop> {
         let depth = self.levels.len();
         if let Some(Level::Array { elements }) = self.levels.last_mut() {
@@ -176,7 +179,7 @@ impl<'a> Scanner<'a> {
         }
         let token = token::string(self.bytes, self.at, self.limits)?;
         let text = self.decode(&token);
-        let names_request = self.names_request(&text);
+        let is_request_key = self.is_request_key(&text);
         self.keys.push(Key { at: self.at, text });
         self.at = token.end;
         self.skip_whitespace();
@@ -184,7 +187,7 @@ impl<'a> Scanner<'a> {
             return Err(Stop::syntax(self.at, "`:`"));
         }
         self.at += 1;
-        if names_request {
+        if is_request_key {
             self.skip_whitespace();
             self.request = Some(Request { start: self.at, end: None });
         }
@@ -200,9 +203,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Follows the path `params.arguments` through the frame; true when the key just read is its
-    /// end.
-    fn names_request(&mut self, key: &str) -> bool {
+    /// Follows the path `params.arguments` through the message. Returns true if the key just read completes it.
+    fn is_request_key(&mut self, key: &str) -> bool {
         match (self.frame, self.levels.len()) {
             (Frame::Mcp, 1) => {
                 self.in_params = key == "params";
@@ -213,7 +215,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// When the walk stops, objects still open have not compared their keys yet.
+    /// Compares the keys of objects that are still open when the scan stops.
     fn repeat_in_open_objects(&mut self) -> Option<Stop> {
         let mut earliest: Option<Stop> = None;
         for level in self.levels.iter().rev() {
@@ -226,7 +228,7 @@ impl<'a> Scanner<'a> {
         earliest
     }
 
-    /// The request is too large, unless another problem comes `first`.
+    /// The problem that the request is too large, unless another problem occurs before it.
     fn oversize_before(&self, first: Option<usize>) -> Option<Stop> {
         let request = self.request.as_ref()?;
         let excess_at = request.start.saturating_add(self.limits.max_request_size);

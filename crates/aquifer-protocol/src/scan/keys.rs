@@ -1,25 +1,25 @@
-//! Finds repeated keys in one object.
+//! Finds duplicate keys in one object.
 //!
-//! Keys are compared when their object closes rather than one by one: few keys need no set at all,
-//! and many are sorted, which no choice of keys can slow down the way it can a hash table.
+//! Keys are compared when their object closes: a few keys pairwise, many after sorting. Unlike a hash table, sorting
+//! cannot be slowed down by chosen keys.
 
 use std::borrow::Cow;
 
 use super::{Problem, Stop};
 
-/// Up to here comparing all pairs is faster than sorting.
+/// Up to this number of keys, comparing all pairs is faster than sorting.
 const MAX_SEARCHED_KEYS: usize = 12;
 
 const SHOWN_CHARS: usize = 64;
 
 /// A decoded key and its offset.
 pub(super) struct Key<'a> {
-    /// Its opening quote.
+    /// The offset of its opening quote.
     pub(super) at: usize,
     pub(super) text: Cow<'a, str>,
 }
 
-/// The earliest key that equals one before it. May reorder the keys.
+/// The first key that equals an earlier one. May reorder the keys.
 pub(super) fn first_repeat(keys: &mut [Key<'_>]) -> Option<Stop> {
     let repeat = if keys.len() <= MAX_SEARCHED_KEYS {
         let seen_before = |(index, key): &(usize, &Key)| keys.iter().take(*index).any(|other| other.text == key.text);

@@ -1,18 +1,16 @@
-//! The scanner in front of both transports: it checks bytes before serde_json or the MCP SDK
-//! sees them.
+//! The scanner in front of both transports: it checks bytes before serde_json or the MCP SDK sees them.
 //!
-//! The SDK drops messages that it cannot parse without an answer, merges repeated keys and rounds
-//! large integers. [`scan`] is strict where they are lenient: a message that it accepts can be read
-//! in one way only, and one that it refuses is reported as a [`Problem`] for the caller.
-//! [`Salvage`] finds the id for the answer.
+//! The SDK drops messages that it cannot parse without an answer, merges duplicate keys and rounds large integers.
+//! [`scan`] is stricter: a message that it accepts has only one interpretation, and one that it refuses is reported to
+//! the caller as a [`Problem`]. [`Salvage`] finds the id for the answer.
 //!
-//! One pass, no recursion, no tree: the memory is the stack of open containers (never deeper than
-//! the limit) and the keys of the objects still open. It never changes, copies or interprets a
-//! message; a NUL inside a string, for one, is left to the parameter it belongs to (R-REQ-8).
+//! The scanner makes one pass, without recursion and without building a tree. Its memory is the stack of open
+//! containers (limited by the nesting limit) and the keys of the objects still open. It never changes, copies or
+//! interprets a message; for example, whether a string may contain NUL is up to its parameter (R-REQ-8).
 //!
-//! If a message has several problems, the first in byte order is reported. A limit is exceeded at
-//! the first byte beyond it; a repeated key counts at its second occurrence. Invalid UTF-8 takes
-//! precedence over everything else, because such a message is not text.
+//! If a message has several problems, the first in byte order is reported. A limit is exceeded at the first byte beyond
+//! it; a duplicate key counts at its second occurrence. Invalid UTF-8 takes precedence over everything else, because
+//! such a message is not text.
 
 mod extent;
 mod grammar;
@@ -27,17 +25,17 @@ use crate::limits::{LimitKind, Limits};
 pub use salvage::Salvage;
 pub use salvage::SalvagedMessage;
 
-/// What surrounds the MCP-AQL request in the bytes.
+/// The message format that contains the MCP-AQL request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// Nothing: the bytes are the request.
+    /// The bytes are the request itself.
     Bare,
     /// A JSON-RPC message of MCP: the request is the value at `params.arguments`.
     Mcp,
 }
 
 impl Frame {
-    /// Levels of nesting around the request, which the caller's limit does not count.
+    /// The number of nesting levels around the request, which the limit does not count.
     const fn levels_around(self) -> usize {
         match self {
             Self::Bare => 0,
@@ -80,8 +78,7 @@ pub enum Problem {
         /// The decoded key, truncated to 64 characters.
         key: String,
     },
-    /// A number that would silently change its value: an integer beyond 64 bits, or one that
-    /// overflows to infinity.
+    /// A number whose value would silently change: an integer beyond 64 bits, or one that overflows to infinity.
     NumberOutOfRange {
         /// Its first byte.
         offset: usize,
@@ -97,21 +94,21 @@ pub enum Encoding {
     LoneSurrogate,
 }
 
-/// Checks one complete message. The module's header describes what is refused and in which order.
+/// Checks one complete message. The module documentation describes what is refused and in which order.
 ///
-/// With [`Frame::Mcp`], the request size counts only the value at `params.arguments`, so the
-/// transport has to limit the message around it. Strings, arrays and nesting are limited everywhere.
+/// With [`Frame::Mcp`], the request size counts only the value at `params.arguments`, so the transport has to limit the
+/// size of the whole message. Strings, arrays and nesting are limited everywhere.
 ///
-/// The limits are not checked here. Only limits that pass [`Limits::check`] keep the nesting below
-/// the 128 levels at which serde_json stops.
+/// The limits themselves are not checked here. Only limits that pass [`Limits::check`] keep the nesting below the 128
+/// levels that serde_json supports.
 pub fn scan(bytes: &[u8], frame: Frame, limits: &Limits) -> Result<(), Problem> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => grammar::Scanner::new(text, frame, limits).judge(),
+        Ok(text) => grammar::Scanner::new(text, frame, limits).run(),
         Err(error) => Err(Problem::Encoding { offset: error.valid_up_to(), kind: Encoding::InvalidUtf8 }),
     }
 }
 
-/// A problem and the byte at which it becomes one, by which problems are ordered.
+/// A problem and the offset at which it occurs, by which problems are ordered.
 #[derive(Debug)]
 struct Stop {
     at: usize,

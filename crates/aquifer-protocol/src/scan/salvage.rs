@@ -1,24 +1,23 @@
-//! Recovers the `id` and `method` of a JSON-RPC message that was refused, to answer it.
+//! Recovers the `id` and `method` of a refused JSON-RPC message, so that it can be answered.
 //!
-//! A client waits for an answer with its own id, so even a line that is discarded for its size must
-//! be searched for the id, and TypeScript clients write `id` after `params`, at the very end.
-//! [`Salvage`] therefore reads the bytes as they arrive, holds at most one short piece of text, and
-//! is lenient about everything but the id: an answer with a wrong id is worse than one without, so
-//! any ambiguity (a repeated key, brackets that do not match, a truncated id) gives none.
+//! A client waits for an answer with its own id. Even a line that is discarded for its size is therefore searched for
+//! the id, which TypeScript clients write after `params`, at the very end. [`Salvage`] reads the bytes as they arrive,
+//! stores at most one short piece of text, and is lenient about everything except the id: an answer with a wrong id is
+//! worse than one without, so any ambiguity (a duplicate key, mismatched brackets, a truncated id) yields no id.
 
 use serde_json::Value;
 
 use super::token;
 
-/// The maximum length of ids and method names. Longer ones are dropped.
+/// Maximum length of ids and method names. Longer ones are ignored.
 const MAX_KEPT_LEN: usize = 256;
 
 /// What could be recovered from a refused message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvagedMessage {
-    /// The id as JSON text, an integer or a string, ready to be copied into an answer.
+    /// The id as JSON text, an integer or a string, which can be copied into an answer.
     pub id: Option<String>,
-    /// Whether there was an id, even an unusable one: then the client waits for an answer.
+    /// Whether there was an id, even an unusable one. The client then waits for an answer.
     pub has_id: bool,
     /// The method's name, decoded.
     pub method: Option<String>,
@@ -33,13 +32,13 @@ impl SalvagedMessage {
     }
 }
 
-/// Searches a message, piece by piece, for its `id` and `method`.
+/// Searches a message for its `id` and `method` as it arrives.
 #[derive(Debug, Default)]
 pub struct Salvage {
     bytes: usize,
     brackets: Brackets,
     quoting: Quoting,
-    stretch: Stretch,
+    member_text: MemberText,
     field: Field,
     id: Slot,
     method: Slot,
@@ -54,7 +53,7 @@ enum Quoting {
     AfterBackslash,
 }
 
-/// Which field of the message the current value belongs to.
+/// The field of the message that the current value belongs to.
 #[derive(Debug, Default, Clone, Copy)]
 enum Field {
     #[default]
@@ -76,7 +75,7 @@ impl Salvage {
         salvage.finish()
     }
 
-    /// Reads the next bytes of the message, which may be split anywhere.
+    /// Reads the next bytes of the message, which may be split at any position.
     pub fn push(&mut self, chunk: &[u8]) {
         self.bytes = self.bytes.saturating_add(chunk.len());
         let mut rest = chunk;
@@ -87,7 +86,7 @@ impl Salvage {
                 (Quoting::AfterBackslash, _) => self.inside(byte, Quoting::Inside),
                 (Quoting::Inside, b'"') => self.inside(byte, Quoting::Outside),
                 (Quoting::Inside, b'\\') => self.inside(byte, Quoting::AfterBackslash),
-                (Quoting::Inside, _) if self.keeps() => self.stretch.push(byte),
+                (Quoting::Inside, _) if self.keeps() => self.member_text.push(byte),
                 (Quoting::Inside, _) => rest = rest.get(token::plain_run(rest)..).unwrap_or_default(),
             }
         }
@@ -100,13 +99,13 @@ impl Salvage {
     }
 
     fn keeps(&self) -> bool {
-        self.brackets.in_message() && !self.stretch.spoiled
+        self.brackets.in_message() && !self.member_text.is_unusable
     }
 
     fn inside(&mut self, byte: u8, next: Quoting) {
         self.quoting = next;
         if self.keeps() {
-            self.stretch.push(byte);
+            self.member_text.push(byte);
         }
     }
 
@@ -114,10 +113,10 @@ impl Salvage {
         let in_message = self.brackets.in_message();
         match byte {
             b'{' | b'[' => {
-                self.stretch.spoil();
+                self.member_text.mark_unusable();
                 self.brackets.open(byte);
                 if self.brackets.in_message() {
-                    self.stretch = Stretch::default();
+                    self.member_text = MemberText::default();
                 }
             }
             b'}' | b']' => {
@@ -127,14 +126,14 @@ impl Salvage {
             }
             b',' if in_message => self.end_value(),
             b':' if in_message => self.end_key(),
-            b' ' | b'\t' | b'\n' | b'\r' => self.stretch.gap = !self.stretch.text.is_empty(),
+            b' ' | b'\t' | b'\n' | b'\r' => self.member_text.gap = !self.member_text.text.is_empty(),
             b'"' => self.inside(byte, Quoting::Inside),
             _ => self.inside(byte, Quoting::Outside),
         }
     }
 
     fn end_key(&mut self) {
-        let key = std::mem::take(&mut self.stretch);
+        let key = std::mem::take(&mut self.member_text);
         self.field = match key.decoded().as_deref() {
             Some("id") => Field::Id,
             Some("method") => Field::Method,
@@ -148,7 +147,7 @@ impl Salvage {
     }
 
     fn end_value(&mut self) {
-        let value = std::mem::take(&mut self.stretch);
+        let value = std::mem::take(&mut self.member_text);
         match std::mem::take(&mut self.field) {
             Field::Id => self.id.settle(value.into_id()),
             Field::Method => self.method.settle(value.decoded()),
@@ -157,18 +156,18 @@ impl Salvage {
     }
 }
 
-/// The brackets open so far: how many, and for the outer 128 also of which kind.
+/// The open brackets: their number, and the kinds of the outermost 128.
 #[derive(Debug, Default)]
 struct Brackets {
     depth: usize,
-    /// Bit n tells whether level n + 1 is an object.
+    /// Bit n is set if level n + 1 is an object.
     objects: u128,
-    /// Brackets did not match: from there on nothing can be placed.
+    /// Whether brackets did not match. The structure is then unknown.
     lost: bool,
 }
 
 impl Brackets {
-    /// Whether the next token belongs to the message itself and to nothing nested in it.
+    /// Whether the next token belongs to the message itself, not to a nested value.
     fn in_message(&self) -> bool {
         self.depth == 1 && self.objects & 1 == 1 && !self.lost
     }
@@ -184,7 +183,7 @@ impl Brackets {
         self.depth = self.depth.saturating_add(1);
     }
 
-    /// Whether the bracket closed one of its kind.
+    /// Closes a bracket. Returns whether it matches the opening one.
     fn close(&mut self, bracket: u8) -> bool {
         let Some(depth) = self.depth.checked_sub(1) else {
             self.lost = true;
@@ -202,28 +201,28 @@ impl Brackets {
     }
 }
 
-/// The bytes of the message itself between two of its `{`, `:`, `,` and `}`.
+/// The top-level text between two of the characters `{`, `:`, `,` and `}`.
 #[derive(Debug, Default)]
-struct Stretch {
+struct MemberText {
     text: Vec<u8>,
-    /// Whitespace came after the text; more text would make two tokens of it.
+    /// Whether whitespace followed the text. More text would be a second token.
     gap: bool,
-    /// Too long, more than one token, or a container.
-    spoiled: bool,
+    /// Whether the text is unusable: too long, more than one token, or a container.
+    is_unusable: bool,
 }
 
-impl Stretch {
+impl MemberText {
     fn push(&mut self, byte: u8) {
         if self.gap || self.text.len() == MAX_KEPT_LEN {
-            self.spoil();
+            self.mark_unusable();
         } else {
             self.text.push(byte);
         }
     }
 
-    fn spoil(&mut self) {
+    fn mark_unusable(&mut self) {
         self.text = Vec::new();
-        self.spoiled = true;
+        self.is_unusable = true;
     }
 
     fn decoded(&self) -> Option<String> {
@@ -245,10 +244,10 @@ impl Stretch {
 enum Slot {
     #[default]
     Unseen,
-    /// Its key was read, its value not yet.
+    /// Its key was read, but not its value.
     Named,
     Kept(String),
-    /// Unusable, or named twice.
+    /// Unusable, or a duplicate.
     Refused,
 }
 

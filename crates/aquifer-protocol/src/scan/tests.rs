@@ -8,7 +8,7 @@ mod salvage;
 
 use super::*;
 
-/// Small enough to be broken in one line.
+/// Limits small enough to be exceeded in one line.
 const SMALL: Limits = Limits {
     max_request_size: 40,
     max_response_size: 0,

@@ -1,16 +1,16 @@
-//! The leaves of the grammar: strings, numbers, `true`, `false` and `null`.
+//! The tokens of the grammar: strings, numbers, `true`, `false` and `null`.
 //!
-//! Each function is given the first byte of a token and answers where it ends; none keeps state.
+//! Each function takes the offset of a token's first byte and returns where the token ends. None has state.
 
 use crate::limits::{LimitKind, Limits};
 
 use super::{Problem, Stop};
 
-/// A string that holds.
+/// A valid string.
 pub(super) struct Text {
     /// The byte after the closing quote.
     pub(super) end: usize,
-    /// Whether its decoded text differs from the bytes between its quotes.
+    /// Whether it contains escapes.
     pub(super) escaped: bool,
 }
 
@@ -25,14 +25,14 @@ pub(super) fn string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text,
     unusual_string(bytes, open, limits)
 }
 
-/// A string with escapes, one that breaks, or one that outgrows the limit; the last is read to its
-/// end, or to where it breaks, only to tell its length.
+/// Reads a string with escapes, an invalid one, or one that exceeds the limit. The last is read to its end, or to where
+/// it becomes invalid, only to determine its length.
 fn unusual_string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text, Stop> {
     let limit = limits.max_string_length;
     let mut at = open + 1;
     let mut decoded = 0;
     let mut escaped = false;
-    // The first byte beyond the limit, by which this problem is ordered among the others.
+    // The offset of the first byte beyond the limit, which determines the order among other problems.
     let mut excess_at = None;
     let outcome = loop {
         let run = plain_run(bytes.get(at..).unwrap_or_default());
@@ -63,11 +63,10 @@ fn unusual_string(bytes: &[u8], open: usize, limits: &Limits) -> Result<Text, St
     }
 }
 
-/// Bytes from the start that a string may hold as they are: no quote, backslash or control
-/// character.
+/// The number of leading bytes that can be part of a string unchanged: no quote, backslash or control character.
 ///
-/// Strings are most of a message, hence eight bytes at a time. A subtraction that borrows can mark
-/// bytes after the first that really matches, never before it, so the lowest mark is right.
+/// Reads eight bytes at a time, because strings are most of a message. A borrow in the subtraction can mark bytes after
+/// the first match, never before it, so the lowest mark is correct.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
@@ -88,8 +87,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + in_tail
 }
 
-/// Reads the escape whose backslash is at `at`: where it ends and how many UTF-8 bytes it stands
-/// for.
+/// Reads the escape whose backslash is at `at`. Returns where it ends and how many UTF-8 bytes it represents.
 fn escape(bytes: &[u8], at: usize) -> Result<(usize, usize), Stop> {
     match bytes.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok((at + 2, 1)),
@@ -118,7 +116,7 @@ fn code_unit(bytes: &[u8], at: usize) -> Result<u32, Stop> {
     })
 }
 
-/// Reads the number that begins at `start` and answers the byte after it.
+/// Reads the number at `start` and returns the offset after it.
 pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
     let bytes = text.as_bytes();
     let first_digit = if bytes.get(start) == Some(&b'-') { start + 1 } else { start };
@@ -148,17 +146,16 @@ pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Fewer digits than this always fit 64 bits.
+/// Integers with fewer digits always fit into 64 bits.
 const SURE_INTEGER_DIGITS: usize = 19;
-/// Fewer digits than this before the point are always finite.
+/// Numbers with fewer digits before the point are always finite.
 const SURE_FLOAT_DIGITS: usize = 308;
 
 fn is_integer(literal: &str) -> bool {
     literal.parse::<i64>().is_ok() || literal.parse::<u64>().is_ok()
 }
 
-/// serde_json rounds in its own way close to the largest float, and it is the one that reads the
-/// message next.
+/// Uses serde_json, which parses the message later and rounds in its own way near the largest float.
 fn is_finite(literal: &str) -> bool {
     serde_json::from_str::<f64>(literal).is_ok_and(f64::is_finite)
 }
@@ -171,7 +168,7 @@ fn digits(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
-/// Reads `true`, `false` or `null` and answers the byte after it.
+/// Reads `true`, `false` or `null` and returns the offset after it.
 pub(super) fn literal(bytes: &[u8], start: usize) -> Result<usize, Stop> {
     let rest = bytes.get(start..).unwrap_or_default();
     let found = ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word.as_bytes()));

@@ -1,13 +1,13 @@
-//! Where the references of a JSON Schema lead.
+//! Resolves the references of a JSON Schema.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-/// A schema that references lead to, and the name of the type that it becomes.
+/// The target of references, and the name of the type that it becomes.
 #[derive(Debug, Clone)]
 pub struct Definition<'a> {
-    /// The name of the type. Two definitions must not share one.
+    /// The name of the type, unique among definitions.
     pub name: Arc<str>,
     /// The schema.
     pub schema: &'a Value,
@@ -15,7 +15,7 @@ pub struct Definition<'a> {
 
 /// Finds the definitions of a document.
 pub trait Definitions<'a> {
-    /// The definition that a reference leads to.
+    /// The definition that a reference points to.
     fn find(&mut self, reference: &str) -> Option<Definition<'a>>;
 }
 
@@ -43,18 +43,18 @@ impl<'a> Definitions<'a> for LocalDefinitions<'a> {
     }
 }
 
-/// Type names are identifiers, whatever a definition was called.
+/// Converts the name of a definition into an identifier.
 fn type_name(key: &str) -> String {
     key.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
-/// How deeply alternatives are examined to find out whether a definition is compound.
+/// Maximum depth at which alternatives are examined to determine whether a definition is compound.
 const MAX_DEPTH: usize = 4;
 
-/// Whether a definition has fields or refers to types that have. References to it stay references, and it is read by
-/// itself. All other definitions are copied in place, so that the caller need not ask for the type.
+/// Whether a definition has fields or refers to types that have fields. References to it stay references, and it
+/// becomes a type of its own. All other definitions are inlined, so that the caller need not look up the type.
 pub(super) fn is_compound(definition: &Value) -> bool {
-    // The reference of an alias is read, so the type it leads to is judged by itself.
+    // An alias is resolved first, and its target is examined by itself.
     definition.get("$ref").is_none() && has_parts(definition, 0)
 }
 
@@ -75,7 +75,7 @@ fn has_parts(json: &Value, depth: usize) -> bool {
         || members.into_iter().any(is_part)
 }
 
-/// Whether a schema says nothing about the shape of a value.
+/// Whether a schema does not constrain the shape of a value.
 pub(super) fn is_annotation(json: &Value) -> bool {
     const SHAPING: &[&str] = &[
         "$ref",
@@ -104,7 +104,7 @@ pub(super) fn is_annotation(json: &Value) -> bool {
     json.as_object().is_none_or(|object| !SHAPING.iter().any(|key| object.contains_key(*key)))
 }
 
-/// Whether a schema says that a value is an object, and nothing more about its shape.
+/// Whether a schema requires an object but says nothing else about its shape.
 pub(super) fn is_bare_object(json: &Value) -> bool {
     const FIELDS: &[&str] = &["properties", "additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf"];
     json.get("type").is_some_and(|name| name == "object") && !FIELDS.iter().any(|key| json.get(key).is_some())

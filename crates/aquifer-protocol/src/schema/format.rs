@@ -1,4 +1,4 @@
-//! Formats of text that are checked, not only shown.
+//! Text formats, which are validated and not only documented.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ pub enum Format {
     Ipv4,
     /// An IPv6 address.
     Ipv6,
-    /// Shown to callers, not enforced.
+    /// Shown to callers, but not validated.
     Hint(Arc<str>),
 }
 
 impl Format {
-    /// The format of this name.
+    /// The format with this name.
     pub fn from_name(name: &str) -> Self {
         match name {
             "date-time" => Format::DateTime,
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// What text of the format looks like, where its name does not say.
+    /// An example of the format, if its name is not self-explanatory.
     pub fn example(&self) -> Option<&'static str> {
         match self {
             Format::DateTime => Some("2026-01-31T12:00:00Z"),
@@ -88,7 +88,7 @@ impl Format {
     }
 }
 
-/// RFC 3339: a clock with an offset; read by putting it on some day.
+/// RFC 3339: a time of day with an offset. Parsed by adding an arbitrary date.
 fn is_time(text: &str) -> bool {
     text.contains(':') && format!("2026-01-31T{text}").parse::<jiff::Timestamp>().is_ok()
 }

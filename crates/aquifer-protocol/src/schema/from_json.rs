@@ -1,8 +1,8 @@
-//! Reads JSON Schema into a [`Schema`].
+//! Converts JSON Schema into a [`Schema`].
 //!
 //! Definitions become named types, so recursive definitions stay recursive. Keywords that the model cannot express
-//! (`not`, `if`, conditional requirements) are left out. The result then accepts more than the JSON Schema, which has
-//! to be enforced elsewhere.
+//! (`not`, `if`, conditional requirements) are dropped. The result then accepts more than the JSON Schema, which has to
+//! be enforced elsewhere.
 
 mod composition;
 
@@ -20,31 +20,31 @@ use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema
 
 use composition::join;
 
-/// The maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must end.
+/// Maximum depth. Deeper schemas are read as "anything", because they are untrusted and reading them must terminate.
 const MAX_DEPTH: usize = 64;
 
-/// The maximum number of type names in a schema. JSON Schema has seven types.
+/// Maximum number of type names in a schema. JSON Schema has seven types.
 const MAX_TYPE_NAMES: usize = 16;
 
-/// The maximum number of schemas that are read for one document, because references multiply them. Further ones are
-/// read as "anything".
+/// Maximum number of schemas read for one document, because references multiply them. Further ones are read as
+/// "anything".
 const MAX_STEPS: usize = 100_000;
 
-/// The maximum bytes of constraints that are copied to replace references to plain types, for every [`MAX_STEPS`]. Further
-/// references stay named types: a thousand references to a long list must not make a thousand copies of it.
+/// Maximum bytes of constraints that are copied to inline references, for every [`MAX_STEPS`]. Further references stay
+/// named types, so that a thousand references to a long list do not make a thousand copies of it.
 const MAX_INLINED_BYTES: usize = 64 * 1024;
 
-/// How many names may refer to names in a part of an `allOf`.
+/// Maximum number of aliases that are followed in a part of an `allOf`.
 const MAX_ALIASES: usize = 16;
 
-/// Reads the schemas of one document, whose definitions they share.
+/// Converts the schemas of one document, which share its definitions.
 pub struct SchemaReader<'a> {
     definitions: Box<dyn Definitions<'a> + 'a>,
     types: Types,
     /// The types being read, outermost first.
     reading: Vec<Arc<str>>,
-    /// The types that something refers to and that are still to be read. They are read one after the other and not inside
-    /// each other, so that a long chain of references is no deep recursion.
+    /// The referenced types that are still to be read. They are read one after the other instead of recursively, so
+    /// that a long chain of references cannot overflow the stack.
     pending: BTreeMap<Arc<str>, &'a Value>,
     steps_left: usize,
     inline_bytes_left: usize,
@@ -57,8 +57,8 @@ impl<'a> SchemaReader<'a> {
         Self::with_definitions(LocalDefinitions::new(document), MAX_STEPS)
     }
 
-    /// A reader for schemas whose references lead to these definitions. At most `max_steps` schemas are read; further ones
-    /// are read as "anything".
+    /// A reader for schemas whose references point to these definitions. At most `max_steps` schemas are read; further
+    /// ones are read as "anything".
     pub fn with_definitions(definitions: impl Definitions<'a> + 'a, max_steps: usize) -> Self {
         Self {
             definitions: Box::new(definitions),
@@ -80,17 +80,17 @@ impl<'a> SchemaReader<'a> {
         schema
     }
 
-    /// The named types met so far.
+    /// The named types read so far.
     pub fn types(&self) -> &Types {
         &self.types
     }
 
-    /// The named types met so far.
+    /// The named types read so far.
     pub fn into_types(self) -> Types {
         self.types
     }
 
-    /// Whether no schema was read as "anything" because there were too many.
+    /// Whether every schema was read, so that none was replaced by "anything".
     pub fn is_complete(&self) -> bool {
         self.steps_left > 0
     }
@@ -107,7 +107,7 @@ impl<'a> SchemaReader<'a> {
         schema
     }
 
-    /// A reference to a list of words is replaced by the list, so that the caller need not ask for the type.
+    /// Resolves a reference. A list of words is inlined, so that the caller need not look up the type.
     fn reference(&mut self, reference: &str, depth: usize) -> Schema {
         let Some(Definition { name, schema: definition }) = self.definitions.find(reference) else {
             return Schema::default();
@@ -124,7 +124,7 @@ impl<'a> SchemaReader<'a> {
             self.define(name.clone(), definition, depth);
         }
         match self.types.get(&name).filter(|_| !reading) {
-            // A type without fields is copied in place, with its constraints. A union may contain itself.
+            // A type without fields is inlined with its constraints. A union is not, because it may contain itself.
             Some(target) if !matches!(target.kind, Kind::Object(_) | Kind::Union(_) | Kind::Named(_)) => {
                 match self.inline_bytes_left.checked_sub(constraint_bytes(target)) {
                     Some(left) => {
@@ -138,7 +138,7 @@ impl<'a> SchemaReader<'a> {
         }
     }
 
-    /// Reads a definition into a type. A type that contains itself finds its own name among those being read.
+    /// Converts a definition into a type. A recursive type finds its own name in `reading`.
     fn define(&mut self, name: Arc<str>, definition: &Value, depth: usize) {
         self.pending.remove(&name);
         self.reading.push(name.clone());
@@ -147,7 +147,7 @@ impl<'a> SchemaReader<'a> {
         self.types.insert(name, Arc::new(schema));
     }
 
-    /// Reads a part of an `allOf`, and the types behind its name, because its fields are needed at once.
+    /// Reads a part of an `allOf` and follows aliases, because its fields are needed immediately.
     fn part(&mut self, json: &Value, depth: usize) -> Schema {
         let schema = self.schema(json, depth);
         let mut kind = schema.kind.clone();
@@ -168,7 +168,7 @@ impl<'a> SchemaReader<'a> {
     fn shape(&mut self, object: &Map<String, Value>, depth: usize) -> Schema {
         for key in ["oneOf", "anyOf"] {
             let members = object.get(key).and_then(Value::as_array);
-            // Alternatives that only require different fields leave the shape to the schema around them.
+            // Alternatives that only require different fields do not change the shape.
             if let Some(members) = members.filter(|members| !members.iter().all(is_annotation)) {
                 return self.alternatives(members, object, key, depth);
             }
@@ -179,7 +179,7 @@ impl<'a> SchemaReader<'a> {
         match object.get("type") {
             Some(Value::String(name)) => self.typed(name, object, depth),
             Some(Value::Array(names)) => {
-                // In the order they were written, each once.
+                // In the order of the document, without duplicates.
                 let mut seen = HashSet::new();
                 let words = names.iter().filter_map(Value::as_str).filter(|word| seen.insert(*word));
                 let mut members: Vec<Schema> =
@@ -216,14 +216,14 @@ impl<'a> SchemaReader<'a> {
             .flatten()
             .map(|(name, json)| self.parameter(name, json, required.contains(name.as_str()), depth + 1))
             .collect();
-        // A field may be required without being described, or while another part of an `allOf` describes it.
+        // A field may be required without being described, or described in another part of an `allOf`.
         let is_undescribed = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
         let mut undescribed: Vec<&str> = required.iter().filter(is_undescribed).copied().collect();
         undescribed.sort_unstable();
         undescribed.truncate(self.steps_left);
         self.steps_left -= undescribed.len();
         fields.extend(undescribed.into_iter().map(|name| Parameter::required(name, Schema::default())));
-        // Names that match a pattern are not "additional", and patterns of names are not checked here.
+        // Names that match a pattern are not "additional", and name patterns are not checked here.
         let by_pattern = object.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let rest = match object.get("additionalProperties") {
             _ if by_pattern => Rest::Free,
@@ -268,7 +268,7 @@ impl<'a> SchemaReader<'a> {
         if let Some(values) = object.get("enum").and_then(Value::as_array) {
             schema.nullable |= values.contains(&Value::Null);
             let allowed: Arc<[Value]> = values.iter().filter(|value| !value.is_null()).cloned().collect();
-            // A list of nothing but null would leave no other value at all.
+            // A list that contains only null would exclude every other value.
             schema.allowed = Some(allowed).filter(|allowed| !allowed.is_empty());
         }
         match object.get("const") {
@@ -276,7 +276,7 @@ impl<'a> SchemaReader<'a> {
             Some(value) => schema.allowed = Some([value.clone()].into()),
             None => {}
         }
-        // A reference has constraints of its own. The keywords beside it are added to them.
+        // A reference has its own constraints. The keywords beside it are added to them.
         let range = schema.range;
         schema.range = Range {
             minimum: number("minimum").or(range.minimum),
@@ -307,13 +307,13 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-/// Whether the schema is about the fields of an object, although it may not say that it is an object.
+/// Whether the schema describes fields of an object, possibly without stating the type.
 fn states_fields(object: &Map<String, Value>) -> bool {
     let has_required = object.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
     has_required || object.contains_key("properties")
 }
 
-/// Whether an example can be shown as it is: a short plain value that is no secret.
+/// Whether an example can be shown unchanged: a short plain value that is not a secret.
 fn is_good_example(example: &Value) -> bool {
     const MAX_CHARS: usize = 80;
     match example {
@@ -325,7 +325,7 @@ fn is_good_example(example: &Value) -> bool {
     }
 }
 
-/// In older versions of JSON Schema, `exclusiveMinimum` and `exclusiveMaximum` are flags of the bounds.
+/// Handles older versions of JSON Schema, in which `exclusiveMinimum` and `exclusiveMaximum` are flags of the bounds.
 fn exclude_bounds(range: &mut Range, object: &Map<String, Value>) {
     let is_set = |key: &str| object.get(key) == Some(&Value::Bool(true));
     if is_set("exclusiveMinimum") {
@@ -336,8 +336,8 @@ fn exclude_bounds(range: &mut Range, object: &Map<String, Value>) {
     }
 }
 
-/// The range of an integer format, unless the schema has a narrower one. Messages cannot contain more than 64 bits
-/// anyway.
+/// Applies the range of an integer format, unless the schema has a narrower one. Messages cannot contain more than 64
+/// bits anyway.
 fn narrow(range: &mut Range, format: &str) {
     let (least, most) = match format {
         "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),

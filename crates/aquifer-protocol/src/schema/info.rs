@@ -1,4 +1,4 @@
-//! Schemas as introspection shows them: exactly the published `ParameterInfo` (R-INT-2, R-INT-2a).
+//! Schemas in the form that introspection publishes as `ParameterInfo` (R-INT-2, R-INT-2a).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub fn type_words(schema: &Schema) -> String {
     if schema.nullable && !matches!(schema.kind, Kind::Null) { format!("{words} | null") } else { words }
 }
 
-/// Inside a union an array names its elements, because there is no room for `items`.
+/// The type of a union member. An array names its elements, because unions have no `items`.
 fn member_words(schema: &Schema) -> String {
     match &schema.kind {
         Kind::Array(Some(items)) => match type_words(items) {
@@ -37,7 +37,7 @@ fn member_words(schema: &Schema) -> String {
     }
 }
 
-/// The JSON type of a value, as messages name it.
+/// The JSON type of a value, as used in messages.
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -76,7 +76,7 @@ impl Serialize for ParameterInfo<'_> {
     }
 }
 
-/// The elements of an array, as introspection shows them: a parameter without a name.
+/// The elements of an array as introspection shows them: a parameter without a name.
 struct Items<'a>(&'a Schema);
 
 impl Serialize for Items<'_> {
@@ -123,7 +123,7 @@ fn entries<M: SerializeMap>(map: &mut M, schema: &Schema) -> Result<(), M::Error
     Ok(())
 }
 
-/// What it means, followed by what the published fields have no room for.
+/// The description, followed by the constraints for which there is no published field.
 fn description(schema: &Schema, deprecated: Option<&str>) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(description) = &schema.description {
@@ -165,7 +165,7 @@ fn description(schema: &Schema, deprecated: Option<&str>) -> String {
     parts.join(" ")
 }
 
-/// What binds one alternative of a union; there is no other place to say it.
+/// The constraints of one alternative of a union, which can only be stated in the description.
 fn member_constraints(member: &Schema) -> Option<String> {
     let mut bounds = Vec::new();
     if let Some(allowed) = &member.allowed {
@@ -182,7 +182,7 @@ fn member_constraints(member: &Schema) -> Option<String> {
     (!bounds.is_empty()).then(|| format!("{}: {}", type_words(member), bounds.join(", ")))
 }
 
-/// Whole numbers without a fraction, as a person would write them.
+/// Writes whole numbers without a fraction.
 pub(super) fn number(value: f64) -> Value {
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {

@@ -1,7 +1,7 @@
 //! The intersection of several schemas.
 //!
-//! Constraints that a single schema cannot express are dropped, so the result may accept more than the parts do, never
-//! less.
+//! Constraints that a single schema cannot express are dropped, so the result may accept more values than the parts do,
+//! but never fewer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{Kind, Range, Rest, Schema, Shape, Span};
 
-/// The index of each field in the result. It is reused for all parts, so that merging takes time linear in their
+/// The index of each field in the result. Shared by all parts, so that merging takes time linear in the number of
 /// fields.
 type Places = HashMap<Arc<str>, usize>;
 
-/// A schema for the values that satisfy all parts.
+/// A schema for values that satisfy all parts.
 pub(super) fn intersect<'a>(parts: impl Iterator<Item = &'a Schema>) -> Schema {
     let mut whole = Schema::new(Kind::Any);
     // `null` is accepted only if every part accepts it.
@@ -62,8 +62,8 @@ fn both(one: Kind, other: &Kind, places: &mut Places) -> Option<Kind> {
     })
 }
 
-/// The fields of both parts. A field that both have is required if one of them requires it. A part that accepts only
-/// its own fields would refuse those of the other, so other fields are allowed.
+/// Merges the fields of both parts. A field in both is required if either part requires it. Other fields are allowed,
+/// because a part that accepts only its own fields would refuse those of the other.
 fn merge(one: &mut Shape, other: &Shape, places: &mut Places) {
     one.rest = Rest::default();
     if places.len() != one.fields.len() {
@@ -83,7 +83,7 @@ fn merge(one: &mut Shape, other: &Shape, places: &mut Places) {
     }
 }
 
-/// The common values. If there are none, the list is dropped, because it is unclear what was meant.
+/// The values in both lists. If there are none, the list is dropped, because the intention is unclear.
 fn common(one: Option<Arc<[Value]>>, other: Option<&Arc<[Value]>>) -> Option<Arc<[Value]>> {
     match (one, other) {
         (Some(one), Some(other)) => {

@@ -1,7 +1,7 @@
 //! Schemas: the part of JSON Schema that callers need.
 //!
-//! One [`Schema`] is read by the validator, by introspection and by the tool texts, so none of them can disagree.
-//! Recursive and shared shapes are [`Kind::Named`] and live in the catalog's [`Types`].
+//! Validation, introspection and tool descriptions all read the same [`Schema`], so they cannot disagree. Recursive and
+//! shared shapes are [`Kind::Named`] and stored in the catalog's [`Types`].
 
 mod definitions;
 mod format;
@@ -37,19 +37,20 @@ pub type Types = BTreeMap<Arc<str>, Arc<Schema>>;
 /// The shape of one value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
-    /// What kind of value it is.
+    /// The kind of value.
     pub kind: Kind,
-    /// Whether `null` is accepted besides.
+    /// Whether `null` is accepted in addition.
     pub nullable: bool,
-    /// What it means.
+    /// The description.
     pub description: Option<Arc<str>>,
     /// The default for an omitted value.
     pub default: Option<Value>,
-    /// Whether the source itself fills in the default. It is then shown, and not added to requests: it may have changed.
+    /// Whether the source itself applies the default. The default is then documented but not added to requests, because
+    /// it may have changed.
     pub is_source_default: bool,
-    /// A value that its author gives as an example. It may not fit.
+    /// The author's example, which may be invalid.
     pub example: Option<Value>,
-    /// The only values accepted, where there is such a list.
+    /// The list of accepted values, if there is one.
     pub allowed: Option<Arc<[Value]>>,
     /// Bounds on numbers.
     pub range: Range,
@@ -65,12 +66,12 @@ pub struct Schema {
     pub format: Option<Format>,
     /// Set by the source, never by a caller.
     pub read_only: bool,
-    /// How the source compares two values of this text.
+    /// How the source compares texts.
     pub comparison: Comparison,
 }
 
-/// How a source compares two texts. Policy has to compare as the source does: a rule about `admin` must also hold for
-/// `ADMIN` where the database takes both for the same row.
+/// How a source compares two texts. Policy has to compare as the source does: a rule about `admin` must also apply to
+/// `ADMIN` if the database considers them equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Comparison {
     /// Character by character.
@@ -82,10 +83,10 @@ pub enum Comparison {
     IgnoreTrailingBlanks,
     /// As UUIDs: case, braces and hyphens do not matter.
     Uuid,
-    /// In a way only the source knows, such as a collation that ignores accents.
+    /// By rules that only the source knows, such as a collation that ignores accents.
     Unknown,
-    /// By what the text means in a syntax of the source's own, such as an interval or a network address: any two texts may
-    /// stand for the same value.
+    /// By a meaning that only the source knows, such as that of an interval or a network address. Any two texts may be
+    /// equal.
     Opaque,
 }
 
@@ -95,7 +96,7 @@ pub enum Kind {
     /// Any JSON value.
     #[default]
     Any,
-    /// `null` alone.
+    /// Only `null`.
     Null,
     /// `true` or `false`.
     Boolean,
@@ -105,13 +106,13 @@ pub enum Kind {
     Number,
     /// Text.
     String,
-    /// A list; of what, if known.
+    /// A list, with its element type if known.
     Array(Option<Box<Schema>>),
-    /// An object of this shape.
+    /// An object with this shape.
     Object(Shape),
-    /// The type of this name in the catalog.
+    /// The type with this name in the catalog.
     Named(Arc<str>),
-    /// Any one of these.
+    /// One of several alternatives.
     Union(Vec<Schema>),
 }
 
@@ -124,15 +125,15 @@ pub struct Shape {
     pub rest: Rest,
 }
 
-/// Which fields an object may have besides its known ones.
+/// Which undeclared fields an object may have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Rest {
-    /// Nothing.
+    /// None.
     Refused,
-    /// Anything.
+    /// Any fields.
     #[default]
     Free,
-    /// Values of this shape.
+    /// Fields with values of this shape.
     Of(Box<Schema>),
 }
 
@@ -141,9 +142,9 @@ pub enum Rest {
 pub struct Parameter {
     /// Its canonical name.
     pub name: Arc<str>,
-    /// What the source itself calls it, where that differs. Accepted from callers, letter by letter.
+    /// The source's own name, if it differs. Accepted from callers in exactly this spelling.
     pub original_name: Option<Arc<str>>,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
     /// Its shape.
     pub schema: Schema,
@@ -151,9 +152,9 @@ pub struct Parameter {
     pub sensitive: bool,
     /// Whether its text may contain NUL.
     pub allow_nul: bool,
-    /// Why not to use it any more and what instead.
+    /// Why it is deprecated, and what replaces it.
     pub deprecated: Option<Arc<str>>,
-    /// Whether it is part of the query language or of the protocol, and means the same in every operation that has it.
+    /// Whether it belongs to the query language or the protocol, so that it means the same in every operation.
     /// Signatures explain it once.
     pub is_shared: bool,
 }
@@ -161,29 +162,29 @@ pub struct Parameter {
 /// Bounds on numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Range {
-    /// Smallest accepted.
+    /// The minimum.
     pub minimum: Option<f64>,
-    /// Largest accepted.
+    /// The maximum.
     pub maximum: Option<f64>,
-    /// Must be larger than this.
+    /// The exclusive minimum.
     pub above: Option<f64>,
-    /// Must be smaller than this.
+    /// The exclusive maximum.
     pub below: Option<f64>,
-    /// Must be a multiple of this.
+    /// The number that values must be a multiple of.
     pub multiple_of: Option<f64>,
 }
 
 /// Bounds on a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// Fewest accepted.
+    /// The minimum.
     pub min: Option<u64>,
-    /// Most accepted.
+    /// The maximum.
     pub max: Option<u64>,
 }
 
 impl Schema {
-    /// A value of this kind without constraints.
+    /// A schema of this kind without constraints.
     pub fn new(kind: Kind) -> Self {
         Self { kind, ..Self::default() }
     }
@@ -193,7 +194,7 @@ impl Schema {
         Self::new(Kind::String)
     }
 
-    /// A whole number between two bounds, both included.
+    /// A whole number between two bounds, inclusive.
     pub fn integer(minimum: f64, maximum: f64) -> Self {
         Self {
             range: Range { minimum: Some(minimum), maximum: Some(maximum), ..Range::default() },
@@ -206,12 +207,12 @@ impl Schema {
         Self { allowed: Some(words.into_iter().map(Value::from).collect()), ..Self::string() }
     }
 
-    /// An object of these fields and no others.
+    /// An object with exactly these fields.
     pub fn object(fields: Vec<Parameter>) -> Self {
         Self::new(Kind::Object(Shape { fields, rest: Rest::Refused }))
     }
 
-    /// The type of this name in the catalog.
+    /// The type with this name in the catalog.
     pub fn named(name: &str) -> Self {
         Self::new(Kind::Named(name.into()))
     }
@@ -228,7 +229,7 @@ impl Schema {
         self
     }
 
-    /// The schema itself, or the named type it refers to. Bounded, because names may refer to names.
+    /// The schema itself, or the named type it refers to. Limited in steps, because names may refer to names.
     pub fn resolve<'a>(&'a self, types: &'a Types) -> &'a Schema {
         let mut schema = self;
         for _ in 0..16 {
@@ -245,17 +246,17 @@ impl Schema {
 }
 
 impl Parameter {
-    /// A parameter that must be given.
+    /// A required parameter.
     pub fn required(name: &str, schema: Schema) -> Self {
         Self { name: name.into(), required: true, schema, ..Self::default() }
     }
 
-    /// A parameter that may be left out.
+    /// An optional parameter.
     pub fn optional(name: &str, schema: Schema) -> Self {
         Self { name: name.into(), schema, ..Self::default() }
     }
 
-    /// The same parameter as part of the query language or of the protocol.
+    /// Marks the parameter as part of the query language or the protocol.
     #[must_use]
     pub fn shared(mut self) -> Self {
         self.is_shared = true;
@@ -264,7 +265,7 @@ impl Parameter {
 }
 
 impl Schema {
-    /// Adds the names of the types that the schema itself refers to. Those have references of their own.
+    /// Adds the names of the types that the schema refers to directly.
     pub fn references(&self, found: &mut Vec<Arc<str>>) {
         match &self.kind {
             Kind::Named(name) => found.push(name.clone()),

@@ -1,32 +1,33 @@
-//! Regular expressions from untrusted definitions: compiled at first use, within a budget.
+//! Regular expressions from untrusted definitions, compiled on first use within a budget.
 //!
-//! A pattern of ten characters can compile to a megabyte, and a catalog may hold thousands of them. Reading a definition
-//! therefore compiles nothing, all patterns of one document share a budget, and a large pattern is not run over a long
-//! text. A pattern that exceeds a limit is not enforced here; whoever owns the definition enforces it.
+//! A pattern of ten characters can compile to a megabyte, and a catalog may contain thousands. Reading a definition
+//! therefore compiles nothing, all patterns of one document share a budget, and a large pattern is not run on a long
+//! text. A pattern that exceeds a limit is not enforced here; the owner of the definition enforces it.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Sizes of compiled patterns in bytes, tried in this order. A pattern is charged with the size it fits into.
+/// Size limits for compiled patterns in bytes, tried in this order. A pattern is charged with the limit it fits into.
 const SIZES: [usize; 3] = [8 * 1024, 64 * 1024, 512 * 1024];
 
-/// Bytes of compiled patterns that one document may have.
+/// Maximum bytes of compiled patterns for one document.
 const MAX_DOCUMENT_BYTES: usize = 2 * 1024 * 1024;
 
-/// Size of a compiled pattern times length of a text: the steps that the slowest engine would take, roughly.
+/// Maximum product of a pattern's compiled size and a text's length, which approximates the steps of the slowest
+/// engine.
 const MAX_SCAN: usize = 1 << 31;
 
-/// How much the patterns of one document may still take.
+/// The remaining budget for the patterns of one document.
 #[derive(Debug)]
 pub struct PatternBudget {
     bytes_left: AtomicUsize,
-    /// The patterns of the document by their sources: one that is repeated is compiled and charged once.
+    /// The patterns of the document by source. A repeated pattern is compiled and charged once.
     known: Mutex<HashMap<Arc<str>, Compilation>>,
 }
 
-/// A pattern of the document, once it is compiled. `None` if it cannot be.
+/// A compiled pattern of the document. `None` if it cannot be compiled.
 type Compilation = Arc<OnceLock<Option<CompiledPattern<regex::Regex>>>>;
 
 impl Default for PatternBudget {
@@ -38,9 +39,9 @@ impl Default for PatternBudget {
 /// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternError {
-    /// It exceeds the size in bytes it was given.
+    /// It exceeds the size limit.
     TooLarge,
-    /// It is invalid, or needs what the engine does not have.
+    /// It is invalid, or uses features that the engine does not support.
     Unsupported,
 }
 
@@ -52,14 +53,14 @@ pub struct CompiledPattern<T> {
 }
 
 impl PatternBudget {
-    /// Compiles a pattern with the smallest limit that suffices, if the budget still has that much.
+    /// Compiles a pattern with the smallest sufficient size limit, if the budget allows it.
     pub fn compile<T>(&self, build: impl Fn(usize) -> Result<T, PatternError>) -> Option<CompiledPattern<T>> {
         for size in SIZES {
             let take = |left: usize| left.checked_sub(size);
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
             match build(size) {
                 Ok(matcher) => return Some(CompiledPattern { matcher, size }),
-                // The work was done in vain, so it stays charged.
+                // The failed attempt stays charged.
                 Err(PatternError::TooLarge) => {}
                 Err(PatternError::Unsupported) => {
                     self.bytes_left.fetch_add(size, Ordering::Relaxed);
@@ -72,7 +73,7 @@ impl PatternBudget {
 }
 
 impl<T> CompiledPattern<T> {
-    /// The matcher, unless running it over a text of this length could take too long.
+    /// The compiled pattern, unless matching a text of this length could take too long.
     pub fn for_text(&self, text: &str) -> Option<&T> {
         (self.size.saturating_mul(text.len()) <= MAX_SCAN).then_some(&self.matcher)
     }
@@ -80,9 +81,8 @@ impl<T> CompiledPattern<T> {
 
 /// A regular expression with its source.
 ///
-/// Matching takes linear time, so no pattern from outside can stall us. Patterns this engine cannot express
-/// (look-around, back-references) stay as words for the caller and are not enforced here, nor are those that exceed a
-/// limit.
+/// Matching takes linear time, so untrusted patterns cannot cause long delays. Patterns that the engine does not
+/// support (lookaround, backreferences) or that exceed a limit are shown to the caller, but not enforced here.
 #[derive(Clone)]
 pub struct Pattern {
     source: Arc<str>,
@@ -104,12 +104,12 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// A pattern with a budget of its own.
+    /// A pattern with its own budget.
     pub fn new(source: &str) -> Self {
         Self::within(source, &Arc::default())
     }
 
-    /// A pattern that shares a budget with others. It is compiled when a text is first held against it.
+    /// A pattern that shares a budget with others. It is compiled on first use.
     pub fn within(source: &str, budget: &Arc<PatternBudget>) -> Self {
         let mut known = budget.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (source, compiled) = match known.get_key_value(source) {
@@ -127,13 +127,13 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether the text may pass.
+    /// Whether the text matches, or the pattern is not enforced.
     pub fn admits(&self, text: &str) -> bool {
         let compiled = self.compiled.get_or_init(|| self.budget.compile(|size| compile(&self.source, size)));
         compiled.as_ref().and_then(|compiled| compiled.for_text(text)).is_none_or(|regex| regex.is_match(text))
     }
 
-    /// Whether it was compiled, which takes place when a text is first held against it.
+    /// Whether it was compiled, which happens on first use.
     pub fn is_compiled(&self) -> bool {
         matches!(self.compiled.get(), Some(Some(_)))
     }

@@ -2,16 +2,16 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// A longer text is no example.
+/// Maximum length of a generated text.
 const MAX_CHARS: usize = 1000;
 
-/// Deeper patterns are not answered.
+/// Maximum nesting depth of a pattern. Deeper ones have no example.
 const MAX_DEPTH: usize = 40;
 
-/// How often parts that may repeat are repeated, at most, to reach the length that is asked for.
+/// Maximum repetitions of repeatable parts, tried in this order to reach the requested length.
 const REPETITIONS: [u32; 7] = [0, 1, 2, 4, 8, 32, 128];
 
-/// A text of at least this length that matches the pattern, if one is found. The caller checks it.
+/// A text of at least this length that should match the pattern, if one is found. The caller verifies it.
 pub(super) fn matching(pattern: &str, min_chars: usize) -> Option<String> {
     let parsed = regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()?;
     REPETITIONS.into_iter().find_map(|repetitions| {
@@ -50,7 +50,7 @@ fn push(pattern: &Hir, repetitions: u32, depth: usize, text: &mut String) -> Opt
     Some(())
 }
 
-/// A letter of a class: one that people can read, if there is any.
+/// A character of a class, a readable one if possible.
 fn letter(class: &Class) -> Option<char> {
     let holds = |letter: char| match class {
         Class::Unicode(class) => class.iter().any(|range| range.start() <= letter && letter <= range.end()),

@@ -1,4 +1,4 @@
-//! Generates a value that fits a schema: for examples, and for testing that what introspection shows is accepted.
+//! Generates valid values for a schema: for examples, and for tests that what introspection shows is accepted.
 
 use serde_json::{Map, Value, json};
 
@@ -6,44 +6,44 @@ use crate::text::secrets::names_secret;
 
 use super::{Format, Kind, Parameter, Range, Schema, Types, info, pattern_sample};
 
-/// Deeper shapes are left out: an example shows how to begin.
+/// Maximum depth. Deeper objects are left out, because an example only shows how to begin.
 const MAX_DEPTH: usize = 6;
 
-/// An example with more values than this shows nothing any more.
+/// Maximum number of values in an example. Larger ones are not helpful.
 const MAX_VALUES: usize = 200;
 
-/// The values of complete arguments.
+/// Maximum number of values in complete arguments.
 const MAX_ARGUMENT_VALUES: usize = 5_000;
 
-/// An array that needs more elements than this has no example.
+/// Arrays that require more elements than this have no example.
 const MAX_ELEMENTS: usize = 50;
 
-/// Which parameters and fields are given.
+/// Which parameters and fields are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Those that are required.
+    /// The required ones.
     Required,
-    /// All that callers may set, as far as a value is found for them.
+    /// All that callers may set, if a value can be found.
     All,
 }
 
-/// A value that fits, if one can be found without guessing (a pattern with look-around, for instance, is not answered).
+/// A valid value, if one can be found without guessing. There is none for a pattern with lookaround, for example.
 pub fn sample(schema: &Schema, types: &Types) -> Option<Value> {
     Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.value(schema, 0)
 }
 
-/// Arguments for these parameters, without the examples and defaults of their author, which may not fit.
+/// Arguments for these parameters, ignoring their author's examples and defaults, which may be invalid.
 pub fn sample_arguments(parameters: &[Parameter], types: &Types, extent: Extent) -> Option<Map<String, Value>> {
     let room = MAX_ARGUMENT_VALUES;
     Sampler { types, extent, examples: Examples::Ignored, room }.fields(parameters, 0)
 }
 
-/// The least that an operation with these parameters accepts, with the examples of their author.
+/// The smallest request that an operation with these parameters accepts, using their author's examples.
 pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
     Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.fields(parameters, 0)
 }
 
-/// The parameters without the examples of their author, which may not fit.
+/// The parameters without their author's examples, which may be invalid.
 pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     let plain = |parameter: &Parameter| {
         let schema = Schema { example: None, ..parameter.schema.clone() };
@@ -52,7 +52,7 @@ pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     parameters.iter().map(plain).collect()
 }
 
-/// Whether examples and defaults of the author are taken. They may not fit.
+/// Whether the author's examples and defaults are used. They may be invalid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Examples {
     Used,
@@ -63,7 +63,7 @@ struct Sampler<'a> {
     types: &'a Types,
     extent: Extent,
     examples: Examples,
-    /// The values that may still be made.
+    /// The number of values that may still be generated.
     room: usize,
 }
 
@@ -116,7 +116,7 @@ impl Sampler<'_> {
             Kind::Array(items) => self.array(schema, items.as_deref(), depth),
             Kind::Object(shape) => {
                 let mut object = self.fields(&shape.fields, depth + 1)?;
-                // An object of optional fields says more with one of them than empty.
+                // One optional field is more informative than an empty object.
                 if object.is_empty()
                     && let Some(first) = shape.fields.iter().find(|field| !self.is_read_only(&field.schema))
                 {
@@ -125,7 +125,7 @@ impl Sampler<'_> {
                 Some(Value::Object(object))
             }
             Kind::Named(_) => None,
-            // Bounds of the whole hold for each alternative that is a number.
+            // The bounds of a union apply to each alternative that is a number.
             Kind::Union(members) => members.iter().find_map(|member| {
                 let bounded = Schema { range: schema.range, ..member.clone() };
                 let is_number = matches!(member.kind, Kind::Integer | Kind::Number) && member.range == Range::default();
@@ -151,7 +151,7 @@ impl Sampler<'_> {
     }
 }
 
-/// Another value of the schema than the first one, if it is easy to find.
+/// A valid value that differs from the first one, if it is easy to find.
 fn another(schema: &Schema, first: &Value, number: usize) -> Option<Value> {
     if let Some(allowed) = &schema.allowed {
         return allowed.get(number).cloned();

@@ -1,10 +1,10 @@
-//! How large schemas are, for the budgets of reading them.
+//! Measures schemas, for the budgets of reading them.
 
 use serde_json::Value;
 
 use super::{Kind, Schema};
 
-/// The size of a plain schema that is copied in place.
+/// The size of a plain schema that is inlined.
 pub(super) fn constraint_bytes(schema: &Schema) -> usize {
     let allowed = schema.allowed.as_ref().map_or(0, |allowed| allowed.iter().map(json_bytes).sum());
     let default = schema.default.as_ref().map_or(0, json_bytes);
@@ -21,7 +21,7 @@ fn json_bytes(value: &Value) -> usize {
     }
 }
 
-/// How many fields and values a part brings into an intersection.
+/// The number of fields and values that a part adds to an intersection.
 pub(super) fn width(schema: &Schema) -> usize {
     let fields = match &schema.kind {
         Kind::Object(shape) => shape.fields.len(),

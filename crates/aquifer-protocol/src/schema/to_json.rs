@@ -1,11 +1,11 @@
-//! Writes a schema as JSON Schema, for callers who ask for `fields: "full"`.
+//! Converts a schema to JSON Schema, for `fields: "full"`.
 
 use serde_json::{Map, Value, json};
 
 use super::info::number;
 use super::{Kind, Rest, Schema, Shape, Types};
 
-/// Named types are written out once, under `$defs`, however often they are used.
+/// Maximum depth. Named types do not count, because each is written once under `$defs`.
 const MAX_DEPTH: usize = 32;
 
 /// The JSON Schema of an object of this shape.

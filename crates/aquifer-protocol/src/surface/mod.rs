@@ -1,4 +1,4 @@
-//! The surface: which tools a client sees and which family received a call (R-END-2 to R-END-5).
+//! The surface: the tools that a client sees, and the family that received a call (R-END-2 to R-END-5).
 
 mod profile;
 mod systems;
@@ -25,7 +25,7 @@ pub enum Mode {
     All,
 }
 
-/// Which tools a client sees.
+/// The tools that a client sees.
 #[derive(Debug, Clone)]
 pub struct Surface {
     mode: Mode,
@@ -33,27 +33,27 @@ pub struct Surface {
     prefix: Arc<str>,
 }
 
-/// The tool that received a call, as far as routing cares.
+/// The tool that received a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Receiver {
-    /// A tool that takes everything.
+    /// A tool that accepts all operations.
     Unified,
-    /// The tool of one family.
+    /// The tool of one endpoint family.
     Family(Arc<str>),
 }
 
-/// Why a surface cannot be made.
+/// Why a surface is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SurfaceError {
-    /// The mode is none of the three.
+    /// The mode does not exist.
     #[error("unknown mode '{0}': use semantic, single or all")]
     UnknownMode(String),
-    /// The prefix is not lower-case letters, digits and underscores with an underscore last.
+    /// The prefix is invalid.
     #[error(
         "invalid tool prefix '{0}': use lower-case letters, digits and '_', and end in '_' (for example 'github_')"
     )]
     InvalidPrefix(String),
-    /// A family's name cannot be part of a tool's name.
+    /// The name of a family is not valid in a tool name.
     #[error("invalid endpoint family '{0}' in profile '{1}': use lower-case letters, digits and '_'")]
     InvalidFamily(String, String),
 }
@@ -96,7 +96,7 @@ impl Surface {
         Self { mode, ..self }
     }
 
-    /// A surface of this mode, profile and tool prefix.
+    /// A surface with this mode, profile and tool prefix.
     pub fn new(mode: Mode, profile: Profile, prefix: &str) -> Result<Self, SurfaceError> {
         let word = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         let valid_prefix = prefix.is_empty() || (prefix.ends_with('_') && word(prefix));
@@ -124,7 +124,7 @@ impl Surface {
         self.profile.family_of(operation)
     }
 
-    /// The tool to call for an operation: its family's, or in single mode the only one (R-END-3a).
+    /// The tool to call for an operation: that of its family, or the only tool in single mode (R-END-3a).
     pub fn tool_of(&self, operation: &Operation) -> String {
         match self.mode {
             Mode::Single => self.unified_tool(),
@@ -140,7 +140,7 @@ impl Surface {
         format!("{}mcp_aql_{family}", self.prefix)
     }
 
-    /// Who receives a call to this tool; none if this surface has no such tool.
+    /// The receiver of calls to this tool. `None` if the surface has no such tool.
     pub fn receiver(&self, tool: &str) -> Option<Receiver> {
         let rest = tool.strip_prefix(&*self.prefix)?.strip_prefix("mcp_aql")?;
         match (rest.strip_prefix('_'), self.mode) {
@@ -152,7 +152,7 @@ impl Surface {
         }
     }
 
-    /// Refuses an operation that another family's tool received (R-END-4).
+    /// Refuses an operation that was sent to the tool of another family (R-END-4).
     pub fn admit(&self, operation: &Operation, receiver: &Receiver) -> Result<(), Failure> {
         let Receiver::Family(actual) = receiver else { return Ok(()) };
         let expected = self.family_of(operation);
@@ -162,7 +162,7 @@ impl Surface {
         let (expected, actual) = (expected.to_uppercase(), actual.to_uppercase());
         let mut message = format!("Operation '{}' must use {expected} endpoint, not {actual}", operation.name);
         if operation.class().has_bare_answers() {
-            // There is no room for the details below, so the tool is named here.
+            // The answer has no details, so the message names the tool.
             message.push_str(&format!(": call the tool '{}'", self.tool_of(operation)));
         }
         Err(Failure::new(Code::ValidationEndpointMismatch, message)

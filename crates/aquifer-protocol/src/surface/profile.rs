@@ -1,11 +1,11 @@
-//! Profiles: which endpoint families there are and which category goes where (R-END-3).
+//! Profiles: the endpoint families, and the family of each category (R-END-3).
 
 use std::sync::Arc;
 
 use crate::category::Category;
 use crate::operation::{Operation, Role};
 
-/// A set of endpoint families and the way of every operation into one of them.
+/// A set of endpoint families that assigns every operation to one of them.
 #[derive(Debug, Clone)]
 pub struct Profile {
     name: Arc<str>,
@@ -15,7 +15,7 @@ pub struct Profile {
     authorization: Option<usize>,
 }
 
-/// The definition of a profile, in the order create, read, update, delete, execute.
+/// The definition of a built-in profile, in the order create, read, update, delete, execute.
 struct Plan {
     name: &'static str,
     by_category: [&'static str; 5],
@@ -52,7 +52,7 @@ const KNOWN: &[Plan] = &[
     },
 ];
 
-/// CRUDE.
+/// The profile CRUDE.
 impl Default for Profile {
     fn default() -> Self {
         Self::planned(&CRUDE)
@@ -60,7 +60,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// The profile of this name among those everybody has.
+    /// The built-in profile with this name.
     pub fn known(name: &str) -> Option<Self> {
         KNOWN.iter().find(|plan| plan.name == name).map(Self::planned)
     }
@@ -69,7 +69,7 @@ impl Profile {
         Self::new(plan.name, plan.by_category, plan.discovery, plan.authorization)
     }
 
-    /// The names of the profiles everybody has.
+    /// The names of the built-in profiles.
     pub fn known_names() -> impl Iterator<Item = &'static str> {
         KNOWN.iter().map(|plan| plan.name)
     }
@@ -95,12 +95,12 @@ impl Profile {
         &self.name
     }
 
-    /// Every family the profile knows, used or not.
+    /// All families of the profile, used or not.
     pub fn families(&self) -> &[Arc<str>] {
         &self.families
     }
 
-    /// The family an operation belongs to.
+    /// The family of an operation.
     pub fn family_of(&self, operation: &Operation) -> &str {
         let index = match operation.role {
             Role::Discovery => self.discovery,

@@ -1,10 +1,10 @@
-//! Names the systems behind a catalog in a few words: `github (issues, pull requests), shop (orders, customers)`.
+//! Summarizes the sources of a catalog: `github (issues, pull requests), shop (orders, customers)`.
 
 use std::collections::HashMap;
 
 use crate::operation::Operation;
 
-/// Words of names that say what is done, not to what.
+/// Words in operation names that denote the action, not its object.
 const VERBS: &[&str] = &[
     "add", "analyze", "append", "approve", "archive", "assign", "browse", "call", "cancel", "check", "close",
     "connect", "convert", "copy", "create", "delete", "describe", "disable", "download", "edit", "enable", "execute",
@@ -14,15 +14,15 @@ const VERBS: &[&str] = &[
     "sync", "take", "test", "toggle", "update", "upload", "upsert", "validate", "verify", "view", "wait", "write",
 ];
 
-/// Words that say nothing.
+/// Words that carry no information.
 const FILLERS: &[&str] =
     &["a", "all", "an", "and", "api", "by", "for", "from", "in", "my", "new", "of", "or", "the", "to", "with"];
 
-/// Things named for one source, if there is room.
+/// Maximum number of resources named for one source.
 const MAX_THINGS: usize = 6;
 
-/// The sources of these operations, each with what most of its operations act on, in no more than about `max_chars`.
-/// Every source comes before a second word of any.
+/// The sources of these operations, each with the resources that most of its operations act on, in about `max_chars` at
+/// most. Every source is listed before any source gets a second resource.
 pub(super) fn systems<'a>(operations: impl Iterator<Item = &'a Operation>, max_chars: usize) -> String {
     let mut sources: Vec<System<'a>> = Vec::new();
     for operation in operations.filter(|operation| !operation.class().describes_catalog()) {
@@ -48,9 +48,10 @@ pub(super) fn systems<'a>(operations: impl Iterator<Item = &'a Operation>, max_c
     length = sources.iter().map(|system| system.name.len() + 2).sum();
     for round in 0..MAX_THINGS {
         for (things, shown) in things.iter().zip(&mut shown) {
-            // The first thing of a source comes with parentheses and dots.
+            // The first resource of a source adds parentheses and dots.
             let marks = if round == 0 { 6 } else { 2 };
-            // What does not fit ends the list of its source, so that the first are always the most frequent.
+            // A resource that does not fit ends the list of its source, so that the listed ones are always the most
+            // frequent.
             let fits = |thing: &&String| *shown == round && length + thing.len() + marks <= max_chars;
             if let Some(thing) = things.get(round).filter(fits) {
                 length += thing.len() + marks;
@@ -81,7 +82,7 @@ struct System<'a> {
 }
 
 impl System<'_> {
-    /// What its operations act on, the most frequent first.
+    /// The resources that its operations act on, the most frequent first.
     fn things(&self) -> Vec<String> {
         let mut things: Vec<(&String, usize)> = self.counts.iter().map(|(thing, count)| (thing, *count)).collect();
         things.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
@@ -89,18 +90,18 @@ impl System<'_> {
     }
 }
 
-/// What an operation acts on: the words of its name beside the verb, in the singular.
+/// The resource that an operation acts on: the words of its name without the verb, in the singular.
 fn thing(operation: &Operation) -> Option<String> {
     let words = operation.own_name.split('_').filter(|word| !word.is_empty());
     let mut words: Vec<&str> = words.skip_while(|word| FILLERS.contains(word)).collect();
-    // The verb stands first or last: `create_merge_request`, `pods_delete`.
+    // The verb is first or last: `create_merge_request`, `pods_delete`.
     if words.len() > 1 && words.first().is_some_and(|word| VERBS.contains(word)) {
         words.remove(0);
     } else if words.len() > 1 && words.last().is_some_and(|word| VERBS.contains(word)) {
         words.pop();
     }
     words.retain(|word| !FILLERS.contains(word));
-    // A source's own name in its tools says nothing more, and further words say which part: `issue_comment` is of issues.
+    // The name of the source adds nothing, and further words denote a part: `issue_comment` belongs to issues.
     if words.len() > 1 && words.first().is_some_and(|word| *word == &*operation.source) {
         words.remove(0);
     }

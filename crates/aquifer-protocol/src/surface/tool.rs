@@ -1,7 +1,7 @@
-//! The MCP tools: names, descriptions and hints, within a budget of tokens however many operations there are.
+//! The MCP tools: names, descriptions and annotations, within a token budget however many operations there are.
 //!
-//! A client pays for these texts in every conversation, so they say only what a model needs to begin: what the family
-//! is for, which systems there are, and the call that returns the rest.
+//! A client pays for these texts in every conversation, so they contain only what a model needs to begin: the purpose
+//! of the family, the sources, and the call that returns the rest.
 
 use serde_json::{Map, Value, json};
 
@@ -16,11 +16,11 @@ use crate::operation::{Operation, TOKEN};
 pub struct Tool {
     /// Its name.
     pub name: String,
-    /// What a model reads.
+    /// The description for the model.
     pub description: String,
-    /// Those of the riskiest operation that it offers.
+    /// The permissions of its riskiest operation.
     pub permissions: Permissions,
-    /// Whether one of its operations may have to be confirmed.
+    /// Whether any of its operations may need confirmation.
     pub takes_token: bool,
 }
 
@@ -39,8 +39,8 @@ const BATCH: &str = "not atomic; {\"$from\":\"0.data.id\"}";
 
 impl Tool {
     /// The schema of the arguments. It covers single requests, batches and top-level parameters and requires nothing,
-    /// so that strict clients accept all three (R-END-5). The token is at the top level, where it is read for single
-    /// requests and batches.
+    /// so that strict clients accept all three (R-END-5). The token is at the top level, where single requests and
+    /// batches both accept it.
     pub fn input_schema(&self) -> Map<String, Value> {
         let mut schema = json!({
             "type": "object",
@@ -92,7 +92,7 @@ impl Surface {
         let introspect_tool = catalog.operation(class::NAME).map(|op| self.tool_of(op)).unwrap_or_default();
         let name = self.family_tool(family);
         let names = names(members.iter().copied(), FAMILY_NAMES);
-        // `introspect` is a READ: the tool that offers it describes it, and the others refer to that tool.
+        // `introspect` is a READ operation: the tool that offers it describes it, and the others refer to that tool.
         let discover = if name == introspect_tool {
             format!("{FIND}{}", find_tables(catalog))
         } else {
@@ -123,7 +123,7 @@ impl Surface {
     }
 }
 
-/// What a family is for, derived from the categories of its operations.
+/// The purpose of a family, derived from the categories of its operations.
 fn purpose(members: &[&Operation]) -> &'static str {
     let holds = |category| members.iter().any(|op| op.category == category);
     let held: Vec<Category> = Category::ALL.into_iter().filter(|category| holds(*category)).collect();
@@ -142,7 +142,7 @@ fn find_tables(catalog: &Catalog) -> &'static str {
     if catalog.has_tables() { FIND_TABLES } else { "" }
 }
 
-/// All names if there is room for them, otherwise the systems behind them.
+/// All names if they fit, otherwise a summary of the sources.
 fn names<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, budget: usize) -> String {
     // Every description mentions `introspect` anyway.
     let own = operations.filter(|operation| !operation.class().describes_catalog());

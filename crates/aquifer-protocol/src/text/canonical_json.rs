@@ -1,8 +1,8 @@
-//! Canonical JSON: the same bytes for the same value, however it was written.
+//! Canonical JSON: equal values have equal bytes, however they were written.
 //!
-//! Members are sorted by name, there is no white space, and every member and element is followed by a comma. Digests of
-//! pinned definitions and the bindings of cursors are taken over these bytes and stored, so they must never change. The
-//! hash of confirmed parameters in `aquifer-gate` has another form, which writes equal numbers alike.
+//! Members are sorted by name, there is no whitespace, and every member and element is followed by a comma. Digests of
+//! pinned definitions and cursor bindings are computed from these bytes and stored, so the format must never change.
+//! The hash of confirmed parameters in `aquifer-gate` uses another form, in which equal numbers are written alike.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ pub fn write_object(object: &Map<String, Value>, out: &mut Vec<u8>) {
     write_members_with(members, out, |_, value, out| write(value, out));
 }
 
-/// Writes an object of these members, each value with `write`.
+/// Writes an object with these members, using `write` for each value.
 pub fn write_members_with(
     mut members: Vec<(&str, &Value)>,
     out: &mut Vec<u8>,
@@ -39,7 +39,7 @@ pub fn write_members_with(
     out.push(b'}');
 }
 
-/// Writes an array, each element with `write`.
+/// Writes an array, using `write` for each element.
 pub fn write_array_with(items: &[Value], out: &mut Vec<u8>, write: fn(&Value, &mut Vec<u8>)) {
     out.push(b'[');
     for item in items {
@@ -51,7 +51,7 @@ pub fn write_array_with(items: &[Value], out: &mut Vec<u8>, write: fn(&Value, &m
 
 /// Writes a value that is neither an object nor an array.
 pub fn write_scalar<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
-    // Text, numbers and the like can always be written to memory.
+    // Serializing a scalar to memory cannot fail.
     let _ = serde_json::to_writer(out, value);
 }
 

@@ -1,10 +1,10 @@
-//! Conversion of names to snake_case and PascalCase. The only place in the project that does it.
+//! Converts names to snake_case and PascalCase, for the whole project.
 //!
-//! [`snake_case`] respells a name and keeps every other character, so that it can be compared with a declared name.
-//! [`snake_identifier`] makes a valid identifier of any text: operations, parameters and fields get such names. Stored
-//! names depend on both, so neither may change its result. Types have names in [`pascal_case`].
+//! [`snake_case`] changes only the case style and keeps every other character, so that the result can be compared with
+//! a declared name. [`snake_identifier`] converts any text to a valid identifier, for operations, parameters and
+//! fields. Stored names depend on both, so their results must not change. Types have names in [`pascal_case`].
 
-/// `camelCase`, `kebab-case` and `Title Case` as `snake_case` (R-REQ-3).
+/// Converts `camelCase`, `kebab-case` and `Title Case` to `snake_case` (R-REQ-3).
 pub fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let letters: Vec<char> = name.chars().collect();
@@ -27,8 +27,8 @@ pub fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Any name as a snake_case identifier of ASCII letters and digits: `OrderLine` and `Order Line` are `order_line`, `Käufer`
-/// is `kaufer`. Empty if the name has no character that can be spelled in ASCII.
+/// Converts any name to a snake_case identifier of ASCII letters and digits: `OrderLine` and `Order Line` to
+/// `order_line`, `Käufer` to `kaufer`. Empty if no character of the name has an ASCII spelling.
 pub fn snake_identifier(name: &str) -> String {
     let plain = deunicode::deunicode(name);
     let mut snake = String::with_capacity(plain.len() + 4);
@@ -54,7 +54,7 @@ pub fn snake_identifier(name: &str) -> String {
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
 }
 
-/// `create_task` as `CreateTask`.
+/// Converts `create_task` to `CreateTask`.
 pub fn pascal_case(name: &str) -> String {
     name.split(|c: char| !c.is_alphanumeric())
         .flat_map(|word| {

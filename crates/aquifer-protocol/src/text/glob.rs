@@ -1,10 +1,9 @@
-//! The one pattern language for names, in every file and command of the project: rules and limits of the gate, and the
-//! tables of a database.
+//! The pattern language for names, in all files and commands: rules and limits of the gate, and tables of databases.
 //!
-//! `*` matches any text, including the empty text, `?` matches exactly one character, and everything else matches
-//! itself. In a list, a pattern that begins with `!` excludes. There is no escape: use `?` for a character that cannot
-//! be written; conditions of rules have `equals` for literal comparisons. Brackets, braces and `|` have a meaning in
-//! other pattern languages but not here, so they are refused rather than taken literally.
+//! `*` matches any text, including none, `?` matches exactly one character, and all other characters match themselves.
+//! In a list, a pattern that begins with `!` excludes. There is no escape character: use `?` for a character that
+//! cannot be written, or `equals` in conditions of rules. Brackets, braces and `|` have a meaning in other pattern
+//! languages, so they are refused instead of matched literally.
 
 use std::borrow::Cow;
 
@@ -13,12 +12,12 @@ use crate::spelling::fold_case;
 /// The maximum length of a pattern in characters.
 const MAX_CHARACTERS: usize = 256;
 
-/// Whether a pattern matches one name only.
+/// Whether a pattern matches only one name.
 pub fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['*', '?'])
 }
 
-/// A parsed pattern. Matching never goes back: text that one part has consumed is not examined by another.
+/// A parsed pattern. Matching does not backtrack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     /// The parts between the stars.
@@ -27,10 +26,10 @@ pub struct Glob {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// Without `?`: found by the standard library in linear time.
+    /// Without `?`. Found by the standard library in linear time.
     Plain(String),
-    /// With `?`, each of which is `None`.
-    Holes(Vec<Option<char>>),
+    /// With `?`, each represented by `None`.
+    WithWildcards(Vec<Option<char>>),
 }
 
 impl Glob {
@@ -56,12 +55,12 @@ impl Glob {
         Ok(Self::split(pattern))
     }
 
-    /// Splits a valid pattern after case folding, which can produce characters that a pattern may not contain.
+    /// Splits a valid pattern after case folding, which can produce characters that patterns may not contain.
     fn split(pattern: &str) -> Self {
         Self { parts: pattern.split('*').map(Part::new).collect() }
     }
 
-    /// Matches texts that consist of these literal parts in this order, with any text between two of them.
+    /// Matches texts that consist of these literal parts in this order, with any text between them.
     pub fn from_literals(parts: Vec<String>) -> Self {
         Self { parts: parts.into_iter().map(Part::Plain).collect() }
     }
@@ -89,7 +88,7 @@ impl Glob {
 impl Part {
     fn new(words: &str) -> Self {
         if words.contains('?') {
-            Part::Holes(words.chars().map(|c| (c != '?').then_some(c)).collect())
+            Part::WithWildcards(words.chars().map(|c| (c != '?').then_some(c)).collect())
         } else {
             Part::Plain(words.to_owned())
         }
@@ -99,11 +98,11 @@ impl Part {
     fn at_start<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Part::Plain(words) => text.strip_prefix(words.as_str()),
-            Part::Holes(holes) => {
+            Part::WithWildcards(pattern) => {
                 let mut left = text.chars();
-                holes
+                pattern
                     .iter()
-                    .all(|hole| left.next().is_some_and(|c| hole.is_none_or(|wanted| wanted == c)))
+                    .all(|expected| left.next().is_some_and(|c| expected.is_none_or(|expected| expected == c)))
                     .then_some(left.as_str())
             }
         }
@@ -113,7 +112,7 @@ impl Part {
     fn anywhere<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self {
             Part::Plain(words) => text.split_once(words.as_str()).map(|(_, after)| after),
-            Part::Holes(_) => {
+            Part::WithWildcards(_) => {
                 let mut left = text.chars();
                 loop {
                     if let Some(after) = self.at_start(left.as_str()) {
@@ -128,26 +127,29 @@ impl Part {
     fn at_end(&self, text: &str) -> bool {
         match self {
             Part::Plain(words) => text.ends_with(words.as_str()),
-            Part::Holes(holes) => {
+            Part::WithWildcards(pattern) => {
                 let mut left = text.chars();
-                holes.iter().rev().all(|hole| left.next_back().is_some_and(|c| hole.is_none_or(|wanted| wanted == c)))
+                pattern
+                    .iter()
+                    .rev()
+                    .all(|expected| left.next_back().is_some_and(|c| expected.is_none_or(|expected| expected == c)))
             }
         }
     }
 }
 
-/// Whether letters that differ only in case count as the same.
+/// Whether the comparison is case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Case {
-    /// They do not.
+    /// Case-sensitive.
     #[default]
     Exact,
-    /// They do.
+    /// Case-insensitive.
     Ignored,
 }
 
 impl Case {
-    /// The text as it is compared.
+    /// The text in the form that is compared.
     pub fn fold(self, text: &str) -> Cow<'_, str> {
         match self {
             Case::Exact => Cow::Borrowed(text),
@@ -156,19 +158,19 @@ impl Case {
     }
 }
 
-/// Several patterns, some of which exclude (`!…`). An empty list admits everything.
+/// A list of patterns, some of which exclude (`!…`). An empty list admits everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patterns {
     only: Vec<Glob>,
     only_case: Case,
     never: Vec<Glob>,
     never_case: Case,
-    /// Whether a pattern without case has a `?`.
+    /// Whether a case-insensitive pattern contains `?`.
     counts_characters: bool,
 }
 
 impl Patterns {
-    /// Compiles a list that is compared with case. Every invalid pattern is reported.
+    /// Compiles a case-sensitive list. Every invalid pattern is reported.
     pub fn new<'a>(list: impl IntoIterator<Item = &'a str>, complain: impl FnMut(String)) -> Self {
         Self::with_case(list, Case::Exact, Case::Exact, complain)
     }
@@ -191,7 +193,7 @@ impl Patterns {
                 Ok(glob) if case == Case::Exact => into.push(glob),
                 Ok(_) => {
                     let folded = Glob::split(&case.fold(pattern));
-                    // `ß` is one character to a `?`, and two once folded.
+                    // `ß` is one character for a `?`, but two after folding.
                     let is_counted = pattern.contains('?');
                     into.extend(is_counted.then(|| Glob::split(&pattern.to_lowercase())).filter(|one| *one != folded));
                     into.push(folded);
@@ -213,7 +215,7 @@ impl Patterns {
         self.never.is_empty() && (self.only.is_empty() || self.only.iter().any(Glob::is_everything))
     }
 
-    /// Whether anything is selected, rather than only excluded.
+    /// Whether any pattern selects, rather than excludes.
     pub fn selects(&self) -> bool {
         !self.only.is_empty()
     }
@@ -223,7 +225,7 @@ impl Patterns {
         self.admits_one_of([name])
     }
 
-    /// Whether something with these names is admitted: one of them is included and none is excluded.
+    /// Whether something with these names is admitted: one of them is selected and none is excluded.
     pub fn admits_one_of<'a>(&self, names: impl IntoIterator<Item = &'a str> + Clone) -> bool {
         self.wants_one_of(names.clone()) && !self.excludes_one_of(names)
     }
@@ -271,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The textbook definition, exponential and obvious.
+    /// A direct, exponential implementation for comparison.
     fn plainly(pattern: &[char], text: &[char]) -> bool {
         match (pattern.split_first(), text.split_first()) {
             (None, None) => true,

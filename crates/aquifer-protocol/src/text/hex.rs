@@ -9,7 +9,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The same of the first `count` bytes, or of all if there are fewer.
+/// The same for the first `count` bytes, or for all if there are fewer.
 pub fn hex_prefix(bytes: &[u8], count: usize) -> String {
     hex(bytes.get(..count).unwrap_or(bytes))
 }

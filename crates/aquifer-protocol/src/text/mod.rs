@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// The text without terminal escapes, control characters and characters that cannot be seen.
+/// The text without terminal escapes, control characters and invisible characters.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
@@ -28,7 +28,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
             '\r' => {
-                // "\r\n" is one line end, and a lone "\r" must not overwrite the line before it.
+                // "\r\n" is one line end. A lone "\r" must not overwrite the line before it.
                 if !rest.as_str().starts_with('\n') {
                     cleaned.push('\n');
                 }
@@ -46,8 +46,8 @@ pub fn is_clean(text: &str) -> bool {
     !text.chars().any(is_removed)
 }
 
-/// The text in a form that may be shown: clean, and without credentials of known formats. The cleaned text is searched
-/// for credentials, so that an invisible character inside a credential does not hide it.
+/// The text in a form that may be shown: clean, and without credentials of known formats. The text is cleaned before it
+/// is searched, so that an invisible character inside a credential does not hide it.
 pub fn presentable(text: &str) -> Cow<'_, str> {
     match clean(text) {
         Cow::Borrowed(text) => secrets::redact(text),
@@ -55,8 +55,8 @@ pub fn presentable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON value with every string of it, names of members included, passed through `clean`. Of two members whose names
-/// become equal, the first stays.
+/// Applies `clean` to every string in a JSON value, including member names. If two names become equal, the first member
+/// is kept.
 pub fn clean_json(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text)),
@@ -72,7 +72,7 @@ pub fn clean_json(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Whether a character has no shape of its own: joiners, direction marks, variation selectors, tags, fillers.
+/// Whether a character is invisible: joiners, direction marks, variation selectors, tags, fillers.
 pub fn is_hidden(letter: char) -> bool {
     matches!(letter,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -89,8 +89,8 @@ fn is_removed(letter: char) -> bool {
     letter.is_control() || is_hidden(letter)
 }
 
-/// Skips an escape sequence after its ESC. A string sequence (a title, a hyperlink) is removed with its content. Of one
-/// that never ends, only the beginning is removed, so that it cannot make the rest of the text disappear.
+/// Skips an escape sequence after its ESC. A string sequence (a title, a hyperlink) is removed with its content. If it
+/// is unterminated, only its start is removed, so that it cannot hide the rest of the text.
 fn skip_escape(rest: &mut std::str::Chars<'_>) {
     let mut ahead = rest.clone();
     match ahead.next() {
@@ -100,15 +100,15 @@ fn skip_escape(rest: &mut std::str::Chars<'_>) {
         }
         Some(']' | 'P' | 'X' | '^' | '_') => {
             let content = ahead.as_str();
-            // Another escape aborts the string, and so does the end of the text. The search stops at both, so that a
-            // text full of beginnings is still read in one pass.
+            // A string ends at another escape or at the end of the text. The search stops at both, so that a text full
+            // of unterminated sequences is still read in one pass.
             let end = content.find(['\u{7}', '\u{1b}']);
             let tail = end.and_then(|index| content.get(index..)).unwrap_or_default();
             let after = tail.strip_prefix('\u{7}').or_else(|| tail.strip_prefix("\u{1b}\\"));
             *rest = after.unwrap_or(content).chars();
         }
         Some(' '..='/') => {
-            // Intermediate bytes, then one that ends the sequence.
+            // Intermediate bytes, then the final byte of the sequence.
             while ahead.as_str().starts_with(|c| matches!(c, ' '..='/')) {
                 ahead.next();
             }
@@ -122,7 +122,7 @@ fn skip_escape(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// Parameters, then the byte that ends the sequence.
+/// Skips the parameters and the final byte of a control sequence.
 fn skip_control_sequence(rest: &mut std::str::Chars<'_>) {
     while rest.as_str().starts_with(|c| matches!(c, ' '..='?')) {
         rest.next();

@@ -1,22 +1,22 @@
-//! Spellings of one name. Servers differ in how closely they look: Go and .NET ignore the case of JSON names, many
-//! frameworks accept `maxAmount`, `max-amount` and `MaxAmount` for `max_amount`, and some normalize Unicode. Whatever such
-//! a server could take for a declared name must be treated as that name, or a rule about it could be evaded by spelling.
+//! Spellings of one name. Servers compare names differently: Go and .NET ignore the case of JSON names, many frameworks
+//! accept `maxAmount`, `max-amount` and `MaxAmount` for `max_amount`, and some normalize Unicode. Every spelling that a
+//! server may accept for a declared name must count as that name; otherwise a rule could be evaded by spelling.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Letters that are not displayed. Unicode counts them as letters all the same.
+/// Invisible characters that Unicode classifies as letters.
 const FILLERS: [char; 2] = ['\u{115f}', '\u{1160}'];
 
-/// The name reduced to what every spelling of it shares: its letters and digits, without case.
+/// The common form of all spellings of a name: its letters and digits, without case.
 pub fn fold(name: &str) -> String {
     if name.is_ascii() {
         return fold_ascii(name).map(char::from).collect();
     }
-    // Compatibility characters first, because they may stand for separators (`⑴`). Marks stay until they are composed
-    // with their letter, whatever stood between them.
+    // Compatibility characters are normalized first, because they may represent separators (`⑴`). Marks are kept until
+    // they are composed with their letter, even if something separated them.
     let letters = name.nfkc().filter(|c| (c.is_alphanumeric() || is_combining_mark(*c)) && !FILLERS.contains(c));
     without_case(letters).nfkc().filter(|c| c.is_alphanumeric()).collect()
 }

@@ -5,17 +5,17 @@ use crate::case::snake_case;
 /// The minimum similarity of a suggestion.
 const MIN_SCORE: f64 = 0.72;
 
-/// The valid name nearest to `wrong`, if one is close.
+/// The valid name most similar to `wrong`, if one is similar enough.
 pub fn nearest<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     rank(wrong, valid).into_iter().next().map(|(_, name)| name)
 }
 
-/// The valid names near to `wrong`, nearest first, no more than `max_count`.
+/// The valid names similar to `wrong`, most similar first, at most `max_count`.
 pub fn near<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>, max_count: usize) -> Vec<&'a str> {
     rank(wrong, valid).into_iter().take(max_count).map(|(_, name)| name).collect()
 }
 
-/// Names this similar differ by a typing error, an ending or the order of their words.
+/// Names at least this similar differ by a typing error, an ending or the order of their words.
 const MIN_MISSPELLING_SCORE: f64 = 0.88;
 
 /// The valid name that `wrong` is most likely a misspelling of.
@@ -23,7 +23,8 @@ pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a
     rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }
 
-/// The maximum number of names that are compared letter by letter, which is expensive, and the wrong name is untrusted.
+/// Maximum number of names that are compared letter by letter, because that is expensive and the wrong name is
+/// untrusted.
 const MAX_COMPARED: usize = 64;
 
 fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, &'a str)> {
@@ -58,7 +59,7 @@ struct MisspelledName<'a> {
     letters: Letters,
 }
 
-/// How often each letter occurs. Letters that share a counter only make names look more similar than they are.
+/// The number of occurrences of each letter. Letters that share a counter only increase the similarity.
 type Letters = [u8; 32];
 
 fn letters(name: &str) -> Letters {
@@ -73,7 +74,7 @@ fn letters(name: &str) -> Letters {
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words and letters")]
 impl MisspelledName<'_> {
-    /// A missing, additional or moved word counts little.
+    /// Similarity by words. A missing, additional or moved word reduces it only slightly.
     fn shared_words(&self, name: &str) -> f64 {
         let (mut common, mut all) = (0_usize, self.words.len());
         for word in words(name) {
@@ -83,7 +84,7 @@ impl MisspelledName<'_> {
         if all == 0 { 0.0 } else { 0.95 * common as f64 * 2.0 / all as f64 }
     }
 
-    /// An upper bound for the similarity that a comparison letter by letter can find: every letter that only one of the
+    /// An upper bound for the similarity that a letter-by-letter comparison can find: every letter that only one of the
     /// names has counts as a typing error.
     fn max_similarity(&self, name: &str) -> f64 {
         let longest = self.name.len().max(name.len()).max(1);

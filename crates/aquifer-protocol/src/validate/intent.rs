@@ -1,7 +1,7 @@
-//! Infers what kind of operation a caller meant by an unknown name.
+//! Infers what kind of operation a caller intended with an unknown name.
 //!
-//! Callers often follow a suggestion without checking it. For a name that implies reading, no operation that changes
-//! something may therefore be suggested.
+//! Callers often follow a suggestion without checking it. If the name implies reading, no operation that changes
+//! something is therefore suggested.
 
 use crate::category::Category;
 use crate::operation::Operation;
@@ -56,10 +56,10 @@ const VERBS: &[(Category, &[&str])] = &[
     ),
 ];
 
-/// The minimum similarity at which two verbs count as the same verb with a typing error.
+/// Minimum similarity of two verbs that differ by a typing error.
 const SAME_VERB: f64 = 0.7;
 
-/// An unknown name and what it implies.
+/// An unknown name and the category it implies.
 pub(super) struct Intent<'a> {
     wanted: &'a str,
 }
@@ -69,9 +69,8 @@ impl<'a> Intent<'a> {
         Self { wanted }
     }
 
-    /// Whether an operation may be suggested. An operation with the same verb was evidently meant, whatever it does.
-    /// Any other one must not do more than the name implies. If the name implies nothing, the tool that received it
-    /// decides.
+    /// Whether an operation may be suggested. An operation with the same verb was evidently intended. Any other one
+    /// must not do more than the name implies. If the name implies nothing, the receiving tool decides.
     pub(super) fn allows(&self, operation: &Operation, is_of_receiver: bool) -> bool {
         if operation.category == Category::Read {
             return true;
@@ -107,8 +106,8 @@ impl Intent<'_> {
     }
 }
 
-/// The category that the name's verb implies. A verb that is not at the start counts only if it reads: `blog_post`
-/// implies nothing.
+/// The category that the name's verb implies. A verb that is not at the start counts only if it denotes reading:
+/// `blog_post` implies nothing.
 fn category(wanted: &str) -> Option<Category> {
     let mut words = words(wanted).map(category_of);
     let first = words.next().flatten();
@@ -137,7 +136,7 @@ fn is_same_verb(one: &str, other: &str) -> bool {
     (3..=64).contains(&one.len()) && strsim::normalized_damerau_levenshtein(&one, &other) >= SAME_VERB
 }
 
-/// How much an operation of the category may do.
+/// The rank of a category by how much its operations may change.
 fn risk(category: Category) -> u8 {
     match category {
         Category::Read => 0,

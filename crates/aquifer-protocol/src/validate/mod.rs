@@ -1,7 +1,8 @@
-//! Routing and checking: a [`Request`] becomes [`Routed`], then [`Checked`]. Pure, and the types record what was done.
+//! Routing and validation: a [`Request`] becomes [`Routed`], then [`Checked`]. The functions are pure, and the types
+//! record what was checked.
 //!
-//! Before anything runs, the checks are made in this order: required parameters, types, unknown names, constraints,
-//! defaults (R-REQ-4). All problems are collected; the first determines the code.
+//! Before anything runs, these are checked in order: required parameters, types, unknown names, constraints. Then
+//! defaults are filled in (R-REQ-4). All problems are collected; the first determines the code.
 
 mod intent;
 mod value;
@@ -24,7 +25,7 @@ use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
 
-/// A request whose operation exists and was sent to the right tool.
+/// A request whose operation exists and was sent to the correct tool.
 #[derive(Debug)]
 pub struct Routed {
     operation: Arc<Operation>,
@@ -33,7 +34,7 @@ pub struct Routed {
     metadata: Metadata,
 }
 
-/// A request whose parameters are exactly what the operation accepts, defaults filled in.
+/// A request whose parameters are valid and have their defaults filled in.
 #[derive(Debug)]
 pub struct Checked {
     operation: Arc<Operation>,
@@ -45,7 +46,7 @@ pub struct Checked {
     wider: Option<Box<WiderScope>>,
 }
 
-/// What policy considers in addition to the operation and parameters of a request.
+/// What policy evaluates in addition to the operation and parameters of a request.
 #[derive(Debug, Default)]
 struct WiderScope {
     also_needs: Vec<Arc<Operation>>,
@@ -74,7 +75,7 @@ pub enum Strictness {
     Lenient,
 }
 
-/// Finds the operation a request names and refuses it if another family's tool received it.
+/// Finds the operation that a request names, and refuses it if it was sent to the tool of another family.
 pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request: Request) -> Result<Routed, Failure> {
     let Some(operation) = catalog.operation(&request.operation) else {
         return Err(unknown_operation(catalog, surface, receiver, &request.operation));
@@ -86,7 +87,7 @@ pub fn route(catalog: &Catalog, surface: &Surface, receiver: &Receiver, request:
 /// The maximum number of suggestions for an unknown name.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// The refusal of an unknown operation, with the most similar names whose operations do no more than the name asks for.
+/// The failure for an unknown operation, with the most similar names whose operations do no more than the name implies.
 pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiver, wanted: &str) -> Failure {
     let intent = intent::Intent::new(wanted);
     let of_receiver = |operation: &Operation| match receiver {
@@ -122,7 +123,7 @@ pub fn unknown_operation(catalog: &Catalog, surface: &Surface, receiver: &Receiv
 }
 
 impl Routed {
-    /// A request for an operation that was found elsewhere.
+    /// A request for a known operation.
     pub fn new(operation: Arc<Operation>, request: Request) -> Self {
         let Request { params, beside, metadata, .. } = request;
         Self { operation, params, beside, metadata }
@@ -133,7 +134,7 @@ impl Routed {
         &self.operation
     }
 
-    /// The request as it was sent, if it is refused whatever its parameters are.
+    /// Skips validation, for a request that is refused whatever its parameters.
     pub fn unchecked(self, catalog: &Catalog) -> Checked {
         let Routed { operation, mut params, beside, metadata } = self;
         for (name, value) in beside {
@@ -146,14 +147,14 @@ impl Routed {
     pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
         let Routed { operation, mut params, mut beside, metadata } = self;
         if operation.quarantine.is_some() {
-            // Its parameters are not shown to callers, so they are not checked. The gate reports why it cannot be
-            // called.
+            // The parameters of a quarantined operation are not shown to callers, so they are not checked. The gate
+            // reports why it cannot be called.
             params.clear();
             beside.clear();
         }
         let mut problems = Vec::new();
         let mut warnings = Vec::new();
-        let (mut known, mut unknown) = sort_out(&operation, params, beside, &mut problems);
+        let (mut known, mut unknown) = collect_parameters(&operation, params, beside, &mut problems);
         if strictness == Strictness::Lenient && !unknown.is_empty() {
             warnings.push(ignored(&unknown));
             unknown.clear();
@@ -198,13 +199,13 @@ impl Routed {
     }
 }
 
-/// The parameters under their canonical names, and the unknown names. The source's own spelling and camelCase are
-/// aliases (R-REQ-3), and `params` takes precedence over the top level (R-REQ-2).
+/// Collects the parameters under their canonical names, and the unknown names. The source's own spelling and camelCase
+/// are aliases (R-REQ-3), and `params` takes precedence over the top level (R-REQ-2).
 ///
-/// An operation that accepts undeclared parameters accepts them only in `params`: at the top level, a misspelt name
-/// would reach the source unnoticed. An undeclared name must not be another spelling of a declared one either, because
-/// the source might treat the two as the same, and policy would not have considered the value.
-fn sort_out(
+/// An operation that accepts undeclared parameters accepts them only in `params`: at the top level, a misspelled name
+/// would reach the source unnoticed. An undeclared name must not be another spelling of a declared one, because the
+/// source might treat both as the same parameter, and policy would not have evaluated the value.
+fn collect_parameters(
     operation: &Operation,
     params: Map<String, Value>,
     beside: Map<String, Value>,
@@ -251,11 +252,11 @@ fn sort_out(
     (known, unknown)
 }
 
-/// Operations with more parameters than this are indexed for the check of one request.
+/// Operations with more parameters than this are indexed when a request is checked.
 const MAX_SEARCHED_FIELDS: usize = 64;
 
-/// The declared parameters of an operation, by name. A few are searched, many are indexed, so that checking thousands
-/// of names against thousands of parameters takes linear time.
+/// The declared parameters of an operation, by name. A few are searched linearly and many are indexed, so that checking
+/// thousands of names against thousands of parameters takes linear time.
 struct DeclaredParameters<'a> {
     operation: &'a Operation,
     by_name: Option<HashMap<&'a str, &'a Parameter>>,
@@ -296,7 +297,7 @@ impl<'a> DeclaredParameters<'a> {
     }
 }
 
-/// The declared names of an object, indexed so that every spelling of them is found.
+/// The declared names of an object, indexed by all their spellings.
 struct Spellings<'a>(HashMap<String, &'a str>);
 
 impl<'a> Spellings<'a> {
@@ -308,7 +309,7 @@ impl<'a> Spellings<'a> {
         Self(folded.filter(|(folded, _)| !folded.is_empty()).collect())
     }
 
-    /// The declared name that this is a spelling of, however it is written.
+    /// The declared name that this is a spelling of.
     fn spelling_of(&self, name: &str) -> Option<&'a str> {
         self.0.get(&fold(name)).copied()
     }
@@ -325,8 +326,8 @@ pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<Stri
     problems.is_empty()
 }
 
-/// Checks values whose shape is known only after the request was resolved: `values` of a generic operation can be
-/// anything until the table is known. Failures refer to the operation that was requested.
+/// Validates values whose schema is known only after the request was resolved: `values` of a generic operation depends
+/// on the table. Failures refer to the requested operation.
 pub fn check_values<'v>(
     operation: &Operation,
     types: &Types,
@@ -339,7 +340,7 @@ pub fn check_values<'v>(
     collect(operation, problems).map_or(Ok(()), Err)
 }
 
-/// One failure for everything found.
+/// Combines all problems into one failure.
 fn collect(operation: &Operation, mut found: StagedProblems) -> Option<Failure> {
     if found.is_empty() {
         return None;
@@ -390,7 +391,7 @@ fn ignored(unknown: &[String]) -> Warning {
         .detail("unknown_params", unknown.iter().map(|name| bounded(name)).collect::<Vec<_>>())
 }
 
-/// A name from the caller, shortened for a message.
+/// A caller's name, shortened for a message.
 fn bounded(name: &str) -> String {
     name.chars().take(128).collect()
 }
@@ -401,12 +402,12 @@ impl Checked {
         &self.operation
     }
 
-    /// The parameters, complete.
+    /// The complete parameters.
     pub fn params(&self) -> &Map<String, Value> {
         &self.params
     }
 
-    /// The named types that its parameters may refer to.
+    /// The types that its parameters may refer to.
     pub fn types(&self) -> &Types {
         &self.types
     }
@@ -416,18 +417,18 @@ impl Checked {
         &self.metadata
     }
 
-    /// Further operations that the caller must be allowed to use for this request, because it reads what they read.
+    /// Further operations that the caller must be allowed to use for this request, because it reads the same data.
     pub fn also_needs(&self) -> &[Arc<Operation>] {
         self.wider.as_ref().map_or(&[], |wider| &wider.also_needs)
     }
 
-    /// The parameters that policy considers: those of the operation and, if the request named another operation that
-    /// resolved to this one, those it was sent with, including every name of the things they refer to.
+    /// The parameters that policy evaluates: those of the operation and, if another operation was requested that
+    /// resolved to this one, those of the original request, with all names of the objects they refer to.
     pub fn judged_params(&self) -> &Map<String, Value> {
         self.wider.as_ref().and_then(|wider| wider.judged_params.as_ref()).unwrap_or(&self.params)
     }
 
-    /// The same request with further parameters for policy to consider.
+    /// Adds parameters for policy to evaluate.
     #[must_use]
     pub fn judged_with(mut self, more: Map<String, Value>) -> Self {
         if !more.is_empty() {
@@ -438,7 +439,7 @@ impl Checked {
         self
     }
 
-    /// Takes the parameters, to be replaced by their canonical form, which must still be valid.
+    /// Takes the parameters, which the caller replaces by their canonical form. That form must be valid, too.
     pub fn take_params(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.params)
     }
@@ -450,7 +451,7 @@ impl Checked {
         self
     }
 
-    /// The same request, which also needs these operations.
+    /// Adds operations that the request needs.
     #[must_use]
     pub fn needing(mut self, also_needs: Vec<Arc<Operation>>) -> Self {
         if !also_needs.is_empty() {
@@ -459,7 +460,7 @@ impl Checked {
         self
     }
 
-    /// The request as one of another operation, checked against that one's definition.
+    /// Converts the request into one of another operation, validated against that operation's definition.
     pub fn as_request_of(
         self,
         operation: &Arc<Operation>,
@@ -473,7 +474,7 @@ impl Checked {
         Ok(checked)
     }
 
-    /// The same without a check, for a request that is refused whatever its parameters are.
+    /// Like `as_request_of` without validation, for a request that is refused whatever its parameters.
     pub fn as_unchecked_request_of(
         self,
         operation: &Arc<Operation>,
@@ -483,7 +484,7 @@ impl Checked {
         Routed { operation: operation.clone(), params, beside: Map::new(), metadata: self.metadata }.unchecked(catalog)
     }
 
-    /// Splits the request into its parts for the source that performs it.
+    /// Splits the request into its parts for the source that executes it.
     pub fn into_parts(self) -> (Arc<Operation>, Map<String, Value>, Vec<Warning>) {
         (self.operation, self.params, self.warnings)
     }

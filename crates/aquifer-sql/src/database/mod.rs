@@ -1,4 +1,4 @@
-//! A database as a source: it is reflected, offers what was found, and answers calls.
+//! A database as a source: reflects the schema, offers operations, and answers calls.
 
 mod backend;
 mod overview;

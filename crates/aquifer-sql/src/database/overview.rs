@@ -1,4 +1,4 @@
-//! The overview of a database: its tables in one line each (R-EXT-2).
+//! The overview of a database: one line for each table (R-EXT-2).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::work::sample::Sample;
 use crate::work::session::WorkError;
 
 impl Database {
-    /// The lines of these tables. A table that is gone has none.
+    /// The lines of these tables. Tables that no longer exist have none.
     pub(super) async fn describe(&self, tables: Vec<Arc<str>>, is_whole: bool) -> TableLines {
         let offer = self.offer.load_full();
         let mut described = TableLines::default();
@@ -33,7 +33,7 @@ impl Database {
         described
     }
 
-    /// What a table looks like. If it cannot be read now, its line has only its columns.
+    /// A sample of a table. If it cannot be read now, its line has only its columns.
     async fn sample(&self, exposed: &Arc<ExposedTable>) -> Arc<TableSample> {
         if let Some(sample) = exposed.sample.get() {
             return sample;

@@ -14,7 +14,7 @@ use crate::schema::model::Model;
 use crate::work::OperationOutput;
 
 impl Database {
-    /// Runs a statement. Policy has decided about the operations that list the tables it reads.
+    /// Runs a statement. Policy has already decided about listing the tables it reads.
     pub(super) async fn query_sql(
         &self,
         offer: &Offer,
@@ -37,8 +37,8 @@ impl Database {
         self.backend.query_sql(access.clone(), request).await.map_err(|error| self.failure_from(error, None))
     }
 
-    /// What keeps `query_sql` from being offered. In PostgreSQL only permissions limit what a statement reads, so the user
-    /// may read nothing that is not served.
+    /// Why `query_sql` cannot be offered. In PostgreSQL only permissions limit what a statement reads, so the user must
+    /// not be able to read anything that is not served.
     pub(super) async fn check_query_sql(&self, model: &Model) -> Result<Vec<Mismatch>, Failure> {
         let Backend::Postgres(postgres) = &self.backend else { return Ok(Vec::new()) };
         if !self.settings.query_sql {

@@ -1,4 +1,4 @@
-//! Reflection: reads the schema of a database, removes what callers must not see, and names the tables consistently.
+//! Reflection: reads the schema of a database, removes what callers must not see, and assigns stable names to tables.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use crate::work::session::WorkError;
 /// State that is carried from one reflection to the next.
 pub(crate) struct ReflectionState {
     names: NameBook,
-    /// The columns that existed when every `hide` matched.
+    /// The columns at the time when every `hide` matched.
     baseline: Baseline,
     store: Option<NameStore>,
     /// Whether a reflection has succeeded, so that tables have names.
@@ -37,7 +37,7 @@ struct ReflectedSchema {
 }
 
 impl ReflectedSchema {
-    /// The offer, given the operations of which every call is denied.
+    /// The offer, given the operations that are always denied.
     fn offer(&self, denied: &HashSet<Arc<str>>) -> Offer {
         let make = |concealed| Offer::new(self.model.clone(), self.words.clone(), &self.settings, concealed);
         let offer = make(ConcealedTables::default());
@@ -60,7 +60,7 @@ impl ReflectionState {
         Self { names: NameBook::default(), baseline: Baseline::default(), store, has_succeeded: false }
     }
 
-    /// Reads the table names remembered from earlier runs, unless the tables are already named.
+    /// Reads the stored table names, unless the tables are already named.
     async fn load_names(&mut self) {
         if let (Some(store), false) = (&self.store, self.has_succeeded) {
             self.names = store.load().await;
@@ -152,7 +152,7 @@ impl Database {
         words
     }
 
-    /// Callers learn that the configuration is wrong; the details go to the operator's log.
+    /// The failure for callers says only that the configuration is wrong. The details go to the operator's log.
     fn misconfiguration(&self, mismatches: &[Mismatch]) -> Failure {
         let source = &self.settings.name;
         let words: Vec<String> = mismatches.iter().map(Mismatch::to_string).collect();

@@ -14,13 +14,13 @@ use crate::error::SqlError;
 use crate::offer::{Action, Offer, Verb};
 use crate::schema::exposed_table::ExposedTable;
 use crate::work::change::{Create, Delete, Update};
-use crate::work::rehearsal::Rehearsed;
+use crate::work::rehearsal::Rehearsal;
 use crate::work::session::WorkError;
 
 impl Database {
-    /// Rehearses a change, if it is proven that trying it leaves nothing behind.
+    /// Rehearses a change, if trying it is proven to leave no trace.
     pub(super) async fn rehearse_change(&self, call: Call) -> RehearsalResult {
-        // The proof has to be current.
+        // The proof must be current.
         let Ok(offer) = self.renew_proof(self.offer.load_full(), &call.name).boxed().await else {
             return RehearsalResult::Unknown;
         };
@@ -49,7 +49,7 @@ impl Database {
             Verb::List | Verb::Search | Verb::Get => return Ok(None),
             Verb::Create => {
                 let values = take_column_values(exposed, params)?;
-                self.backend.write(Rehearsed(Create { context: context(), values }), validity).boxed().await
+                self.backend.write(Rehearsal(Create { context: context(), values }), validity).boxed().await
             }
             Verb::Update => {
                 let key = read_key(exposed, &params)?;
@@ -58,17 +58,18 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(), key, input, if_match };
-                self.backend.write(Rehearsed(update), validity).boxed().await
+                self.backend.write(Rehearsal(update), validity).boxed().await
             }
             Verb::Delete => {
                 let delete = Delete { context: context(), key: read_key(exposed, &params)?, if_match };
-                self.backend.write(Rehearsed(delete), validity).boxed().await
+                self.backend.write(Rehearsal(delete), validity).boxed().await
             }
         };
         rehearsed.map(Some)
     }
 
-    /// The tables whose rows must not be mentioned in answers about other tables: policy may refuse to list them, or ask.
+    /// The tables whose rows must not be mentioned in answers about other tables, because policy may deny listing them
+    /// or require confirmation.
     pub(super) fn unreadable_tables(&self, offer: &Offer) -> HashSet<usize> {
         let restricted = self.restricted.load();
         let all = 0..offer.tables.len();
@@ -84,7 +85,7 @@ impl Database {
     }
 }
 
-/// Whether the change itself would fail in the same way. An error that may be gone a moment later decides nothing.
+/// Whether the change itself would fail in the same way. Transient errors do not count.
 fn is_decisive(error: &WorkError) -> bool {
     match error {
         WorkError::Failure(failure) => !is_configuration_changed(failure),

@@ -1,4 +1,4 @@
-//! A database as a source: constructs it, answers calls, and reflects again when the schema changes.
+//! A database as a source: creation, calls, and reflection after schema changes.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +54,7 @@ pub struct Database {
     pub(super) reflection: tokio::sync::Mutex<ReflectionState>,
     pub(super) misconfigured: AtomicBool,
     pub(super) published: Mutex<PublishedSchema>,
-    /// The operations that policy restricts. `None` until that is known.
+    /// The operations that policy restricts. `None` until policy has been evaluated.
     pub(super) restricted: ArcSwapOption<HashSet<Arc<str>>>,
 }
 
@@ -64,7 +64,7 @@ impl Database {
         Self::with_store(settings, key, clock, None)
     }
 
-    /// Like [`Self::new`], with a store that remembers table names across restarts.
+    /// Like [`Self::new`], with a store that keeps table names across restarts.
     pub fn with_store(
         settings: Settings,
         key: CursorKey,
@@ -90,7 +90,7 @@ impl Database {
             Backend::Sqlite(_) => settings.target.location(),
             Backend::Postgres(postgres) => Some(postgres.location().to_owned()),
         };
-        // In-memory databases and stores need no remembered names.
+        // In-memory databases and stores do not keep names.
         let names = store.filter(|store| store.outlives_process()).zip(location).map(|(store, location)| {
             let location = format!("{location} {}", settings.schemas.join(","));
             NameStore::new(store, &settings, &location)
@@ -160,7 +160,7 @@ impl Database {
 
     async fn answer_with_known_schema(&self, call: Call) -> Result<OperationOutput, Failure> {
         let mut offer = self.offer.load_full();
-        // A dry run that is proven to change nothing may run without confirmation, so the proof has to be current.
+        // A dry run that is proven to change nothing may run without confirmation, so the proof must be current.
         if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
             offer = self.renew_proof(offer, &call.name).boxed().await?;
         }
@@ -194,10 +194,10 @@ impl Database {
         self.perform(verb, (exposed, index), &offer, now, (params, max_tokens), &validity).await
     }
 
-    /// The offer, renewed if the catalog has changed since it was made. Fails if the dry run of the operation is not
-    /// proven safe.
+    /// The offer, reflected again if the catalog has changed since. Fails if the dry run of the operation is not proven
+    /// safe.
     pub(super) async fn renew_proof(&self, mut offer: Arc<Offer>, operation: &str) -> Result<Arc<Offer>, Failure> {
-        /// How often the catalog may change during the check.
+        /// How often the check is repeated because the catalog keeps changing.
         const MAX_ATTEMPTS: usize = 3;
         let Backend::Postgres(postgres) = &self.backend else { return Ok(offer) };
         for _ in 0..MAX_ATTEMPTS {
@@ -280,7 +280,7 @@ impl Database {
         outcome.map_err(|error| self.failure_of_verb(error, verb, &exposed))
     }
 
-    /// What a change of a row needs.
+    /// The context for changing a row.
     pub(super) fn change_context(
         &self,
         exposed: &Arc<ExposedTable>,
@@ -303,7 +303,7 @@ impl Database {
 
     pub(super) fn failure_of_verb(&self, error: WorkError, verb: Verb, exposed: &ExposedTable) -> Failure {
         match error {
-            // If no other value is invalid, the key is.
+            // If no other value is invalid, the key must be.
             WorkError::Sql(SqlError::InvalidValue { problem, column: None, cause }) if verb != Verb::Create => {
                 let mut key = exposed.table.key_columns().map(|column| column.name.to_string());
                 let column = key.next().filter(|_| key.next().is_none());

@@ -16,7 +16,7 @@ use crate::schema::table_sample::SampleCache;
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};
 
-/// More child counts than this are not useful.
+/// Maximum number of child counts.
 const MAX_CHILDREN: usize = 16;
 
 /// Columns that identify a row to people.

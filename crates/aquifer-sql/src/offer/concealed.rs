@@ -1,4 +1,4 @@
-//! Tables that callers must not learn of, because policy denies every operation on them.
+//! Tables that are concealed from callers, because policy denies every operation on them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::{Action, Offer, Verb};
 
 /// Tables omitted from everything that covers several tables: lists, relationships, counts, suggestions. Their own
-/// operations stay, so that policy can refuse them.
+/// operations remain, so that policy can deny them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConcealedTables {
-    /// Tables whose rows may not be listed. Nothing leads to them.
+    /// Tables whose rows must not be listed. No reference leads to them.
     unreadable: HashSet<usize>,
     /// Tables of which every operation is denied.
     hidden: HashSet<usize>,

@@ -1,4 +1,4 @@
-//! Everything a database offers at one moment, made from what reflection found.
+//! The operations, types and actions of a database at one moment, derived from the reflected schema.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use crate::schema::names;
 use crate::schema::relationship::Relationship;
 use crate::settings::Settings;
 
-/// Everything a database offers at one moment.
+/// The operations, types and actions of a database at one moment.
 pub(crate) struct Offer {
     pub(crate) tables: ExposedTables,
     /// References that `query_relationships` can follow.
     pub(crate) relationships: Arc<[Relationship]>,
     /// Every reference between tables, including those of rows without a key.
     pub(crate) references: Arc<[Relationship]>,
-    /// Changes that deleting a row causes elsewhere.
+    /// Changes of other rows that deleting a row causes.
     pub(super) cascades: Vec<Cascade>,
     /// For each table, the tables that inherit from it.
     pub(super) descendants: Vec<Vec<usize>>,
     pub(super) actions: HashMap<Arc<str>, Action, foldhash::fast::RandomState>,
     pub(crate) offering: Offering,
-    /// Tables that callers must not learn of.
+    /// Tables that are concealed from callers.
     pub(crate) concealed: ConcealedTables,
-    /// Names of columns that callers must not learn of, in lower case.
+    /// Names of columns that are concealed from callers, in lower case.
     pub(super) private_columns: HashSet<String>,
-    /// What callers' statements may read, if they may run any.
+    /// What callers' statements may read, if `query_sql` is enabled.
     pub(crate) sql_access: Option<Arc<SqlAccess>>,
 }
 
@@ -141,8 +141,8 @@ impl Offer {
         let offered: HashSet<Arc<str>> =
             offer.offering.operations.iter().map(|operation| operation.name.clone()).collect();
         offer.actions.retain(|name, _| offered.contains(name));
-        // Set even if the operations are not generic: rules about generic operations still apply when the number of
-        // tables shrinks.
+        // Set even if there are no generic operations: rules about them still apply when the number of tables falls
+        // below the limit.
         for operation in &mut offer.offering.operations {
             if let Some(Action::Table(verb, _)) = offer.actions.get(&operation.name) {
                 operation.generic_name = Some(verb.generic_name().into());

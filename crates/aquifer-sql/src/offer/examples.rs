@@ -52,7 +52,7 @@ pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>
         .filter_map(|index| offer.table(index))
         .map(|exposed| &**exposed)
         .collect();
-    // An invented row would refer to rows that do not exist or collide with an existing key.
+    // A generated row would refer to rows that do not exist, or collide with an existing key.
     let collides = |exposed: &ExposedTable| {
         !exposed.table.foreign.is_empty() || exposed.table.key_columns().any(|column| column.is_required())
     };
@@ -88,7 +88,7 @@ fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
     chosen.into_iter().map(|field| Some((field.name.to_string(), value(&field.schema)?))).collect()
 }
 
-/// An invented key.
+/// A generated key.
 fn key(exposed: &ExposedTable) -> Option<Map<String, Value>> {
     let columns = exposed.table.key_columns();
     columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()

@@ -112,7 +112,7 @@ fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> R
     for (name, value) in given {
         let name = match column_of(exposed, &name) {
             Some(column) => column.name.to_string(),
-            // In these objects every name is meant as a column.
+            // In these objects every name denotes a column.
             None if place != "input" && is_reserved(&name) => {
                 let problem = format!("has '{name}', which is not a column of '{}'", exposed.words.plural);
                 return Err(Failure::invalid_value(place, problem));
@@ -126,8 +126,8 @@ fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> R
     Ok(named)
 }
 
-/// Validates the columns of a generic request. The table's own operation would do so as well, but its error would name
-/// parameters and operations that the caller does not know.
+/// Validates the columns of a generic request. The table's own operation would validate them as well, but its error
+/// would name parameters and operations that the caller does not know.
 fn check_columns(
     offer: &Offer,
     verb: Verb,
@@ -314,7 +314,6 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
     operation
 }
 
-/// The tables as a collection.
 pub(crate) fn tables_collection() -> Collection {
     let field = |name: &str, of: FieldType| Field { name: name.into(), of, nullable: true, description: None };
     Collection {

@@ -1,4 +1,4 @@
-//! From a reflected model to an offer: collections, operations, relationships, and the action behind each operation.
+//! Derives an offer from a reflected model: collections, operations, relationships, and the action of each operation.
 
 mod action;
 mod collection;

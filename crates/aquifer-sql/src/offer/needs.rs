@@ -73,8 +73,8 @@ impl Offer {
     }
 
     /// The tables that the paths of a request lead to, and those whose rows their computed fields count. The request is
-    /// parsed as it will be for its execution, so that both understand the same. A request that cannot be parsed reads
-    /// nothing, but its error message names fields: then every name in the request counts as a path.
+    /// parsed in the same way as for execution, so that both agree. A request that cannot be parsed reads nothing, but
+    /// its error message names fields, so every name in it counts as a path.
     fn reached_by_paths(&self, verb: Verb, index: usize, params: &Map<String, Value>) -> BTreeSet<usize> {
         let mut reached = BTreeSet::new();
         let Some(exposed) = self.table(index).filter(|exposed| !exposed.references.is_empty()) else { return reached };
@@ -184,8 +184,8 @@ impl Offer {
             Value::Array(items) => items.iter().for_each(|item| self.follow_names(item, from, reached)),
             Value::Object(members) => {
                 for (name, value) in members {
-                    // The names inside belong to the table that the path leads to. If the member is a keyword that a
-                    // reference is also called, they belong to the same table as before.
+                    // The names inside belong to the table that the path leads to. If the name is both a keyword and a
+                    // reference, they may also belong to the current table.
                     let mut inside = from.clone();
                     inside.extend(from.iter().flat_map(|table| self.follow_path(*table, name, reached)));
                     self.follow_names(value, &inside, reached);
@@ -321,7 +321,7 @@ impl Offer {
     }
 }
 
-/// Whether a request uses a computed field. If it mentions computed fields without a name, any may be meant.
+/// Whether a request uses a computed field. If it mentions computed fields without naming one, it may use any.
 fn is_named(exposed: &ExposedTable, name: &str, params: &Map<String, Value>) -> bool {
     let is_about = |text: &str| {
         text.contains("_computed")

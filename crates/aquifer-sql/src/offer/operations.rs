@@ -84,7 +84,7 @@ fn enter_type(
     name
 }
 
-/// What callers should know about omitted columns. Columns in `hide` are not mentioned.
+/// A note for callers about omitted columns. Columns in `hide` are not mentioned.
 pub(super) fn left_out(exposed: &ExposedTable) -> String {
     let withheld = &exposed.table.withheld;
     let mut words = String::new();
@@ -366,10 +366,10 @@ pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     let schema = Schema::object(vec![
         Parameter::optional("root", object().describe("The row to start from.")),
         Parameter::optional("relationships", list().describe("One for each pair of rows.")),
-        Parameter::optional("graph", object().describe("The same as {nodes, edges}.")),
+        Parameter::optional("graph", object().describe("The same data as {nodes, edges}.")),
         Parameter::optional("pageInfo", Schema::named("PageInfo")),
     ])
-    .describe("Rows and what they refer to.");
+    .describe("Rows and their references.");
     (RELATED_ROWS.into(), Arc::new(schema))
 }
 

@@ -43,7 +43,7 @@ impl PathReferences {
     }
 }
 
-/// The references of each table. Those from or to tables that callers must not learn of are left out.
+/// The references of each table, without those from or to concealed tables.
 pub(super) fn path_references(
     references: &[Relationship],
     tables: &[Table],
@@ -108,8 +108,8 @@ fn is_unique(table: &Table, columns: &[Arc<str>]) -> bool {
         || table.unique.iter().any(|unique| unique.compares_alike && are_same(&unique.columns))
 }
 
-/// The name of a reference to one row, and its other names: the referring column without its ending (`site` for
-/// `site_id`), or the other table's rows.
+/// The name and aliases of a reference to one row: the referring column without its suffix (`site` for `site_id`), or
+/// the name of the other table's rows.
 fn name_to_one(
     own: &PathReferences,
     from: &Table,

@@ -1,4 +1,4 @@
-//! The operation `query_sql`, and what a request of it needs (R-EXT-5).
+//! The operation `query_sql`, and the operations that a request of it needs (R-EXT-5).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::statement::{Bind, Dialect, Statement};
 /// The name of the operation.
 pub(crate) const QUERY_SQL: &str = "query_sql";
 
-/// What overviews of tables say about it.
+/// The hint about it in overviews of tables.
 pub(crate) const QUERY_SQL_NOTE: &str = "{sql, params} runs one SELECT on these tables; =name: the name in SQL";
 
 impl Offer {
@@ -36,8 +36,8 @@ impl Offer {
         self.offering.operations.push(operation);
     }
 
-    /// The operations that list the tables which a statement reads. SQLite reads only tables that the statement names.
-    /// PostgreSQL also reads through functions and inheritance, so there every table counts as read.
+    /// The operations that list the tables that a statement reads. SQLite reads only tables that the statement names.
+    /// PostgreSQL also reads through functions and inheritance, so all tables count as read.
     pub(super) fn resolve_query_sql(&self, params: Map<String, Value>) -> Result<Resolution, Failure> {
         let dialect = self.sql_dialect();
         let sql = SqlText::parse(params.get("sql").and_then(Value::as_str).unwrap_or_default(), dialect)?;

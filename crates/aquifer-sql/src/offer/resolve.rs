@@ -1,8 +1,8 @@
-//! Resolves what a request refers to before policy decides: the table behind an alias, and the table operation behind a
-//! generic one.
+//! Resolves the table and operation of a request before policy decides: the table behind an alias, and the table
+//! operation behind a generic one.
 //!
-//! Every alias ends here. A rule about `orders` also covers `order`, `list_records` of `orders`, and everything that
-//! reaches the rows through a reference.
+//! All aliases are resolved here. A rule about `orders` also covers `order`, `list_records` of `orders`, and everything
+//! that reaches the rows through a reference.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl Offer {
         self.find_table(parameter, params.get(parameter).and_then(Value::as_str).unwrap_or_default())
     }
 
-    /// The table that a caller means. The plural is its canonical name; the singular, the table's own name (with or
+    /// The table that a name refers to. The plural is the canonical name; the singular, the table's own name (with or
     /// without schema) and other spellings are accepted if they are unambiguous.
     pub(crate) fn find_table(&self, parameter: &str, name: &str) -> Result<usize, Failure> {
         if let Some(index) = self.tables.iter().position(|exposed| exposed.words.plural == name) {
@@ -144,7 +144,7 @@ impl Offer {
     /// Tables with this name in another case or style, such as `OrderLine` for `order_line`.
     fn tables_spelled(&self, name: &str) -> Vec<usize> {
         let (lower, snake) = (name.to_lowercase(), snake_identifier(name));
-        // Not every table that contains the same words.
+        // Only names are matched, not any text that contains the same words.
         let is_name = name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
         match is_name && !snake.is_empty() {
             true => self.tables_called(|alias| alias.to_lowercase() == lower || snake_identifier(alias) == snake),

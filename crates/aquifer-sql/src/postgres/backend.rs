@@ -13,7 +13,7 @@ use crate::schema::model::Model;
 use crate::settings::Settings;
 use crate::work::session::{Work, WorkError};
 
-/// How often a transaction that lost a conflict is attempted.
+/// Maximum number of attempts after a serialization failure.
 const MAX_ATTEMPTS: usize = 3;
 
 /// A PostgreSQL server.
@@ -21,7 +21,7 @@ pub(crate) struct Postgres {
     pub(super) readers: Pool,
     writers: Pool,
     pub(super) timeout: Duration,
-    /// Where unqualified names of callers' statements are looked up.
+    /// Where unqualified names in callers' statements are looked up.
     pub(super) search_path: String,
     /// Identifies the database, without the user and the password.
     location: String,
@@ -122,7 +122,7 @@ impl Postgres {
     }
 }
 
-/// The beginning of a transaction. A rehearsal neither waits long for locks nor holds them for long.
+/// The start of a transaction. A rehearsal limits how long it waits for locks and holds them.
 fn begin<W: Work>(work: &W) -> &'static str {
     match (work.needs_snapshot(), work.is_rehearsal()) {
         (true, false) => "BEGIN ISOLATION LEVEL REPEATABLE READ",
@@ -140,7 +140,7 @@ fn search_path(settings: &Settings) -> String {
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// Commits, or rolls back what was not meant to be kept.
+/// Commits the transaction, or rolls it back if nothing is to be kept.
 async fn finish_transaction<T>(
     session: &mut PostgresSession<'_>,
     answer: Result<(T, bool), WorkError>,

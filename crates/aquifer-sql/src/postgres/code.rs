@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::catalog::contains_word;
 
-/// Built-in functions of PostgreSQL that leave no trace. Expressions may also call its other immutable functions.
+/// Built-in functions of PostgreSQL without side effects. Expressions may also call its other immutable functions.
 pub(super) const FUNCTIONS: &str = "\
     abs age array_agg array_append array_cat array_length array_position array_prepend array_remove \
     array_to_json array_to_string avg bit_length bool_and bool_or btrim cardinality ceil ceiling char_length \
@@ -68,7 +68,7 @@ pub(super) struct Names<'a> {
     /// User-defined functions and types that have the name of a known word or of a parameter.
     pub(super) shadowed: &'a HashSet<String>,
     /// User-defined functions that can be called as `row.name`.
-    pub(super) of_rows: &'a HashSet<String>,
+    pub(super) row_functions: &'a HashSet<String>,
     /// The function's parameters.
     pub(super) parameters: &'a [String],
 }
@@ -94,15 +94,15 @@ fn is_recognized_token(tokens: &[Token], index: usize, names: &Names<'_>) -> boo
     let is_field = is_mark(before(1), '.');
     let word = match tokens.get(index) {
         Some(Token::Word(word)) => word.as_str(),
-        // Only as a field name: recognized code spells everything else without quotes.
-        Some(Token::Quoted) => return is_field && !is_mark(next, '(') && names.of_rows.is_empty(),
+        // Quoted names are accepted only as field names: recognized code writes all other names without quotes.
+        Some(Token::Quoted) => return is_field && !is_mark(next, '(') && names.row_functions.is_empty(),
         Some(Token::String | Token::Value | Token::Mark(_)) | None => return true,
     };
     let is_call = is_mark(next, '(');
     if is_field {
         return match is_call {
             true => is_word(before(2), "pg_catalog") && !is_mark(before(3), '.') && contains_word(FUNCTIONS, word),
-            false => !names.of_rows.contains(word),
+            false => !names.row_functions.contains(word),
         };
     }
     if names.shadowed.contains(word) {
@@ -198,9 +198,9 @@ mod tests {
     fn r_req_9_a_body_is_pure_only_if_every_token_is() {
         let shadowed = ["reverse", "date", "warning", "elsif", "like", "some"].map(str::to_owned);
         let shadowed = HashSet::from(shadowed);
-        let of_rows = HashSet::from(["draw".to_owned()]);
+        let row_functions = HashSet::from(["draw".to_owned()]);
         let parameters = ["amount".to_owned()];
-        let names = Names { shadowed: &shadowed, of_rows: &of_rows, parameters: &parameters };
+        let names = Names { shadowed: &shadowed, row_functions: &row_functions, parameters: &parameters };
         for body in [
             "BEGIN NEW.updated_at = now(); RETURN NEW; END",
             "\r\nBEGIN\r\n  -- don't forget\r\n  NEW.updated_at := CURRENT_TIMESTAMP;\r\n  RETURN NEW;\r\nEND;\r\n",

@@ -23,16 +23,15 @@ pub(super) struct Manager {
     pub(super) writes: bool,
 }
 
-/// One connection.
 pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) abort_handle: AbortHandle,
     pub(super) tls: Tls,
     pub(super) prepared: HashMap<String, (tokio_postgres::Statement, u64), foldhash::fast::RandomState>,
     pub(super) uses: u64,
-    /// Whether a statement is running whose end has not been seen.
+    /// Whether a statement is running whose result has not been received.
     pub(super) is_busy: bool,
-    /// Whether a transaction is open. A caller may be dropped during one.
+    /// Whether a transaction is open, because a caller may have been dropped within one.
     pub(super) in_transaction: bool,
 }
 

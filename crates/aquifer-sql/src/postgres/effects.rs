@@ -1,8 +1,8 @@
-//! Which changes of a table leave no trace after a rollback.
+//! Determines which changes of a table leave no trace after a rollback.
 //!
-//! A dry run performs the change and rolls it back. Sequences do not roll back, and neither does anything that code
-//! does outside of the transaction. A dry run is therefore safe only if all code that runs with the change is: triggers
-//! of the table, of its partitions and of referenced tables, rules, defaults, checks and policies.
+//! A dry run performs the change and rolls it back. Sequences are not rolled back, and neither are effects outside the
+//! transaction. A dry run is therefore safe only if all code that runs with the change is: triggers of the table, of
+//! its partitions and of referenced tables, rules, defaults, checks and policies.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::error::SqlError;
 use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
-/// Everything that may run with a change of any table: references lead anywhere. Objects with numbers below 16384 are
-/// built into PostgreSQL.
+/// Everything that may run with a change of any table, because references may lead to any table. Objects with numbers
+/// below 16384 are built into PostgreSQL.
 const PARTS: &str = "
     WITH RECURSIVE reached AS (
         SELECT DISTINCT a.attrelid AS relation, a.atttypid AS id FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -138,9 +138,9 @@ const PARTS: &str = "
     WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
 const PARTS_END: &str = "::text[]))";
 
-/// Functions by their numbers. Parameters named like keywords are omitted, so that no keyword passes for one. The
-/// source of a body that was parsed at creation is not stored as text; defaults of parameters do not appear in the
-/// call.
+/// Functions by their numbers. Parameters named like keywords are omitted, so that a keyword is not mistaken for a
+/// parameter. The source of a body that was parsed at creation is not stored as text; defaults of parameters do not
+/// appear in the call.
 const FUNCTIONS: &str = "
     SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
         'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
@@ -220,7 +220,7 @@ struct Reference {
     on_update: char,
 }
 
-/// What runs with changes of all tables.
+/// The code that runs with changes, for all tables.
 #[derive(Default)]
 pub(super) struct Effects {
     /// Triggers that may leave a trace: the table, and the bits of its events.
@@ -243,7 +243,7 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// Reads what runs with changes.
+    /// Reads the code that runs with changes.
     pub(super) async fn read(session: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
         // In one snapshot of the catalog, after the tables were read: a proof must not be older than the tables.
         session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
@@ -324,7 +324,7 @@ impl Effects {
         let draws = |reference: &Reference| {
             let sets_default = (event == Event::Delete && reference.on_delete == 'd')
                 || (event == Event::Update && reference.on_update == 'd');
-            // Nothing is known of tables in schemas that are not offered.
+            // Tables in schemas that are not offered are unknown.
             sets_default && self.untestable.get(&reference.from).is_none_or(|untestable| !untestable.is_empty())
         };
         let referring: Vec<&Reference> = self.references.iter().filter(|reference| reference.to == table).collect();
@@ -369,7 +369,7 @@ fn untestable_default(row: &Value, before: &[UntestableDefault], safe_code: &Saf
         prediction: DefaultPrediction::Unknown,
     };
     let prediction = match sequences.as_slice() {
-        // A user without permission on the sequence has to give a value. An identity column needs no permission.
+        // A user without permission on the sequence has to supply a value. An identity column needs no permission.
         all if !is_identity && all.iter().any(|sequence| !sequence.may_draw) => DefaultPrediction::Refused,
         _ if !flag(row, "insert") => DefaultPrediction::Unknown,
         [only] if is_identity => only

@@ -1,4 +1,4 @@
-//! Maps errors of PostgreSQL.
+//! Converts errors of PostgreSQL.
 
 use std::error::Error as _;
 
@@ -56,7 +56,7 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
                 None => parse_key_columns(db.detail().unwrap_or_default()),
             },
             other: None,
-            referring: None,
+            blocking: None,
             cause: cause.clone(),
         })
     };
@@ -117,7 +117,7 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
 }
 
 /// The columns named in `Key (a, "b c")=(1, 2) already exists.` The constraint of a partition has a generated name, but
-/// its columns are those of the table. The words around them are in the server's language.
+/// its columns are those of the table. The surrounding words depend on the server's language.
 fn parse_key_columns(detail: &str) -> Vec<String> {
     let Some((before, _)) = detail.split_once(")=(") else { return Vec::new() };
     let Some((_, list)) = before.split_once('(') else { return Vec::new() };

@@ -1,7 +1,7 @@
-//! Finds out more about a failed change, in transactions that cannot write.
+//! Queries the reason for a failed change, in transactions that cannot write.
 //!
-//! The queries run code of the database, such as checks of domains and policies. A failed change or a dry run must not
-//! leave anything behind because of them.
+//! The queries run code of the database, such as domain checks and policies, which must not have effects after a failed
+//! change or a dry run.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::rows::{CellType, RowCollector};
 use crate::statement::Statement;
 use crate::work::session::{Session, Work};
 
-/// Each query takes a bounded time: the caller waits for the error.
+/// The time of each query is limited, because the caller waits for the error.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = '1s'";
 
 /// Explains an error. If that is not possible, the error stays as it is.

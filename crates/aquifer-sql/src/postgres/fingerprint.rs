@@ -1,6 +1,6 @@
-//! Detects whether the catalog is still in the state for which dry runs were proven safe.
+//! Detects whether the catalog has changed since dry runs were proven safe.
 //!
-//! A trigger or check that is added later makes no call fail, so nothing else would invalidate the proof.
+//! A trigger or check that is added later does not make any call fail, so nothing else would invalidate the proof.
 
 use super::session::PostgresSession;
 use crate::error::SqlError;
@@ -8,8 +8,8 @@ use crate::rows::CellType;
 use crate::statement::{Dialect, Statement};
 use crate::work::session::Session as _;
 
-/// Everything that a proof depends on, by number and by the transaction that last wrote it. Temporary tables come and
-/// go, and maintenance rewrites rows of `pg_class` and `pg_index`, so only the relevant parts of these are included.
+/// Everything that a proof depends on, by number and by the transaction that last wrote it. Only the relevant parts of
+/// `pg_class` and `pg_index` are included, because temporary tables and maintenance change their rows.
 const FINGERPRINT: &str = "
     SELECT md5(string_agg(x.part, ',' ORDER BY x.part)) FROM (
         SELECT 'f' || p.oid || ' ' || p.xmin FROM pg_proc p WHERE p.oid >= 16384

@@ -1,9 +1,9 @@
-//! Traces where values of one column appear in another, as far as PostgreSQL's catalog tells: generated columns,
-//! references, columns of row types, inheritance, partitions, and views.
+//! Traces which columns show values of other columns, according to PostgreSQL's catalog: generated columns, references,
+//! columns of row types, inheritance, partitions, and views.
 //!
 //! All schemas are traced, offered or not, because a view may read a schema that callers never see. The catalog lists
 //! the columns that a view reads, and the column behind each output if it is a plain column; any other output may show
-//! everything the view reads. Only views that read hidden columns are analyzed that closely.
+//! everything the view reads. Only views that read hidden columns are analyzed in such detail.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use super::catalog::{query_catalog, text};
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::schema::exposure::{self, Baseline};
-use crate::schema::model::{ColumnId, Flow, Model, Table};
+use crate::schema::model::{ColumnDerivation, ColumnId, Model, Table};
 use crate::schema::view_references::add_view_references;
 use crate::settings::Settings;
 
@@ -32,7 +32,7 @@ const GENERATED: &str = "
     JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
     WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
 
-/// Inherited columns. Rows of a child are rows of its parent, so values flow both ways.
+/// Inherited columns. Rows of a child are rows of its parent, so each shows values of the other.
 const INHERITED: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
         'to_schema', pn.nspname, 'to_table', pc.relname)::text
@@ -172,26 +172,26 @@ impl View {
         ColumnId::for_postgres(&self.schema, &self.name, name)
     }
 
-    /// The flows into this view. Without origins, every output may show everything the view reads.
-    fn flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
+    /// The derivations of this view's columns. Without origins, every output may show everything the view reads.
+    fn derivations(&self, origins: &[(i64, i64)]) -> Vec<ColumnDerivation> {
         let everything = self.column("").whole_table();
-        let mut flows: Vec<Flow> =
-            self.reads.iter().map(|from| Flow { from: from.clone(), to: everything.clone() }).collect();
+        let mut derivations: Vec<ColumnDerivation> =
+            self.reads.iter().map(|from| ColumnDerivation { from: from.clone(), to: everything.clone() }).collect();
         for (index, name) in self.columns.iter().enumerate() {
             let origin = origins.get(index).and_then(|origin| self.numbers.get(origin));
-            flows.push(Flow { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
+            derivations.push(ColumnDerivation { from: origin.unwrap_or(&everything).clone(), to: self.column(name) });
         }
-        flows
+        derivations
     }
 
     /// The outputs that are plain columns, each with that column.
-    fn plain_flows(&self, origins: &[(i64, i64)]) -> Vec<Flow> {
+    fn plain_derivations(&self, origins: &[(i64, i64)]) -> Vec<ColumnDerivation> {
         let outputs = self.columns.iter().zip(origins);
         let plain = outputs.filter_map(|(name, origin)| Some((name, self.numbers.get(origin)?)));
-        plain.map(|(name, from)| Flow { from: from.clone(), to: self.column(name) }).collect()
+        plain.map(|(name, from)| ColumnDerivation { from: from.clone(), to: self.column(name) }).collect()
     }
 
-    /// Whether callers may see it.
+    /// Whether the view is offered to callers.
     fn is_in(&self, model: &Model) -> bool {
         model.tables.iter().any(|table| table.matches_name(Some(&self.schema), &self.name))
     }
@@ -212,23 +212,23 @@ pub(super) async fn trace(
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
     for row in query_catalog(session, GENERATED, END, &system).await? {
         let column = |name: &str| ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
-        model.flows.push(Flow { from: column("from"), to: column("to") });
+        model.derivations.push(ColumnDerivation { from: column("from"), to: column("to") });
     }
     for row in query_catalog(session, INHERITED, END, &system).await? {
         let child = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
         let parent = ColumnId::for_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
-        model.flows.push(Flow { from: child.clone(), to: parent.clone() });
-        model.flows.push(Flow { from: parent, to: child });
+        model.derivations.push(ColumnDerivation { from: child.clone(), to: parent.clone() });
+        model.derivations.push(ColumnDerivation { from: parent, to: child });
     }
     for question in [ROWS, REFERENCES] {
         for row in query_catalog(session, question, END, &system).await? {
             let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
             let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
-            model.flows.push(Flow { from, to });
+            model.derivations.push(ColumnDerivation { from, to });
         }
     }
     let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
-    let coarse: Vec<Flow> = views.iter().flat_map(|view| view.flows(&[])).collect();
+    let coarse: Vec<ColumnDerivation> = views.iter().flat_map(|view| view.derivations(&[])).collect();
     let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
     let referring = referring_columns(model);
     let may_refer = |view: &View| view.is_in(model) && (view.reads_view(&views) || !view.reads.is_disjoint(&referring));
@@ -243,9 +243,9 @@ pub(super) async fn trace(
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));
         let origins = query.and_then(|row| origins(text(row, "query"), view.columns.len())).unwrap_or_default();
-        plain.extend(view.plain_flows(&origins));
+        plain.extend(view.plain_derivations(&origins));
         if shows_hidden(view) {
-            model.flows.extend(view.flows(&origins));
+            model.derivations.extend(view.derivations(&origins));
         }
     }
     add_view_references(model, &plain);

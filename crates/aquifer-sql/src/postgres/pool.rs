@@ -22,7 +22,7 @@ pub(super) struct Pool {
 /// A connection taken from the pool. It is returned when dropped, or closed if it cannot be reused.
 pub(super) struct PooledConnection<'p> {
     pool: &'p Pool,
-    /// Present until it is dropped.
+    /// `Some` until it is dropped.
     connection: Option<Box<Connection>>,
     _permit: SemaphorePermit<'p>,
 }

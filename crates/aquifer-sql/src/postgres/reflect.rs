@@ -1,5 +1,5 @@
-//! Reads the schema of a PostgreSQL database, as far as the role may see it. The number of catalog queries does not
-//! depend on the number of tables.
+//! Reads the schema of a PostgreSQL database, as visible to the role. The number of catalog queries does not depend on
+//! the number of tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -357,7 +357,7 @@ impl RelationRows<'_> {
         }
         let writable = matches!(kind, "r" | "p" | "f") && !settings.read_only;
         let may = |what: &str| writable && flag(self.row, what);
-        // Callers cannot give a value to a column they do not see.
+        // Callers cannot set a column that they cannot see.
         let needs_hidden = self
             .columns
             .iter()

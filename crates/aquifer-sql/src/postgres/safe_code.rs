@@ -1,6 +1,6 @@
-//! Decides which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
+//! Determines which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
 //!
-//! Sequences are not rolled back, and neither is anything that leaves the transaction: other servers, files, locks that
+//! Sequences are not rolled back, and neither are effects outside the transaction: other servers, files, locks that
 //! outlast it. Code is safe only if all of it is recognized. Everything else requires a confirmation.
 
 use std::collections::{HashMap, HashSet};
@@ -66,7 +66,7 @@ struct Operator {
     is_known: bool,
 }
 
-/// What is known of a database's code.
+/// The recognized code of a database.
 #[derive(Default)]
 pub(super) struct SafeCode {
     functions: HashMap<i64, Function>,
@@ -74,11 +74,11 @@ pub(super) struct SafeCode {
     operators: HashMap<i64, Operator>,
     types: HashMap<i64, Type>,
     /// Types with user-defined casts or operators, which run wherever values are read or compared.
-    touched: HashSet<i64>,
+    types_with_own_code: HashSet<i64>,
     shadowed: HashSet<String>,
-    of_rows: HashSet<String>,
+    row_functions: HashSet<String>,
     /// Whether function bodies may call unknown functions implicitly, through operators or casts.
-    has_unnamed_calls: bool,
+    has_implicit_calls: bool,
 }
 
 impl SafeCode {
@@ -109,28 +109,28 @@ impl SafeCode {
             "operator" => {
                 let is_known = is_known_extension(row["extension"].as_str());
                 self.operators.insert(id, Operator { function: number(row, "function"), is_known });
-                self.add_unnamed(row, is_known);
+                self.add_implicit(row, is_known);
             }
-            "cast" => self.add_unnamed(row, is_known_extension(row["extension"].as_str())),
+            "cast" => self.add_implicit(row, is_known_extension(row["extension"].as_str())),
             "shadow" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
                 self.shadowed.insert(text(row, "name").to_owned());
             }
             "of_row" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
-                self.of_rows.insert(text(row, "name").to_owned());
+                self.row_functions.insert(text(row, "name").to_owned());
             }
             _ => {}
         }
     }
 
     /// Adds an operator or cast, which run implicitly.
-    fn add_unnamed(&mut self, row: &Value, is_known: bool) {
+    fn add_implicit(&mut self, row: &Value, is_known: bool) {
         if !is_known {
-            self.has_unnamed_calls = true;
-            self.touched.extend(row["types"].as_array().into_iter().flatten().filter_map(Value::as_i64));
+            self.has_implicit_calls = true;
+            self.types_with_own_code.extend(row["types"].as_array().into_iter().flatten().filter_map(Value::as_i64));
         }
     }
 
-    /// Every function that these expressions use. They have to be known to judge the expressions.
+    /// All functions that these expressions use, which have to be loaded before the expressions can be checked.
     pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
         let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
         let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();
@@ -145,7 +145,7 @@ impl SafeCode {
         let Some(function) = self.functions.get(&id) else { return false };
         if id < FIRST_OWN_ID {
             // `to_jsonb` calls a type's own cast to JSON.
-            let calls_others = function.is_polymorphic && self.has_unnamed_calls;
+            let calls_others = function.is_polymorphic && self.has_implicit_calls;
             return !calls_others
                 && (function.is_immutable
                     || contains_word(FUNCTIONS, &function.name)
@@ -154,10 +154,11 @@ impl SafeCode {
         if let Some(extension) = &function.extension {
             return contains_word(EXTENSIONS, extension);
         }
-        let names = Names { shadowed: &self.shadowed, of_rows: &self.of_rows, parameters: &function.parameters };
+        let names =
+            Names { shadowed: &self.shadowed, row_functions: &self.row_functions, parameters: &function.parameters };
         matches!(&*function.language, "sql" | "plpgsql")
             && function.is_plain
-            && !self.has_unnamed_calls
+            && !self.has_implicit_calls
             && code::is_pure(&function.body, &names)
     }
 
@@ -196,7 +197,7 @@ impl SafeCode {
         if id < FIRST_OWN_ID || !seen.insert(id) {
             return true;
         }
-        if self.touched.contains(&id) {
+        if self.types_with_own_code.contains(&id) {
             return false;
         }
         let Some(found) = self.types.get(&id) else { return false };

@@ -14,7 +14,7 @@ use crate::rows::{CellType, ResultRow, RowCollector};
 use crate::statement::Statement;
 use crate::work::session::Session;
 
-/// How many statements a connection keeps prepared. They use memory on the server.
+/// Maximum number of prepared statements of a connection, because they use memory on the server.
 const MAX_PREPARED_STATEMENTS: usize = 256;
 
 /// A session for one call.
@@ -94,9 +94,8 @@ impl<'l> PostgresSession<'l> {
 }
 
 impl Drop for PostgresSession<'_> {
-    /// The caller may have been dropped midway. The server is asked to cancel an abandoned statement, and the
-    /// connection is closed. That rolls back the transaction and releases its locks at once, not when the connection is
-    /// needed again.
+    /// Handles a caller that was dropped midway: asks the server to cancel an abandoned statement and closes the
+    /// connection. That rolls back the transaction and releases its locks immediately.
     fn drop(&mut self) {
         if self.connection.is_busy
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

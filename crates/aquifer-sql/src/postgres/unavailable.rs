@@ -1,4 +1,4 @@
-//! Stands in for PostgreSQL in builds without the feature `postgres`: the same type, of which there is no value.
+//! Replaces PostgreSQL in builds without the feature `postgres`: the same type, without values.
 
 use crate::error::SqlError;
 use crate::query_sql::{SqlAccess, SqlRequest};

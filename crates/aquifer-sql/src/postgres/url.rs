@@ -31,7 +31,6 @@ pub(super) enum Roots {
     File(String),
 }
 
-/// Parses a URL.
 pub(super) fn parse_url(url: &str) -> Result<(Config, Encryption), SqlError> {
     let invalid = |reason: &str, cause: String| SqlError::Unavailable { reason: reason.to_owned(), cause };
     let (base, query) = split_query(url);

@@ -1,4 +1,4 @@
-//! What statements may read: the tables and columns that are served.
+//! The tables and columns that callers' statements may read.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use crate::rows::CellType;
 use crate::schema::model::{SchemaStamp, SqliteStore, Store, Table};
 use crate::statement::Name;
 
-/// What statements may read.
+/// The tables and columns that callers' statements may read.
 #[derive(Debug)]
 pub(crate) struct SqlAccess {
     /// In the order of the offer's tables.
     pub(crate) tables: Vec<SqlTable>,
-    /// The schema that this was read from, if it can change without notice.
+    /// The schema version that this was built from, if it can change without notice.
     pub(crate) stamp: Option<SchemaStamp>,
 }
 
@@ -20,10 +20,10 @@ pub(crate) struct SqlAccess {
 pub(crate) struct SqlTable {
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) name: Arc<str>,
-    /// Whether callers may learn of it.
+    /// Whether callers may see it.
     pub(crate) is_shown: bool,
     pub(crate) columns: Vec<SqlColumn>,
-    /// Columns that only serve a full-text index which callers may search.
+    /// Columns that exist only for a full-text index that callers may search.
     pub(crate) index_columns: Vec<Arc<str>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct SqlColumn {
 }
 
 impl SqlAccess {
-    /// Access to these tables, each with whether callers may learn of it.
+    /// Access to these tables, each with whether callers may see it.
     pub(crate) fn new<'a>(tables: impl Iterator<Item = (&'a Table, bool)>, stamp: Option<SchemaStamp>) -> Self {
         let tables = tables.map(|(table, is_shown)| {
             let columns = table.columns.iter().map(|column| SqlColumn {
@@ -77,7 +77,7 @@ impl SqlAccess {
         shown.flat_map(|table| &table.columns).map(|column| &*column.name)
     }
 
-    /// How the values of a SQLite column are written. The table may also be one that a named view reads.
+    /// How the values of a SQLite column are written. The table may also be one that a view in the statement reads.
     pub(crate) fn cell_type(&self, named: &[usize], table: &str, column: &str) -> CellType {
         let own = self.sqlite_table(table).and_then(|index| self.tables.get(index));
         let viewed = named.iter().filter_map(|index| self.tables.get(*index)).filter(|_| own.is_none());

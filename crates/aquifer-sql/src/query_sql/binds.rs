@@ -1,4 +1,4 @@
-//! The values of `params`.
+//! Binds the values of `params`.
 
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::ParameterStyle;
 use crate::statement::{Bind, Dialect};
 
-/// Reads the values to be bound. Lists and objects are bound as JSON text.
+/// Parses the values to bind. Lists and objects are bound as JSON text.
 pub(crate) fn parse_binds(params: Option<&Value>, dialect: Dialect) -> Result<Vec<Bind>, Failure> {
     let values = params.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if values.len() > super::MAX_BINDS {
@@ -36,7 +36,7 @@ fn parse_bind(index: usize, value: &Value, dialect: Dialect) -> Result<Bind, Fai
     })
 }
 
-/// Checks that there are as many values as parameters.
+/// Checks that the number of values equals the number of parameters.
 pub(crate) fn check_count(expected: usize, style: ParameterStyle, given: usize) -> Result<(), Failure> {
     if expected == given {
         return Ok(());

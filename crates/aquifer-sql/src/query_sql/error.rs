@@ -1,5 +1,5 @@
-//! What callers are told about a statement that cannot be run. Messages are ours: those of the databases may name what
-//! callers do not see.
+//! Failures for statements that cannot be run. The messages are our own, because those of the databases may name
+//! objects that callers cannot see.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::error::{Code, Failure, FailureReason};
@@ -7,27 +7,27 @@ use aquifer_protocol::suggest;
 
 use super::SqlText;
 
-/// The longest part of a message of a database, and of a name, that is shown.
+/// Maximum number of characters shown of a database message or a name.
 const MAX_MESSAGE_CHARS: usize = 300;
 const MAX_NAME_CHARS: usize = 64;
 
-/// A name as it is shown.
+/// A name, sanitized for a message.
 fn shown(name: &str) -> String {
     let name: String = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME_CHARS).collect();
     if looks_like_a_leak(&name) { "…".to_owned() } else { name }
 }
 
-/// A problem with the parameter `sql`.
+/// A failure about the parameter `sql`.
 pub(super) fn invalid_sql(problem: impl std::fmt::Display) -> Failure {
     Failure::invalid_value("sql", problem.to_string())
 }
 
-/// The number of the character at this byte, from 1.
+/// The character number at this byte, from 1.
 pub(super) fn position_of(sql: &str, byte: usize) -> usize {
     sql.char_indices().take_while(|(index, _)| *index < byte).count() + 1
 }
 
-/// The statement does not parse at this byte.
+/// The failure for a syntax error at this byte.
 pub(crate) fn syntax_error(sql: &SqlText, byte: Option<usize>, near: &str) -> Failure {
     match byte {
         Some(byte) if !near.is_empty() => {
@@ -39,7 +39,7 @@ pub(crate) fn syntax_error(sql: &SqlText, byte: Option<usize>, near: &str) -> Fa
     }
 }
 
-/// The statement names a table that does not exist, or that is not served.
+/// The failure for a table that does not exist or is not served.
 pub(crate) fn no_such_table<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let (near, name) = (suggest::near(name, known, 3), shown(name));
     let hint = match near.first() {
@@ -49,7 +49,7 @@ pub(crate) fn no_such_table<'a>(name: &str, known: impl Iterator<Item = &'a str>
     invalid_sql(format_args!("names '{name}', which is not a table here. {hint}")).detail("suggestions", near)
 }
 
-/// The statement names a column that does not exist, or that is not served.
+/// The failure for a column that does not exist or is not served.
 pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let (near, name) = (suggest::near(name, known, 3), shown(name));
     let hint = match near.first() {
@@ -59,17 +59,18 @@ pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str
     invalid_sql(format_args!("names an unknown column: '{name}'. {hint}")).detail("suggestions", near)
 }
 
-/// The statement does what is not allowed.
+/// The failure for a statement that is not allowed.
 pub(crate) fn refused(reason: impl std::fmt::Display) -> Failure {
     Failure::explained(Code::PermissionDenied, "Permission denied", reason)
 }
 
-/// The database does not accept the statement.
+/// The failure for a statement that the database does not accept.
 pub(crate) fn invalid(problem: impl std::fmt::Display, cause: &dyn std::error::Error) -> Failure {
     invalid_sql(problem).because(cause.to_string())
 }
 
-/// The database does not accept the statement at this byte. Its message is about the caller's own words.
+/// The failure for a statement that the database does not accept at this byte. The database's message refers only to
+/// the caller's own text.
 pub(crate) fn invalid_near(
     sql: &SqlText,
     byte: Option<usize>,

@@ -1,4 +1,4 @@
-//! Splits a caller's SQL into tokens, strictly: what a database could read in another way is an error.
+//! Splits a caller's SQL into tokens. Anything that a database could interpret differently is an error.
 
 use super::error::invalid_sql;
 use crate::statement::Dialect;
@@ -9,7 +9,7 @@ use aquifer_protocol::error::Failure;
 pub(crate) struct Lexeme {
     pub(crate) token: Token,
     pub(crate) start: usize,
-    /// Whether nothing stands between it and the token before.
+    /// Whether it directly follows the previous token.
     pub(crate) is_adjacent: bool,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum Token {
     Word(String),
     /// A quoted name.
     Quoted(String),
-    /// Text in single quotes. SQLite also takes it for a name where it expects one.
+    /// Text in single quotes. SQLite also accepts it as a name.
     Text(String),
     Number,
     /// `?`, or with a number `?1` and `$1`.
@@ -38,7 +38,7 @@ impl Token {
         *self == Token::Mark(mark)
     }
 
-    /// The name that this token can be.
+    /// The name that this token may denote.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Token::Word(name) | Token::Quoted(name) | Token::Text(name) => Some(name),
@@ -47,18 +47,18 @@ impl Token {
     }
 }
 
-/// Reads a statement from its start to its end.
+/// Tokenizes a statement.
 pub(super) struct Lexer<'a> {
     dialect: Dialect,
     sql: &'a str,
     position: usize,
-    /// The statement with comments as blanks.
+    /// The statement with comments replaced by spaces.
     cleaned: String,
     lexemes: Vec<Lexeme>,
 }
 
 impl<'a> Lexer<'a> {
-    /// The statement with comments as blanks, and its tokens.
+    /// Returns the statement with comments replaced by spaces, and its tokens.
     pub(super) fn split(sql: &'a str, dialect: Dialect) -> Result<(String, Vec<Lexeme>), Failure> {
         let mut lexer =
             Self { dialect, sql, position: 0, cleaned: String::with_capacity(sql.len()), lexemes: Vec::new() };
@@ -107,7 +107,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Adds the token of the next bytes.
+    /// Adds a token of this length.
     fn push(&mut self, token: Token, length: usize) {
         let start = self.position;
         let is_adjacent = !self.cleaned.ends_with(char::is_whitespace);
@@ -116,13 +116,13 @@ impl<'a> Lexer<'a> {
         self.lexemes.push(Lexeme { token, start, is_adjacent });
     }
 
-    /// Replaces a comment by as many blanks, so that positions stay the same.
+    /// Replaces a comment by as many spaces, so that positions stay the same.
     fn blank(&mut self, length: usize) {
         self.cleaned.push_str(&" ".repeat(length));
         self.position += length;
     }
 
-    /// The length of a comment. PostgreSQL nests them.
+    /// The length of a comment. Comments can be nested in PostgreSQL.
     fn comment_length(&self) -> Option<usize> {
         let (rest, mut depth, mut at) = (self.rest(), 0_usize, 0);
         while let Some(here) = rest.get(at..).filter(|here| !here.is_empty()) {
@@ -148,7 +148,7 @@ impl<'a> Lexer<'a> {
         let mut letters = self.rest().char_indices().skip(1).peekable();
         while let Some((index, letter)) = letters.next() {
             if letter == close {
-                // `[` has no way to contain its end.
+                // A name in `[…]` cannot contain `]`.
                 if open == '[' || letters.next_if(|(_, next)| *next == close).is_none() {
                     self.push(token(text), index + 1);
                     return Ok(());
@@ -161,7 +161,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(format_args!("has a quote ({open}) without an end")))
     }
 
-    /// PostgreSQL reads what follows `E` and `U&` with escapes.
+    /// Refuses `E` and `U&` before a string, which PostgreSQL parses with escapes.
     fn check_prefix(&self) -> Result<(), Failure> {
         let before = self.sql.get(..self.position).unwrap_or_default();
         let is_prefix = |lexeme: &Lexeme, length: usize, word: &str| {
@@ -246,7 +246,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// A letter beyond ASCII. Both databases accept every such character in names, but some of them are blanks to one of them.
+/// A non-ASCII letter. Both databases accept every such character in names, but one of them treats some as spaces.
 fn is_foreign_letter(letter: char) -> bool {
     !letter.is_ascii() && letter.is_alphanumeric()
 }

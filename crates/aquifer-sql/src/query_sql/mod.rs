@@ -1,9 +1,9 @@
 //! `query_sql`: one SELECT that a caller wrote (R-EXT-5).
 //!
-//! This is the only place where text of a caller becomes SQL. The text is split into tokens first ([`SqlText`]), and what
-//! is sent is exactly what was split: comments become blanks, and everything that the two databases could read in another
-//! way than the lexer does (escape strings, dollar quotes, `U&`) is refused. What a statement may read is then enforced by
-//! the databases: `sqlite/query_sql/` and `postgres/query_sql/`.
+//! This is the only place where a caller's text becomes SQL. The text is split into tokens first ([`SqlText`]), and
+//! exactly the tokenized text is sent: comments become spaces, and everything that a database could interpret
+//! differently from the lexer (escape strings, dollar quotes, `U&`) is refused. The databases then enforce what a
+//! statement may read: `sqlite/query_sql/` and `postgres/query_sql/`.
 
 mod access;
 mod binds;
@@ -23,12 +23,12 @@ use aquifer_query::collection::PageLimits;
 
 use crate::statement::Bind;
 
-/// The longest statement.
+/// Maximum length of a statement.
 pub(crate) const MAX_SQL_BYTES: usize = 20_000;
-/// The most bound values.
+/// Maximum number of bound values.
 pub(crate) const MAX_BINDS: usize = 500;
 
-/// One call, ready for a database.
+/// A checked request for a database.
 pub(crate) struct SqlRequest {
     pub(crate) sql: SqlText,
     pub(crate) binds: Vec<Bind>,

@@ -1,4 +1,4 @@
-//! A statement that was split into tokens and is one SELECT, as far as its words show.
+//! A tokenized statement that consists of one SELECT, judging by its keywords.
 
 use aquifer_protocol::error::Failure;
 
@@ -6,15 +6,15 @@ use super::error::{invalid_sql, position_of};
 use super::lexer::{Lexeme, Lexer, Token};
 use crate::statement::Dialect;
 
-/// Words that begin a statement with effects, also inside of parentheses.
+/// Keywords of statements with effects, even in parentheses.
 const WRITES: [&str; 4] = ["insert", "update", "delete", "merge"];
 
 /// How a statement refers to its bound values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterStyle {
-    /// `?`, this many.
+    /// `?`, with the number of parameters.
     InOrder(usize),
-    /// `$1`, up to this number.
+    /// `$1`, with the highest number.
     Numbered(usize),
 }
 
@@ -27,10 +27,10 @@ impl ParameterStyle {
     }
 }
 
-/// One SELECT in the words of a caller.
+/// One SELECT statement of a caller.
 #[derive(Debug, Clone)]
 pub(crate) struct SqlText {
-    /// As the caller wrote it.
+    /// The original text.
     written: String,
     text: String,
     lexemes: Vec<Lexeme>,
@@ -59,12 +59,12 @@ impl SqlText {
         Ok(Self { written: sql.to_owned(), text, lexemes, parameters })
     }
 
-    /// The statement as it is sent: as it was written, with blanks instead of comments.
+    /// The text that is sent: the original with comments replaced by spaces.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The number of the character at this byte, from 1, as the caller counts.
+    /// The character number at this byte of the original text, from 1.
     pub(crate) fn position_of(&self, byte: usize) -> usize {
         position_of(&self.written, byte)
     }
@@ -77,7 +77,7 @@ impl SqlText {
         self.parameters
     }
 
-    /// Every name that occurs, of whatever: a table that the statement reads is among them.
+    /// All names in the statement. They include every table that it reads.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.lexemes.iter().filter_map(|lexeme| lexeme.token.name())
     }
@@ -95,7 +95,7 @@ impl SqlText {
     }
 }
 
-/// Checks that parentheses match, and that nothing is written.
+/// Checks that parentheses match and that nothing is written.
 fn check_nesting(lexemes: &[Lexeme], at: &impl Fn(&Lexeme, &str) -> Failure) -> Result<(), Failure> {
     let mut open: Vec<&Lexeme> = Vec::new();
     let mut before: Option<&Token> = None;
@@ -146,7 +146,7 @@ mod tests {
         SqlText::parse(sql, dialect).unwrap().names().map(str::to_owned).collect()
     }
 
-    /// Every way to write a name is seen as that name.
+    /// Names are recognized in every spelling.
     #[test]
     fn r_ext_5_names_are_found_in_every_spelling() {
         for name in ["secret", "SECRET", "\"secret\"", "[secret]", "`secret`", "'secret'", "/**/secret--\n", "t.secret"]
@@ -161,7 +161,7 @@ mod tests {
         );
     }
 
-    /// What is sent has no comments, and every other character where it was.
+    /// The text that is sent has no comments, and every other character keeps its position.
     #[test]
     fn r_ext_5_comments_become_blanks() {
         for (dialect, sql, sent) in [

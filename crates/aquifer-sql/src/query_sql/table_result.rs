@@ -1,4 +1,5 @@
-//! The rows of a statement as a table, up to a number of rows and bytes. That rows are missing is said before them.
+//! Collects the rows of a statement as a table, up to a number of rows and bytes. If rows are missing, the result says
+//! so before the rows.
 
 use std::ops::ControlFlow;
 
@@ -22,12 +23,12 @@ pub(crate) struct TableResult {
     limits: PageLimits,
     rows: Vec<u8>,
     count: usize,
-    cut: Option<Cut>,
+    cut: Option<TruncationReason>,
 }
 
 /// Why rows are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum TruncationReason {
     Rows,
     Bytes,
 }
@@ -37,10 +38,10 @@ impl TableResult {
         Self { columns, cell_types, limits, rows: Vec::new(), count: 0, cut: None }
     }
 
-    /// Adds a row whose first cell is at `offset`, unless there are enough.
+    /// Adds a row whose first cell is at `offset`, unless the result is full.
     pub(crate) fn push(&mut self, row: &impl ResultRow, offset: usize) -> ControlFlow<()> {
         if self.count >= self.limits.max_size {
-            self.cut = Some(Cut::Rows);
+            self.cut = Some(TruncationReason::Rows);
             return ControlFlow::Break(());
         }
         let before = self.rows.len();
@@ -62,25 +63,25 @@ impl TableResult {
         ControlFlow::Continue(())
     }
 
-    /// Ends before a row that is too large.
+    /// Ends the result before a row that is too large.
     pub(crate) fn end_before_large_row(&mut self) -> ControlFlow<()> {
-        self.cut = Some(Cut::Bytes);
+        self.cut = Some(TruncationReason::Bytes);
         ControlFlow::Break(())
     }
 
-    /// The answer. Fails if not even the first row fits.
+    /// The answer. Fails if even the first row does not fit.
     pub(crate) fn finish(self) -> Result<OperationOutput, WorkError> {
         let PageLimits { max_size, max_bytes, .. } = self.limits;
         let (message, details) = match self.cut {
             None => (None, Vec::new()),
-            Some(Cut::Bytes) if self.count == 0 => return Err(too_large(max_bytes).into()),
-            Some(Cut::Rows) => {
+            Some(TruncationReason::Bytes) if self.count == 0 => return Err(too_large(max_bytes).into()),
+            Some(TruncationReason::Rows) => {
                 let words = format!(
                     "Only the first {max_size} rows are shown: add a WHERE, aggregate, or continue with ORDER BY … LIMIT … OFFSET {max_size}"
                 );
                 (Some(words), vec![("returned", self.count), ("max_rows", max_size)])
             }
-            Some(Cut::Bytes) => {
+            Some(TruncationReason::Bytes) => {
                 let count = self.count;
                 let words = format!(
                     "Only the first {count} rows are shown: more would exceed {max_bytes} bytes. Select fewer or shorter columns"

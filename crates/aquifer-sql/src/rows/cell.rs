@@ -1,11 +1,11 @@
-//! Single values as JSON text.
+//! Writes single values as JSON text.
 
 use aquifer_protocol::response::may_hold_huge_number;
 
 /// Writes text as a JSON string.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     let escapes = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    // No branch for each byte: most texts need no escapes.
+    // Checks all bytes without branching, because most texts need no escapes.
     if text.as_bytes().iter().fold(false, |found, byte| found | escapes(byte)) {
         // Writing to memory cannot fail.
         let _ = serde_json::to_writer(out, text);

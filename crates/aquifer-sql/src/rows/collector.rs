@@ -110,7 +110,7 @@ impl RowCollector {
         self
     }
 
-    /// Adds a row, unless there are enough.
+    /// Adds a row, unless the page is full.
     pub(crate) fn push(&mut self, row: &impl ResultRow) -> ControlFlow<()> {
         let count = self.items.count();
         if count >= self.max_rows {
@@ -144,7 +144,8 @@ impl RowCollector {
         ControlFlow::Continue(())
     }
 
-    /// Whether the last row still fits. The first one is shortened if it does not fit by itself.
+    /// Whether the page with the last row is within the budget. The first row is shortened if it exceeds the budget on
+    /// its own.
     fn keeps_budget(&mut self) -> bool {
         let Some(budget) = &mut self.budget else { return true };
         let count = self.items.count();

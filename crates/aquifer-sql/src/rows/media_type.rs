@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 /// The media type of unknown bytes.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// How many bytes are examined. A multiple of three, so that they are whole characters of base64.
+/// Number of bytes examined. A multiple of three, so that their base64 has no partial group.
 const SNIFFED_BYTES: usize = 36;
 
 /// File signatures: offset, bytes and media type.
@@ -56,7 +56,7 @@ fn detect(bytes: &[u8]) -> &'static str {
     let begins = |(offset, signature, _): &&(usize, &[u8], &str)| {
         bytes.get(*offset..).is_some_and(|rest| rest.starts_with(signature))
     };
-    // Two letters may begin anything: an image of that kind states its size after them.
+    // Two letters are ambiguous, so the image size that follows them is checked as well.
     let is_certain = |(_, signature, _): &&(usize, &[u8], &str)| *signature != b"BM" || bytes.len() > 26;
     SIGNATURES.iter().filter(is_certain).find(begins).map_or(UNKNOWN, |(_, _, media_type)| media_type)
 }

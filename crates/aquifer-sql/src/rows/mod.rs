@@ -1,4 +1,4 @@
-//! Rows into JSON text, written once and never parsed again.
+//! Writes rows as JSON text, which is not parsed again.
 
 pub(crate) mod cell;
 mod collector;

@@ -1,4 +1,4 @@
-//! The columns that a selection of fields takes, and the fields they become, remembered for each table.
+//! Caches the columns and output fields of field selections, for each table.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,12 +16,12 @@ pub(crate) struct CachedSelection {
     pub(crate) fields: Arc<[OutputField]>,
 }
 
-/// The selections used before. Most calls select the same few fields.
+/// Recent selections. Most calls select the same few fields.
 #[derive(Debug, Default)]
 pub(crate) struct SelectionCache(RwLock<Vec<Arc<CachedSelection>>>);
 
 impl SelectionCache {
-    /// Callers choose any fields; the first few selections are kept.
+    /// Maximum number of cached selections. Later ones are not cached.
     const MAX_SELECTIONS: usize = 8;
 
     pub(crate) fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {

@@ -1,4 +1,4 @@
-//! What the rows of a statement become: cells, fields and cursors, written as JSON text.
+//! The output of a statement's rows: cells, fields and cursors, written as JSON text.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::media_type;
 /// How a cell is decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellType {
-    /// By the value's own type, as SQLite has it.
+    /// By the type of the value itself (SQLite).
     Plain,
     Integer,
     Float,
@@ -34,7 +34,7 @@ pub(crate) trait ResultRow {
     /// Writes a cell as JSON. Writes nothing if it is NULL.
     fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent;
 
-    /// Writes a cell as part of a cursor. It is only ever sent back to the same database.
+    /// Writes a cell as a cursor value, which is only sent back to the same database.
     fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
         if self.write(index, cell_type, out) == CellContent::Null {
             out.extend_from_slice(b"null");
@@ -54,7 +54,6 @@ pub(crate) trait ResultRow {
     }
 }
 
-/// What a cell contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellContent {
     Value,
@@ -129,7 +128,7 @@ impl OutputField {
         Self { label: Box::default(), source }
     }
 
-    /// Adds parts of a JSON cell at the end of a path. Whether its values are lists is known only after reading it.
+    /// Adds parts of a JSON cell at the end of a path. Only the value shows whether it is a list.
     pub(crate) fn add_parts(
         fields: &mut Vec<OutputField>,
         steps: &[&str],
@@ -167,7 +166,7 @@ impl OutputField {
             fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
             fields.len() - 1
         });
-        // A path into a field that is shown whole adds nothing.
+        // A path into a field that is already selected as a whole adds nothing.
         if let Some(OutputField { source: FieldSource::Object(inner), .. }) = fields.get_mut(position) {
             OutputField::add(inner, rest, source);
         }
@@ -288,7 +287,7 @@ pub(super) fn write_list(fields: &[OutputField], row: &impl ResultRow, out: &mut
     out.push(b']');
 }
 
-/// What the rows of a statement become.
+/// The output of a statement's rows.
 #[derive(Debug, Default)]
 pub(crate) struct RowShape {
     pub(crate) fields: Arc<[OutputField]>,
@@ -297,13 +296,13 @@ pub(crate) struct RowShape {
     pub(crate) cursor_source: CursorSource,
 }
 
-/// Where the cursor of a row comes from.
+/// The source of a row's cursor.
 #[derive(Debug, Default)]
 pub(crate) enum CursorSource {
     /// No cursor is needed.
     #[default]
     None,
-    /// From these cells.
+    /// The values of these cells.
     Cells(Vec<(usize, CellType)>),
     /// Rows are counted, starting after `from`.
     Counted { from: usize, width: usize },

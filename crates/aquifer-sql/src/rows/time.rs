@@ -25,8 +25,8 @@ pub(crate) fn write_timestamp(time: Timestamp, out: &mut Vec<u8>) {
     }
 }
 
-/// Copies text that is a UTC timestamp in canonical form to JSON, without parsing it further. Returns whether it is
-/// one: there are other ways to write timestamps.
+/// Copies a UTC timestamp in canonical form to JSON without parsing it further. Returns whether the text has that form,
+/// because timestamps can be written in other ways.
 pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     let Some((head, tail)) = text.split_at_checked(19) else { return false };
     let number = |place: usize, width: usize| {
@@ -39,7 +39,7 @@ pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     else {
         return false;
     };
-    // The last days of months need a calendar.
+    // Later days depend on the month, so they are parsed.
     let is_day = (1..=28).contains(&day) && (1..=12).contains(&month) && year > 0;
     let is_time = hour < 24 && minute < 60 && second < 60;
     let fraction = tail.strip_suffix(b"Z").unwrap_or(tail);
@@ -67,7 +67,7 @@ pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    /// Both writers give the same text, and copied text is what parsing would give.
+    /// Both writers produce the same text, and copying gives the same result as parsing.
     #[test]
     fn timestamps_are_written_in_canonical_form() {
         let shown = |time: Timestamp| {

@@ -1,5 +1,5 @@
-//! The defaults of columns as callers see them: a value or a description. The database applies the defaults itself, so
-//! they are only shown, never sent.
+//! The defaults of columns as callers see them: a value or a description. The database applies defaults itself, so they
+//! are only documented.
 
 use aquifer_query::FieldType;
 use aquifer_query::value::parse_timestamp;
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::rows::time;
 use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
 
-/// The default of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnDefault {
     /// A fixed value.
@@ -34,7 +33,7 @@ impl ColumnDefault {
         let tokens = tokens(expression);
         let tokens = without_cast(unwrapped(&tokens));
         let is_null = matches!(tokens, [only] if only.is_word("null"));
-        // That a key is numbered by a sequence is not worth mentioning.
+        // Numbering a key by a sequence is not worth mentioning.
         if tokens.is_empty() || is_null || tokens.iter().any(|token| token.is_word("nextval")) {
             return None;
         }

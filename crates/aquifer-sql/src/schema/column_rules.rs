@@ -1,5 +1,5 @@
-//! What `CHECK` constraints require of single columns: bounds, lengths, lists of values. Only certain conclusions are
-//! drawn: a constraint that is not understood is left to the database, which checks all of them anyway.
+//! The requirements of `CHECK` constraints for single columns: bounds, lengths, lists of values. Constraints that are
+//! not fully understood are ignored here, because the database checks all of them anyway.
 
 use crate::schema::sql_tokens::{Token, is_enclosed, last_cast, tokens, unwrapped};
 
@@ -12,9 +12,9 @@ pub(crate) struct ColumnRules {
     pub(crate) below: Option<f64>,
     pub(crate) min_length: Option<u64>,
     pub(crate) max_length: Option<u64>,
-    /// The only allowed integers.
+    /// The allowed integers.
     pub(crate) numbers: Vec<i64>,
-    /// The only allowed words.
+    /// The allowed strings.
     pub(crate) words: Vec<String>,
     /// Whether text has to be JSON, which is how Django and others store it in SQLite.
     pub(crate) is_json: bool,
@@ -391,7 +391,7 @@ mod tests {
             ("(length(TRIM(BOTH FROM x)) > 0)", lengths(Some(1), None)),
             ("(x <> ''::text)", lengths(Some(1), None)),
             ("(x > (0)::double precision)", above(0.0)),
-            // No certain conclusion.
+            // Nothing can be concluded.
             ("x >= 0 OR y > 1", none()),
             ("y > 1 OR x >= 1 AND x <= 10", none()),
             ("y IS NULL OR x >= 1", none()),

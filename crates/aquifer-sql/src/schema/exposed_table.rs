@@ -22,15 +22,15 @@ pub(crate) struct ExposedTable {
     pub(crate) label: Arc<str>,
     pub(crate) collection: Collection,
     pub(crate) computed: Vec<ComputedSource>,
-    /// The references that paths can follow, in the order of the collection's.
+    /// The references that paths can follow, in the order of the collection's references.
     pub(crate) references: Vec<TableReference>,
-    /// Selections used before.
+    /// Recently used selections.
     pub(crate) selections: SelectionCache,
     /// The default selection of a single row.
     pub(crate) whole: OnceLock<Arc<[Path]>>,
     /// The objects of generic requests, created on first use.
     pub(crate) generic_shapes: OnceLock<GenericShapes>,
-    /// What was last seen of its rows.
+    /// The last sample of its rows.
     pub(crate) sample: SampleCache,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct TableReference {
     pub(crate) cardinality: Cardinality,
     /// The index of the other table.
     pub(crate) to: usize,
-    /// Pairs of our column and theirs.
+    /// Pairs of this table's column and the other table's column.
     pub(crate) on: Vec<(Name, Name)>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct ComputedSource {
 
 #[derive(Debug)]
 pub(crate) enum Formula {
-    /// An expression of the operator.
+    /// An SQL expression of the operator.
     Operator(Fragment),
     /// Whole days since the time in this column.
     AgeDays(usize),
@@ -72,7 +72,7 @@ pub(crate) struct ChildCount {
     pub(crate) table: Name,
     /// The index of that table.
     pub(crate) index: usize,
-    /// Pairs of their column and ours.
+    /// Pairs of the other table's column and this table's column.
     pub(crate) on: Vec<(Name, Name)>,
 }
 

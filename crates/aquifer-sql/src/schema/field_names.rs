@@ -18,8 +18,8 @@ pub(crate) const RESERVED: &[&str] =
 /// Names reserved in references to rows, beside the key columns.
 const RESERVED_IN_KEYS: &[&str] = &["element_type", "element_name"];
 
-/// Stands for a hidden column of a constraint. No column has this name.
-const UNSEEN: &str = "\0";
+/// Represents a hidden column of a constraint. No column has this name.
+const HIDDEN_COLUMN: &str = "\0";
 
 /// Assigns a field name to every column, wherever the model refers to it.
 pub(crate) fn assign_field_names(model: &mut Model) {
@@ -35,7 +35,7 @@ pub(crate) fn assign_field_names(model: &mut Model) {
         for column in &mut table.dry_run.untestable {
             column.name = own.get(&column.name);
         }
-        // A referenced column may be in a table that is not offered, so it keeps the database's name.
+        // A referenced column may belong to a table that is not offered, so its database name is used.
         for foreign in &mut table.foreign {
             foreign.columns.iter_mut().for_each(|column| *column = own.get(column));
         }
@@ -64,7 +64,7 @@ impl TableFieldNames {
             let mut all = self.names.iter().filter(|_| self.ignores_case);
             all.find(|(known, _)| known.eq_ignore_ascii_case(column)).map(|(_, name)| name)
         };
-        exact.or_else(in_any_case).cloned().unwrap_or_else(|| UNSEEN.into())
+        exact.or_else(in_any_case).cloned().unwrap_or_else(|| HIDDEN_COLUMN.into())
     }
 }
 

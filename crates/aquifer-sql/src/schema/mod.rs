@@ -1,4 +1,4 @@
-//! What is known of a database: its tables as reflection found them, the names they get, and the tables as callers see them.
+//! The schema of a database: tables as reflected, their names, and the tables as callers see them.
 
 pub(crate) mod column_defaults;
 pub(crate) mod column_rules;

@@ -14,11 +14,11 @@ use crate::statement::{Fragment, Name};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) tables: Vec<Table>,
-    /// Flows of values between columns.
-    pub(crate) flows: Vec<Flow>,
+    /// Columns that show values of other columns.
+    pub(crate) derivations: Vec<ColumnDerivation>,
     /// Existing tables that the configuration excludes.
     pub(crate) excluded: Vec<ExcludedTable>,
-    /// The schema that was read, if it can change without notice (SQLite).
+    /// The schema version that was read, if it can change without notice (SQLite).
     pub(crate) stamp: Option<SchemaStamp>,
 }
 
@@ -49,9 +49,9 @@ impl ExcludedTable {
     }
 }
 
-/// Values of one column appear in another: a generated column, a view column, a reference.
+/// A column shows values of another: a generated column, a view column, a reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Flow {
+pub(crate) struct ColumnDerivation {
     pub(crate) from: ColumnId,
     pub(crate) to: ColumnId,
 }
@@ -82,7 +82,7 @@ impl ColumnId {
         Self { table: format!("{schema}.{table}").into(), column: column.into() }
     }
 
-    /// Everything that a view reads, as one column: view columns that are expressions may show it.
+    /// Represents everything that a view reads, because view columns that are expressions may show any of it.
     pub(crate) fn whole_table(&self) -> Self {
         Self { table: self.table.clone(), column: "".into() }
     }
@@ -101,7 +101,7 @@ impl ColumnId {
         self.table.rsplit_once('.').map_or(&*self.table, |(_, table)| table)
     }
 
-    /// Whether it stands for everything that a view reads.
+    /// Whether it represents everything that a view reads.
     pub(crate) fn is_whole_table(&self) -> bool {
         self.column.is_empty()
     }
@@ -123,12 +123,12 @@ pub(crate) struct Table {
     pub(crate) comment: Option<Arc<str>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) key: Key,
-    /// Whether the key is SQLite's row number. Whether other keys are unique is known from `unique`: the configuration may
-    /// name columns of which the database does not ensure it.
+    /// Whether the key is SQLite's row number. For other keys, `unique` shows whether they are unique: the
+    /// configuration may name columns that the database does not keep unique.
     pub(crate) has_rowid_key: bool,
     /// The columns of the declared primary key in SQLite, which references without columns refer to.
     pub(crate) primary_key: Vec<Arc<str>>,
-    /// If the key is a substitute: what replaces it if it shows hidden values. Other keys are not replaced.
+    /// For a substitute key: what replaces it if it shows hidden values. Other keys are not replaced.
     pub(crate) key_fallback: Option<KeyFallback>,
     pub(crate) unique: Vec<UniqueConstraint>,
     pub(crate) checks: Vec<CheckConstraint>,
@@ -181,7 +181,7 @@ pub(crate) struct UntestableDefault {
     pub(crate) prediction: DefaultPrediction,
 }
 
-/// What is known of a default without trying it.
+/// The prediction of a default that must not be evaluated.
 #[derive(Debug, Clone)]
 pub(crate) enum DefaultPrediction {
     /// The expected value, as an expression without side effects.
@@ -197,7 +197,7 @@ pub(crate) enum DefaultPrediction {
 pub(crate) struct WithheldColumns {
     /// All hidden columns. Their names must not appear in messages.
     pub(crate) columns: Vec<Arc<str>>,
-    /// Those that callers are told about, because their names look like secrets.
+    /// The hidden columns that callers are told about, because their names look like secrets.
     pub(crate) secrets: Vec<Arc<str>>,
     /// Whether a row needs a value in one of them, so that callers cannot create rows.
     pub(crate) prevents_create: bool,

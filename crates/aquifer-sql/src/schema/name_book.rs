@@ -1,5 +1,5 @@
-//! The names given to tables. A table keeps its name, even across restarts, and no later table takes it, because
-//! callers, rules and clients know the table by it.
+//! The names given to tables. A table keeps its name across restarts, and no other table takes it over, because
+//! callers, rules and clients refer to the table by it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::settings::Settings;
 /// How long the name of a removed table stays reserved. Many migrations drop and recreate tables.
 const REMOVED_TABLE_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many removed tables are remembered.
+/// Maximum number of removed tables that are kept.
 const MAX_REMOVED_TABLES: usize = 1_000;
 
 /// Words in the names of generic operations: `list_tables`, `get_table_schema`, `create_record`.
@@ -250,7 +250,7 @@ impl<'a> NameAssignment<'a> {
             let mut words =
                 Words { singular: settled(&singular, &alone.singular), plural: settled(&plural, &alone.plural) };
             if let Some(own) = self.own_words.get(index).filter(|_| !self.is_free(index, &words)) {
-                // The table's own name is clearer than a mark.
+                // The table's own name is clearer than a suffix.
                 words = Words {
                     singular: singular.clone().unwrap_or_else(|| own.clone()),
                     plural: plural.clone().unwrap_or_else(|| own.clone()),
@@ -259,7 +259,7 @@ impl<'a> NameAssignment<'a> {
             let mut round = 0;
             while !self.is_free(index, &words) {
                 let marked = names::add_mark(&alone, full_name, round);
-                // A configured word is kept even if the other word needs a mark.
+                // A configured word is kept even if the other word needs a suffix.
                 let own = |chosen: &Option<String>| chosen.clone().filter(|word| self.is_word_free(index, word));
                 words = Words {
                     singular: own(&singular).unwrap_or(marked.singular),

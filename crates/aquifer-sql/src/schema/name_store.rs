@@ -1,4 +1,4 @@
-//! Stores the names of tables across restarts. A failing store only loses remembered names.
+//! Stores the names of tables across restarts. If the store fails, only stored names are lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::schema::name_book::NameBook;
 use crate::settings::Settings;
 
-/// The timeout of a call to the store. Names must not delay anything.
+/// Timeout of a call to the store, because names must not delay anything.
 const STORE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long names are stored. They are written only when they change, so this has to be long.

@@ -8,7 +8,7 @@ use aquifer_protocol::case::snake_identifier;
 /// clients accept.
 const MAX_WORD_LEN: usize = 30;
 
-/// The length of a mark, including its underscore.
+/// The length of a suffix, including its underscore.
 const MARK_LEN: usize = 7;
 
 /// The words for the rows of a table.
@@ -45,7 +45,7 @@ pub(crate) fn configured_words(table_settings: Option<&TableSettings>) -> (Optio
     )
 }
 
-/// Adds a mark derived from the table's own name, so that the same table always gets the same words.
+/// Adds a suffix derived from the table's own name, so that the same table always gets the same words.
 pub(crate) fn add_mark(words: &Words, table: &str, round: u32) -> Words {
     let mark = mark(&if round == 0 { table.to_owned() } else { format!("{table}/{round}") });
     let marked = |word: &str| {
@@ -80,7 +80,7 @@ fn inflect_last_word(name: &str, plural: bool) -> String {
     format!("{before}{}", if fits { form.as_str() } else { last })
 }
 
-/// Shortens a long name, with a mark of the rest to keep it distinct.
+/// Shortens a long name, with a hash suffix to keep it distinct.
 fn shorten(name: &str) -> String {
     if name.len() <= MAX_WORD_LEN {
         return name.to_owned();

@@ -1,5 +1,6 @@
-//! SQL that the database stores as text: rules such as `CHECK (status IN ('open', 'closed'))`, definitions of columns
-//! and virtual tables, functions. It is split into pieces, not parsed: a piece that could be a name counts as one.
+//! Parses SQL that the database stores as text: checks such as `CHECK (status IN ('open', 'closed'))`, definitions of
+//! columns and virtual tables, functions. The text is only split into pieces: a piece that could be a name counts as
+//! one.
 
 use crate::statement::Dialect;
 
@@ -8,13 +9,12 @@ use crate::statement::Dialect;
 pub(crate) struct CheckDefinition {
     /// The name of the check, or its expression if it has none.
     pub(crate) text: String,
-    /// The expression.
     pub(crate) expression: String,
     /// The column, if the check is about only one.
     pub(crate) column: Option<String>,
     /// Every name in it, including columns.
     pub(crate) names: Vec<String>,
-    /// The allowed words, if the check is nothing else.
+    /// The allowed words, if the check only lists words.
     pub(crate) words: Vec<String>,
 }
 

@@ -1,9 +1,8 @@
-//! What was seen of a table's rows, for its overview.
+//! A sample of a table's rows, for its overview.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was seen of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableSample {
     pub(crate) rows: Option<RowCount>,
@@ -13,7 +12,7 @@ pub(crate) struct TableSample {
     pub(crate) keys: Vec<(Arc<str>, Vec<String>)>,
 }
 
-/// About how many rows there are.
+/// An exact or approximate number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowCount {
     About(u64),
@@ -30,7 +29,7 @@ impl RowCount {
     }
 }
 
-/// The last sample of a table, so that overviews do not look at every table each time.
+/// The last sample of a table, so that overviews need not sample every table each time.
 #[derive(Debug, Default)]
 pub(crate) struct SampleCache(Mutex<Option<(Instant, Arc<TableSample>)>>);
 

@@ -118,7 +118,6 @@ pub(crate) enum StoredTime<'a> {
     Other,
 }
 
-/// A parsed text.
 struct ParsedText {
     /// Nanoseconds since 1970 in UTC.
     nanosecond: i128,

@@ -1,14 +1,14 @@
-//! The condition of a view, as far as it can be shown: what does "overdue" mean?
+//! The condition of a view, shown in its overview so that callers know, for example, what "overdue" means.
 
 use aquifer_protocol::text::presentable;
 
 use super::sql_tokens::{Token, tokens, unwrapped};
 
-/// Bytes of a definition that are read, and characters of a condition.
+/// Maximum number of bytes of a definition that are read.
 const MAX_DEFINITION_BYTES: usize = 8_000;
 const MAX_CONDITION_CHARS: usize = 120;
 
-/// Words of SQL that are no names.
+/// SQL keywords, which are not names.
 const KEYWORDS: &[&str] = &[
     "and",
     "or",
@@ -48,15 +48,15 @@ const KEYWORDS: &[&str] = &[
     "at",
 ];
 
-/// Keywords that a parenthesis may follow without being an argument list.
+/// Keywords that may precede a parenthesis that is not an argument list.
 const CONNECTIVES: &[&str] = &["and", "or", "not", "in", "between", "when", "then", "else", "any", "all", "like", "is"];
 
 /// Words that end a condition.
 const ENDS: &[&str] =
     &["group", "having", "window", "order", "limit", "offset", "fetch", "union", "except", "intersect", "for"];
 
-/// The condition of a view that filters rows: everything behind its only `WHERE`, if `may_show` admits every column that
-/// it names. Conditions with subqueries are not shown.
+/// The condition of a view: everything after its only `WHERE`, if `may_show` admits every column in it. Conditions with
+/// subqueries are not shown.
 pub(crate) fn view_condition(definition: &str, may_show: impl Fn(&str) -> bool) -> Option<String> {
     if definition.len() > MAX_DEFINITION_BYTES {
         return None;

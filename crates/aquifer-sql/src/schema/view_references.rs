@@ -1,21 +1,21 @@
-//! References of views: a column of a view that shows a referring column of a table refers to the same rows. The database
-//! enforces nothing about it, but it can be followed like the reference of the table.
+//! References of views: a view column that shows a referring column of a table refers to the same rows. The database
+//! does not enforce it, but it can be followed like the table's reference.
 //!
-//! Only references by one column are taken over. Several columns of a view may come from different rows of the same
-//! table, so together they may refer to nothing.
+//! Only references by one column are included. Several columns of a view may come from different rows of the same
+//! table, so together they may not refer to any row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::model::{ColumnId, Flow, ForeignKey, Model, OnDelete};
+use super::model::{ColumnDerivation, ColumnId, ForeignKey, Model, OnDelete};
 
-/// A view of views of views … is followed this far.
+/// Maximum number of nested views that are followed.
 const MAX_VIEW_DEPTH: usize = 8;
 
-/// Adds references to views. `origins` lead from columns of tables and views to the columns of views that show them
-/// unchanged.
-pub(crate) fn add_view_references(model: &mut Model, origins: &[Flow]) {
-    let origins: HashMap<&ColumnId, &ColumnId> = origins.iter().map(|flow| (&flow.to, &flow.from)).collect();
+/// Adds references to views. `origins` maps columns of tables and views to the view columns that show them unchanged.
+pub(crate) fn add_view_references(model: &mut Model, origins: &[ColumnDerivation]) {
+    let origins: HashMap<&ColumnId, &ColumnId> =
+        origins.iter().map(|derivation| (&derivation.to, &derivation.from)).collect();
     for _ in 0..MAX_VIEW_DEPTH {
         let known = single_references(model);
         let mut is_complete = true;

@@ -14,7 +14,7 @@ use super::{Target, TargetError};
 pub struct Settings {
     /// The source's name.
     pub name: String,
-    /// Which database it is.
+    /// The database.
     pub target: Target,
     /// The PostgreSQL schemas to offer. Tables of the first have no prefix. Empty means `public`.
     pub schemas: Vec<String>,
@@ -50,8 +50,8 @@ pub enum Style {
     Generic,
 }
 
-/// With more tables than this, [`Style::Auto`] is generic. Nobody reads a whole catalog, so many operations cost a caller
-/// nothing; a catalog of six thousand is still quick to build and to search.
+/// With more tables than this, [`Style::Auto`] is generic. Callers do not read a whole catalog, so many operations cost
+/// them nothing, and a catalog of six thousand operations is still fast to build and search.
 pub const AUTO_STYLE_MAX_TABLES: usize = 1_000;
 
 /// The settings of a table.

@@ -1,4 +1,4 @@
-//! What an operator configures for a database.
+//! The settings of a database source.
 
 mod database_settings;
 pub(crate) mod percent;

@@ -1,4 +1,4 @@
-//! Which database a source serves.
+//! The location of the database that a source serves.
 
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ impl Target {
         }
     }
 
-    /// A target without anything that may be a password, for messages.
+    /// A target without possible passwords, for messages.
     pub fn without_secrets(text: &str) -> String {
         if matches!(Self::parse(text), Some(Target::Sqlite(path)) if !path.to_string_lossy().contains("://")) {
             return text.to_owned();

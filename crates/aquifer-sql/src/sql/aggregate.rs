@@ -1,4 +1,4 @@
-//! Aggregates: one statement for all without grouping, and one for each grouping.
+//! Aggregates: one statement for all aggregates without a grouping, and one for each grouping.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::rows::CellType;
 use crate::schema::model::{Column, PostgresRead, Store};
 use crate::statement::{Bind, Dialect, Statement};
 
-/// A statement, and what its columns mean.
+/// A statement and the meaning of its columns.
 #[derive(Debug)]
 pub(crate) struct AggregateQuery {
     pub(crate) statement: Statement,
@@ -192,7 +192,7 @@ fn write_group(scope: &Scope<'_>, statement: &mut Statement, key: &GroupKey, cel
         cell_types.push(scope.write_output(statement, target));
         return false;
     };
-    // Equal values may be written differently, so the label is made of their aspects.
+    // Equal values may be written differently, so the label is composed of their aspects.
     for (index, aspect) in ASPECTS.into_iter().enumerate() {
         statement.push(if index > 0 { ", (" } else { "(" });
         json::write_aspect(scope, statement, column, inside, aspect);
@@ -408,7 +408,7 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
 }
 
 impl GroupColumn {
-    /// The value that a row's group has in common.
+    /// The value that all rows of a group share.
     fn value(&self, row: &[Value]) -> Value {
         let cell = |index: usize| row.get(self.at + index).unwrap_or(&Value::Null);
         if !self.aspects {
@@ -439,7 +439,6 @@ fn distinct_labels(taken: &mut std::collections::HashSet<Vec<String>>, labels: V
     different
 }
 
-/// The result of an aggregate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AggregateResult {
     /// One without a grouping.
@@ -465,7 +464,7 @@ impl AggregateResult {
 }
 
 impl AggregateQuery {
-    /// Enters the results of the rows under their aggregates. Returns the total count of rows, if this statement computes
+    /// Assigns the results of the rows to their aggregates. Returns the total count of rows, if this statement computes
     /// it.
     pub(crate) fn collect(
         &self,
@@ -475,7 +474,7 @@ impl AggregateQuery {
     ) -> Option<Value> {
         results.resize(aggregates.len(), None);
         let count = rows.first().and_then(|row| row.last()).filter(|_| self.counts);
-        // Without rows there is no group on this page, and so no count of all of them.
+        // Without rows, the page has no groups and the number of groups is unknown.
         let total = count.and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         for (index, start) in &self.expressions {
             let Some(aggregate) = aggregates.get(*index) else { continue };

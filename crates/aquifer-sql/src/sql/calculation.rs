@@ -19,7 +19,7 @@ pub(super) fn write_function(
 ) -> CellType {
     let postgres = scope.dialect == Dialect::Postgres;
     statement.push(match function {
-        // A sum of decimals does not collect rounding errors.
+        // A sum of decimals does not accumulate rounding errors.
         NumericFunction::Sum if postgres => "sum((",
         NumericFunction::Avg if postgres => "avg((",
         NumericFunction::Sum => "aquifer_sum((",
@@ -83,7 +83,7 @@ pub(super) fn write_number(scope: &Scope<'_>, statement: &mut Statement, path: &
         }
         (Dialect::Postgres, target) => {
             scope.write_comparable(statement, target);
-            // Its text has the digits that were stored: 0.15, not 0.150000006.
+            // The text has the stored digits: 0.15, not 0.150000006.
             statement.push(if is_single_precision(target) { "::text::float8" } else { "::float8" });
         }
     }

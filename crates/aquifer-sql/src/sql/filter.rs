@@ -63,7 +63,7 @@ fn write_comparison<'a>(
     write_comparison_side(scope, statement, right, of);
 }
 
-/// Writes a value so that values of different columns compare alike: texts by code points, times as times.
+/// Writes a value so that values of different columns are comparable: texts by code points, times as times.
 fn write_comparison_side<'a>(scope: &Scope<'a>, statement: &mut Statement, path: &'a Path, of: &FieldType) {
     let (scope, target) = scope.resolve(path);
     // The columns may store times in different formats.

@@ -1,4 +1,4 @@
-//! The tables that a statement joins because paths lead through references.
+//! The tables that a statement joins to follow the references in paths.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use aquifer_query::plan::{Embed, Filter, Path, Plan, Quantifier, Test};
 use crate::schema::exposed_table::ExposedTable;
 use crate::statement::{Name, Statement};
 
-/// What a table is called in a statement.
+/// The alias of a table in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Alias {
     /// How deep the `SELECT` is nested.
@@ -67,8 +67,8 @@ pub(super) struct Join {
     pub(super) parent: usize,
     /// The index of the table.
     pub(super) table: usize,
-    /// Whether a condition is false if there is no row. Such a join need not be a `LEFT JOIN`, so the database can begin
-    /// with this table. PostgreSQL finds that out by itself, SQLite only for the last join.
+    /// Whether a condition is false if there is no row. Such a join need not be a `LEFT JOIN`, so the database can
+    /// start with this table. PostgreSQL detects that by itself, SQLite only for the last join.
     pub(super) is_required: bool,
 }
 
@@ -214,7 +214,7 @@ impl Joins {
 
 /// The references that lead to a row wherever the condition holds.
 fn required_references(filter: &Filter) -> Vec<&[Arc<str>]> {
-    // Of values that are not columns it is not certain here that they are missing without a row.
+    // Values that are not columns may exist even without a row, so they are not considered.
     fn through_column(path: &Path) -> Vec<&[Arc<str>]> {
         if path.computed || &*path.name == "_etag" { Vec::new() } else { vec![&path.through] }
     }

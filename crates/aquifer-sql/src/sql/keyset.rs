@@ -131,7 +131,7 @@ impl SortExpression<'_> {
         self.nullable && comes_first != self.nulls_first
     }
 
-    /// Whether it is a stored column, so that an index may have its order.
+    /// Whether it is a stored column, so that an index may have the same order.
     fn is_stored(&self) -> bool {
         let is_column = matches!(self.target, SortTarget::Path(target @ PathTarget::Column(_), _) if !self.scope.is_converted(target));
         is_column && self.scope.is_first()
@@ -150,7 +150,7 @@ impl SortExpression<'_> {
         }
     }
 
-    /// Writes a cursor value. The subquery keeps PostgreSQL from using the value for planning: its estimate of the
+    /// Writes a cursor value. The subquery prevents PostgreSQL from using the value for planning: its estimate of the
     /// remaining rows would differ from page to page and cause a new plan each time, with the same result.
     fn write_value(&self, statement: &mut Statement, value: &Value) {
         let hidden = self.scope.dialect == Dialect::Postgres;
@@ -357,7 +357,6 @@ fn write_after(statement: &mut Statement, expressions: &[SortExpression<'_>], cu
     statement.push(")");
 }
 
-/// Writes `ORDER BY`.
 pub(crate) fn write_order_by(
     scope: &Scope<'_>,
     statement: &mut Statement,

@@ -1,4 +1,4 @@
-//! From plans to SQL. Pure: nothing here accesses a database.
+//! Generates SQL from plans. Pure: nothing here accesses a database.
 
 pub(crate) mod aggregate;
 mod calculation;

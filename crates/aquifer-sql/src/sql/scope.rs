@@ -21,7 +21,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
     pub(crate) times: TimeStyles<'a>,
-    /// What the table is called in the statement.
+    /// The alias of the table in the statement.
     pub(super) alias: Alias,
     /// The tables that references lead to.
     pub(super) tables: &'a [Arc<ExposedTable>],
@@ -50,7 +50,7 @@ pub(crate) enum PathTarget<'a> {
     Version,
     /// The hidden key, or nothing.
     Hidden,
-    /// A path that leads nowhere.
+    /// A path that does not resolve.
     Nothing,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Scope<'a> {
         Scope { joins, alias: self.alias.nested(), ..self.of_table(exposed, self.alias) }
     }
 
-    /// Where a value is: the scope of its table, and the value in that table.
+    /// Resolves a path: the scope of its table, and the value in that table.
     pub(crate) fn resolve(&self, path: &'a Path) -> (Self, PathTarget<'a>) {
         let scope = match path.through.as_slice() {
             [] => Some(*self),
@@ -360,7 +360,7 @@ impl<'a> Scope<'a> {
             self.write_column(statement, column);
             keys += 1;
         }
-        // Without a key the row cannot be found again.
+        // Without a key, the row cannot be found again.
         statement.push(if keys == 0 { " WHERE FALSE)" } else { ")" });
     }
 
@@ -511,7 +511,7 @@ fn operator_formula(computed: &ComputedSource) -> Option<&Fragment> {
     }
 }
 
-/// Writes that the columns of a reference are equal.
+/// Writes the join condition of a reference.
 pub(super) fn write_pairs(
     statement: &mut Statement,
     before: &'static str,
@@ -531,7 +531,7 @@ pub(super) fn write_pairs(
     }
 }
 
-/// Whether equal values of the column are always shown the same.
+/// Whether equal values of the column always look the same.
 fn is_equal_only_to_itself(column: &Column) -> bool {
     use PostgresRead::{Boolean, Bytes, Date, Decimal, Integer, Time, Uuid};
     let Store::Postgres(store) = &column.store else { return false };

@@ -15,7 +15,6 @@ use crate::rows::{CellType, CursorSource, RowShape};
 use crate::schema::model::{Column, Key};
 use crate::statement::{Dialect, Statement};
 
-/// The query of a page.
 #[derive(Debug)]
 pub(crate) struct PageQuery {
     /// Run in order until there is one row more than the page has.

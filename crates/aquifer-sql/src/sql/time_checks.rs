@@ -1,11 +1,11 @@
-//! Which stored times an answer depends on, and the statements that verify that they are in one format.
+//! Determines which stored times an answer depends on, and the statements that verify that they are in one format.
 //!
 //! Comparing SQLite times as stored is correct only if all of them are in one sortable format, and any program may
-//! write another one at any time. Checking the whole column for every answer would cost more than the index saves. But
-//! text that is a time begins with its local date, so a value in another format is at most two days away from its
-//! correct position in the index. It is enough to check the values around the page and around the bounds of the filter,
-//! and the few ranges of text that does not begin with a date. Only an answer that reaches the missing values, or that
-//! aggregates, depends on the whole column.
+//! write another format at any time. Checking the whole column for every answer would cost more than the index saves.
+//! But text that is a time begins with its local date, so a value in another format is at most two days away from its
+//! correct position in the index. It is sufficient to check the values around the page and around the bounds of the
+//! filter, and the few ranges of text that does not begin with a date. Only an answer that includes missing values, or
+//! that aggregates, depends on the whole column.
 
 use aquifer_query::FieldType;
 use aquifer_query::plan::{Filter, Function, Page, Path, Plan, Test};
@@ -19,7 +19,7 @@ use crate::schema::time_style::{
 };
 use crate::statement::{Bind, Dialect, Statement};
 
-/// How many bounds are checked individually.
+/// Maximum number of bounds that are checked individually.
 const MAX_BOUNDS: usize = 8;
 /// Offsets are less than 26 hours, so local dates differ from those in UTC by no more than this.
 const SLACK_DAYS: i64 = 2;
@@ -320,7 +320,7 @@ impl TimeUse<'_> {
     }
 }
 
-/// The day so many days after this one, as text begins with it.
+/// The day this many days after the given one, as the beginning of a text.
 fn day_text(day: i64, days: i64) -> String {
     let least = i128::from(MIN_SECOND) * 1_000_000_000;
     let most = i128::from(MAX_SECOND) * 1_000_000_000;

@@ -13,7 +13,7 @@ use crate::schema::model::{Column, Key, SqliteStore, Store, UntestableDefault};
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Fragment, Statement};
 
-/// A statement, and how its result is read.
+/// A statement and how to read its result.
 pub(crate) struct ChangeStatement {
     pub(crate) statement: Statement,
     pub(crate) returns: ReturnedColumns,
@@ -132,7 +132,7 @@ fn write_returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]
     }
 }
 
-/// Checks a rule against these values, which are all that it refers to.
+/// Checks a rule for these values, which include all that it refers to.
 pub(crate) fn check_rule(scope: &Scope<'_>, rule: &Fragment, values: Vec<(&Column, &Value)>) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("SELECT count(*) FROM (SELECT ");
@@ -146,7 +146,7 @@ pub(crate) fn check_rule(scope: &Scope<'_>, rule: &Fragment, values: Vec<(&Colum
     statement
 }
 
-/// Lets the database parse these values, without any effect.
+/// Makes the database parse these values, without any effect.
 pub(crate) fn read_values(scope: &Scope<'_>, values: Vec<(&Column, &Value)>) -> Statement {
     let mut statement = Statement::new(scope.dialect);
     statement.push("SELECT count(*) FROM (SELECT 1 AS one");

@@ -14,7 +14,7 @@ use crate::schema::model::{Model, SchemaStamp};
 use crate::settings::Settings;
 use crate::work::session::{Work, WorkError};
 
-/// How long a rehearsal waits for a lock, and how long it may hold one: other writers wait meanwhile.
+/// How long a rehearsal waits for a lock and may hold one, because other writers wait in the meantime.
 const REHEARSAL_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long explaining an error may take.
@@ -24,7 +24,7 @@ const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Sqlite {
     readers: Pool,
     writer: Pool,
-    /// For callers' statements, so that slow ones do not hold up other reads.
+    /// For callers' statements, so that slow ones do not delay other reads.
     pub(super) statements: Pool,
     pub(super) timeout: Duration,
     /// The reflected schema, and the one that a statement saw last.

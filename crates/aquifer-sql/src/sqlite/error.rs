@@ -1,4 +1,4 @@
-//! Maps errors of SQLite.
+//! Converts errors of SQLite.
 
 use rusqlite::{Error, ErrorCode, ffi};
 
@@ -52,7 +52,7 @@ fn violation(extended: i32, message: &str, cause: String) -> SqlError {
     let columns =
         || named.split(", ").filter_map(|name| name.rsplit_once('.')).map(|(_, column)| column.to_owned()).collect();
     let broken = |kind, constraint, columns| {
-        SqlError::Violation(Violation { kind, constraint, columns, other: None, referring: None, cause: cause.clone() })
+        SqlError::Violation(Violation { kind, constraint, columns, other: None, blocking: None, cause: cause.clone() })
     };
     match extended {
         ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {

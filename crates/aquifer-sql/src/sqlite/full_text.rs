@@ -1,13 +1,13 @@
-//! Full-text tables of SQLite: what each indexes, and from which columns its words may come.
+//! Full-text tables of SQLite: what each indexes, and which columns its words may come from.
 //!
-//! Such tables are filled by hand or by triggers, so only the definition, the triggers and the column names indicate
+//! Such tables are filled manually or by triggers, so only the definition, the triggers and the column names indicate
 //! the content. Every column that these do not rule out counts as a source.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, Result};
 
-use crate::schema::model::{ColumnId, Flow, Model, TextIndex};
+use crate::schema::model::{ColumnDerivation, ColumnId, Model, TextIndex};
 use crate::schema::sql_definitions::{self, Argument, Mentions};
 use crate::statement::Name;
 
@@ -15,7 +15,6 @@ use crate::statement::Name;
 const INTERNAL_MODULES: &[&str] =
     &["fts5vocab", "fts4aux", "fts3tokenize", "dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode"];
 
-/// A full-text table.
 pub(super) struct FullTextTable {
     pub(super) name: String,
     /// Whether it can be searched.
@@ -95,7 +94,6 @@ impl FullTextTable {
         self.columns.iter().filter(move |column| !is_left_out(column))
     }
 
-    /// Its columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(String::as_str)
     }
@@ -144,7 +142,7 @@ impl FullTextTable {
                 sources.extend(read.map(|name| (ColumnId::for_sqlite(table, name), None)));
             }
         }
-        // A table without a connection whose columns all belong to one other table most likely indexes that one.
+        // A table without a content table whose columns all belong to another table most likely indexes that table.
         for (table, columns) in tables.iter().filter(|(table, _)| !self.is_index_only() && self.name != *table) {
             let has = |column: &String| columns.iter().any(|own| own.eq_ignore_ascii_case(column));
             if !self.columns.is_empty() && self.columns.iter().all(has) {
@@ -200,11 +198,10 @@ pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[F
                 Some(column) => std::slice::from_ref(column),
                 None => full_text.columns.as_slice(),
             };
-            model.flows.extend(
-                targets
-                    .iter()
-                    .map(|column| Flow { from: from.clone(), to: ColumnId::for_sqlite(&full_text.name, column) }),
-            );
+            model.derivations.extend(targets.iter().map(|column| ColumnDerivation {
+                from: from.clone(),
+                to: ColumnId::for_sqlite(&full_text.name, column),
+            }));
         }
         for table in &mut model.tables {
             let Some(TextIndex::Fts5 { quoted, sources, columns, .. }) = &mut table.index else { continue };

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::rows::{encode_cells, stored};
 use crate::schema::time_style;
 
-/// Only for our own statements: triggers and views of the file cannot call them.
+/// Restricts these functions to our own statements, so that triggers and views of the file cannot call them.
 const FLAGS: FunctionFlags =
     FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC).union(FunctionFlags::SQLITE_DIRECTONLY);
 

@@ -17,8 +17,8 @@ use crate::work::session::WorkError;
 
 /// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often an inline statement may check whether to stop, and how long it may take while other calls wait for its
-/// thread. The first is about a millisecond of work; the second is for pages from a slow disk.
+/// How often an inline statement may check whether to stop, and how long it may take, because other calls wait for its
+/// thread. The first is about a millisecond of work; the second covers reads from a slow disk.
 const MAX_INLINE_CHECKS: u32 = 80;
 const INLINE_TIMEOUT: Duration = Duration::from_millis(10);
 /// How many statements a connection keeps prepared.
@@ -60,7 +60,6 @@ struct ConnectionSource {
     slow_reads: Arc<SlowReads>,
 }
 
-/// One connection.
 pub(super) struct PooledConnection {
     pub(super) connection: Connection,
     pub(super) file: Option<FileId>,
@@ -78,7 +77,7 @@ pub(super) struct PooledConnection {
 /// The task that the connection is working on.
 type TaskSlot = Arc<Mutex<Option<Arc<Task>>>>;
 
-/// A call that waits for its answer, unless it was abandoned.
+/// A call that waits for its result, unless it was abandoned.
 struct Task {
     deadline: Instant,
     /// How many checks are left before it stops.
@@ -173,7 +172,7 @@ pub(super) struct Lease<'l> {
 
 impl Lease<'_> {
     /// Runs cheap work on the current thread, if a connection is open and the file is not locked: most reads take less
-    /// time than a thread switch. If it returns `None`, nothing was done and the work has to be restarted with
+    /// time than a thread switch. If it returns `None`, nothing was done, and the work has to be restarted with
     /// [`run_blocking`].
     ///
     /// [`run_blocking`]: Lease::run_blocking
@@ -206,7 +205,7 @@ impl Lease<'_> {
         self.run_blocking_within(timeout, lock_timeout, work).await
     }
 
-    /// The same with other timeouts: for the work, and for locks.
+    /// Like `run_blocking`, with separate timeouts for the work and for locks.
     pub(super) async fn run_blocking_within<T, E>(
         self,
         timeout: Duration,
@@ -363,7 +362,7 @@ fn configure(connection: &mut Connection, writes: bool, timeout: Duration) -> ru
     use rusqlite::config::DbConfig;
     connection.busy_timeout(timeout)?;
     connection.set_prepared_statement_cache_capacity(MAX_PREPARED_STATEMENTS);
-    // The file may come from anywhere: nothing in it may do more than hold data.
+    // The file is untrusted: it must not be able to do more than hold data.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -14,8 +14,8 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure;
 use crate::schema::model::{
-    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model,
-    OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
+    CheckConstraint, Column, ColumnDerivation, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, KeyFallback,
+    Model, OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
 use crate::schema::time_style::TimeStyle;
@@ -55,16 +55,16 @@ pub(super) fn reflect_model(
             continue;
         }
         if !filter.admits(None, name) {
-            if let Some((table, flows)) = reflect_excluded(connection, name)? {
+            if let Some((table, derivations)) = reflect_excluded(connection, name)? {
                 model.excluded.push(table);
-                model.flows.extend(flows);
+                model.derivations.extend(derivations);
             }
             continue;
         }
         match reflect_table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
-            Ok((table, flows)) => {
+            Ok((table, derivations)) => {
                 model.tables.push(table);
-                model.flows.extend(flows);
+                model.derivations.extend(derivations);
             }
             // A view of a dropped table, or a virtual table of an unknown module: the other tables are served.
             Err(rusqlite::Error::SqliteFailure(code, message)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {
@@ -90,7 +90,7 @@ fn reflect_table(
     kind: &str,
     without_rowid: bool,
     indexes: &[FullTextTable],
-) -> Result<(Table, Vec<Flow>)> {
+) -> Result<(Table, Vec<ColumnDerivation>)> {
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
     let checks = sql_definitions::parse_checks(&sql);
@@ -153,7 +153,7 @@ fn reflect_table(
         });
     }
     let all: Vec<(&str, bool)> = columns.iter().map(|column| (&*column.name, column.generated)).collect();
-    let flows = generated(name, &sql, &all);
+    let derivations = generated(name, &sql, &all);
     key.sort_unstable();
     let is_table = kind == "table";
     let mut key: Vec<usize> = key.into_iter().map(|(_, position)| position).collect();
@@ -172,26 +172,26 @@ fn reflect_table(
             table_settings.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
     }
     // Primary key columns in SQLite may contain NULL unless declared otherwise, and then do not identify rows.
-    let mut told_apart = !key.is_empty();
+    let mut identifies_rows = !key.is_empty();
     for position in key.iter().filter(|_| is_table && !without_rowid) {
         let Some(column) = columns.get_mut(*position).filter(|column| column.nullable) else { continue };
-        told_apart = told_apart && !holds_null(connection, &quoted, &column.quoted)?;
-        column.nullable = !told_apart;
+        identifies_rows = identifies_rows && !holds_null(connection, &quoted, &column.quoted)?;
+        column.nullable = !identifies_rows;
     }
     let unique = unique_keys(connection, name, &mut columns)?;
     let free_name = ROWIDS.into_iter().find(|rowid| !columns.iter().any(|c| c.name.eq_ignore_ascii_case(rowid)));
     let free_name = free_name.filter(|_| kind != "view" && !without_rowid);
     let mut key_fallback = None;
     let mut has_rowid_key = rowid_alias;
-    if !told_apart && is_table {
+    if !identifies_rows && is_table {
         let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
         let found = unique_key(&unique, &columns, may_name_rows);
-        told_apart = found.is_some();
+        identifies_rows = found.is_some();
         key = found.unwrap_or_default();
         let by_number = |name: &str| KeyFallback::Column(Box::new(rowid(name)));
-        key_fallback = told_apart.then(|| free_name.map_or(KeyFallback::Nothing, by_number));
+        key_fallback = identifies_rows.then(|| free_name.map_or(KeyFallback::Nothing, by_number));
     }
-    let key = if told_apart {
+    let key = if identifies_rows {
         Key::Columns(key)
     } else if let Some(rowid_name) = free_name {
         columns.insert(0, rowid(rowid_name));
@@ -235,11 +235,11 @@ fn reflect_table(
         withheld: WithheldColumns::default(),
         dry_run: DryRunSupport::COMPLETE,
     };
-    Ok((table, flows))
+    Ok((table, derivations))
 }
 
 /// An excluded table with the sources of its generated columns: a view may show them. `None` if it cannot be read.
-fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<Flow>)>> {
+fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(ExcludedTable, Vec<ColumnDerivation>)>> {
     let mut statement = connection.prepare("SELECT name, hidden >= 2 FROM pragma_table_xinfo(?1) WHERE hidden <> 1")?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?));
     let columns: Vec<(String, bool)> = match statement.query_map([name], read)?.collect::<Result<_>>() {
@@ -250,28 +250,26 @@ fn reflect_excluded(connection: &Connection, name: &str) -> Result<Option<(Exclu
         Err(error) => return Err(error),
     };
     let all: Vec<(&str, bool)> = columns.iter().map(|(name, is_generated)| (name.as_str(), *is_generated)).collect();
-    let flows = generated(name, &definition(connection, name)?, &all);
+    let derivations = generated(name, &definition(connection, name)?, &all);
     let columns = all.into_iter().map(|(name, _)| name.into()).collect();
-    Ok(Some((ExcludedTable { schema: None, name: name.into(), columns }, flows)))
+    Ok(Some((ExcludedTable { schema: None, name: name.into(), columns }, derivations)))
 }
 
 /// The sources of generated columns. If a definition is not found, all other columns may be.
-fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<Flow> {
-    let mut flows = Vec::new();
+fn generated(table: &str, sql: &str, columns: &[(&str, bool)]) -> Vec<ColumnDerivation> {
+    let mut derivations = Vec::new();
     for (column, _) in columns.iter().filter(|(_, is_generated)| *is_generated) {
         let definition = sql_definitions::column_definition(column, sql);
         let is_source = |other: &&str| {
             let mentioned = |words: &Vec<String>| words.iter().any(|word| word.eq_ignore_ascii_case(other));
             other != column && definition.as_ref().is_none_or(mentioned)
         };
-        flows.extend(
-            columns.iter().map(|(name, _)| *name).filter(is_source).map(|other| Flow {
-                from: ColumnId::for_sqlite(table, other),
-                to: ColumnId::for_sqlite(table, column),
-            }),
-        );
+        derivations.extend(columns.iter().map(|(name, _)| *name).filter(is_source).map(|other| ColumnDerivation {
+            from: ColumnId::for_sqlite(table, other),
+            to: ColumnId::for_sqlite(table, column),
+        }));
     }
-    flows
+    derivations
 }
 
 /// The note on a time column that cannot use an index.
@@ -313,7 +311,7 @@ fn rowid(name: &str) -> Column {
         nullable: false,
         has_default: true,
         generated: true,
-        comment: Some("The number SQLite gives the row".into()),
+        comment: Some("SQLite's number of the row".into()),
         length: None,
         range: None,
         rules: ColumnRules::default(),

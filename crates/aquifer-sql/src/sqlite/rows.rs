@@ -1,4 +1,4 @@
-//! SQLite values to JSON.
+//! Writes SQLite values as JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -89,7 +89,7 @@ impl ResultRow for NestedRow {
     }
 }
 
-/// The cells of a row as JSON. What JSON cannot hold exactly is written as text under a name.
+/// The cells of a row as JSON. Values that JSON cannot represent exactly are written as text in an object.
 pub(super) fn encode_cells<'a>(cells: impl Iterator<Item = ValueRef<'a>>) -> String {
     let mut out = Vec::with_capacity(64);
     let wrapped = |name: &str, text: String| json!({ name: text }).to_string();

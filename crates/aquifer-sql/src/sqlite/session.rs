@@ -118,7 +118,7 @@ impl Session for SqliteSession<'_> {
     }
 }
 
-/// What a connection knows of the schema of its statements.
+/// Whether the schema of a connection's statements is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SchemaState {
     /// It is the recorded one.
@@ -128,7 +128,7 @@ pub(super) enum SchemaState {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use std::time::Duration;
 
@@ -139,7 +139,7 @@ mod tests {
     use crate::statement::{Bind, Dialect};
     use crate::work::session::WorkError;
 
-    /// Counts to a number, in so many steps.
+    /// Counts to a number in that many steps.
     fn count(pooled: &mut PooledConnection, to: i64) -> Result<Value, WorkError> {
         let mut statement = Statement::new(Dialect::Sqlite);
         statement.push("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ");

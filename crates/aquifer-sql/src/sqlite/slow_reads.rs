@@ -1,14 +1,14 @@
-//! Remembers the reads that were too slow to run inline, so that they go to a blocking thread at once.
+//! Remembers reads that were too slow to run inline, so that they go directly to a blocking thread.
 
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
-/// How many statements are remembered. A new one may replace an old one.
+/// Number of statements that are remembered. A new one may replace an old one.
 const SLOTS: usize = 256;
-/// How often a statement skips the inline attempt before it gets another: it may have been slow only because its pages
-/// were on disk.
+/// How often a statement skips the inline attempt before it is tried again: it may have been slow only because its
+/// pages were on disk.
 const MAX_SKIPS: u64 = 0xff;
 
 /// Statements that were interrupted inline. A slot holds the hash of a text, with the number of skips in its last byte;

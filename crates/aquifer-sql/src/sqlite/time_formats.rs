@@ -1,7 +1,7 @@
-//! What a connection knows of time formats: which values it has checked since the data changed.
+//! The time formats that a connection has verified since the data changed.
 //!
 //! `PRAGMA data_version` changes whenever another connection commits. Within one version nothing is checked twice, so
-//! checks cost next to nothing in a database that is only read.
+//! checks cost almost nothing in a database that is only read.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use crate::schema::time_style::{StyleFinder, TimeStyle};
 use crate::sql::time_checks::{DaySpan, TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
 
-/// How many columns are remembered, each with its conditions.
+/// Maximum number of columns that are remembered, each with its conditions.
 const MAX_COLUMNS: usize = 32;
-/// How many separate ranges of a column are remembered.
+/// Maximum number of separate ranges of a column that are remembered.
 const MAX_RANGES: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct TimeFormats(VecDeque<CheckedColumn>);
 
-/// What was checked of a column, under some conditions.
+/// The checked part of a column, under some conditions.
 #[derive(Debug)]
 struct CheckedColumn {
     sql: String,
@@ -31,7 +31,7 @@ struct CheckedColumn {
     style: TimeStyle,
     /// Ranges in which all values are in that style.
     ranges: Vec<TextRange>,
-    /// Days of which everything that could matter is in these ranges.
+    /// Days for which all relevant values are in these ranges.
     spans: Vec<DaySpan>,
     /// Whether all values are numbers in that style.
     are_numbers: bool,
@@ -141,9 +141,9 @@ impl CheckedColumn {
         Ok(self.style)
     }
 
-    /// Whether nothing about these days has to be looked at again.
+    /// Whether these days have been checked completely.
     fn has_seen(&self, spans: &[DaySpan]) -> bool {
-        // Whatever was looked at, what is no date was looked at with it.
+        // Text that does not begin with a date is checked together with any range.
         !self.ranges.is_empty() && spans.iter().all(|span| self.spans.iter().any(|seen| seen.covers(*span)))
     }
 

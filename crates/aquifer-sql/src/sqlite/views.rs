@@ -12,7 +12,7 @@ use rusqlite::{Connection, Result};
 
 use super::collation;
 use super::full_text::{self, FullTextTable};
-use crate::schema::model::{Column, ColumnId, Flow, Model};
+use crate::schema::model::{Column, ColumnDerivation, ColumnId, Model};
 use crate::schema::sql_definitions::Mentions;
 use crate::schema::view_references::add_view_references;
 use crate::statement::{Dialect, Name, Statement};
@@ -90,22 +90,23 @@ impl Definitions {
 
 /// Traces every view, including excluded ones: a trigger may copy from them.
 fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
-    let mut flows = Vec::new();
+    let mut derivations = Vec::new();
     for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
-        flows.extend(trace_view(connection, &table.name, &mut table.columns, known, reads)?);
+        derivations.extend(trace_view(connection, &table.name, &mut table.columns, known, reads)?);
     }
     for table in model.excluded.iter().filter(|table| known.is_view(&table.name)) {
         match trace_view(connection, &table.name, &mut [], known, reads) {
-            Ok(found) => flows.extend(found),
+            Ok(found) => derivations.extend(found),
             // A view of a dropped table cannot be read by anything.
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
         }
     }
-    let is_plain = |flow: &&Flow| !flow.from.is_whole_table() && !flow.to.is_whole_table();
-    let origins: Vec<Flow> = flows.iter().filter(is_plain).cloned().collect();
+    let is_plain =
+        |derivation: &&ColumnDerivation| !derivation.from.is_whole_table() && !derivation.to.is_whole_table();
+    let origins: Vec<ColumnDerivation> = derivations.iter().filter(is_plain).cloned().collect();
     add_view_references(model, &origins);
-    model.flows.extend(flows);
+    model.derivations.extend(derivations);
     Ok(())
 }
 
@@ -116,8 +117,8 @@ fn trace_view(
     columns: &mut [Column],
     known: &Definitions,
     reads: &Reads,
-) -> Result<Vec<Flow>> {
-    let mut flows = Vec::new();
+) -> Result<Vec<ColumnDerivation>> {
+    let mut derivations = Vec::new();
     reads.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let mut select = Statement::new(Dialect::Sqlite);
     select.push("SELECT * FROM ").name(&Name::reflected(view));
@@ -132,11 +133,11 @@ fn trace_view(
         .filter(|(view, _)| is_used(view))
         .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.contains(word)));
     let everything = ColumnId::for_sqlite(view, "").whole_table();
-    let into = |from: ColumnId| Flow { from, to: everything.clone() };
+    let into = |from: ColumnId| ColumnDerivation { from, to: everything.clone() };
     for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
-        flows.push(into(ColumnId::for_sqlite(name, column)));
+        derivations.push(into(ColumnId::for_sqlite(name, column)));
         if !known.is_table(name) {
-            flows.extend(known.full_text.iter().cloned().map(into));
+            derivations.extend(known.full_text.iter().cloned().map(into));
         }
     }
     for index in 0..prepared.column_count() {
@@ -157,7 +158,7 @@ fn trace_view(
                 if let Some(column) = &mut column {
                     column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
                 }
-                flows.push(Flow { from: ColumnId::for_sqlite(&from_table, &from_column), to });
+                derivations.push(ColumnDerivation { from: ColumnId::for_sqlite(&from_table, &from_column), to });
             }
             None => {
                 // An expression may have any collation.
@@ -165,9 +166,9 @@ fn trace_view(
                 {
                     column.comparison = Comparison::Unknown;
                 }
-                flows.push(Flow { from: everything.clone(), to });
+                derivations.push(ColumnDerivation { from: everything.clone(), to });
             }
         }
     }
-    Ok(flows)
+    Ok(derivations)
 }

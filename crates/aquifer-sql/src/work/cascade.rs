@@ -1,5 +1,5 @@
-//! Finds what deleting a row would affect: rows that refer to it, rows that refer to those, and so on; and the rows that
-//! prevent the deletion.
+//! Finds the rows that deleting a row would affect: rows that refer to it, rows that refer to those, and so on; and the
+//! rows that prevent the deletion.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 
 use super::change::ChangeContext;
 use super::relationships::{distinct, select_by_values, values_at};
-use crate::error::{ANOTHER_TABLE, Referring, ReferringRows};
+use crate::error::{ANOTHER_TABLE, BlockingRows, ReferringRows};
 use crate::schema::model::OnDelete;
 use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::work::session::{Session, WorkError};
 
-/// A dry run counts up to this number of rows.
+/// Maximum number of rows that a dry run counts.
 const MAX_CASCADED_ROWS: usize = 5_000;
-/// Rows that prevent a deletion are counted up to this number for each reference.
+/// Maximum number of rows counted for each reference that prevents a deletion.
 pub(super) const MAX_COUNTED_ROWS: usize = 10_000;
-/// How many references are listed.
+/// Maximum number of references that are listed.
 pub(super) const MAX_LISTED: usize = 8;
-/// How many values are looked up in one statement.
+/// Maximum number of values looked up in one statement.
 const VALUES_PER_STATEMENT: usize = 500;
 /// No further table is counted after this time.
 const COUNTING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What deleting a row would affect.
+/// The effects of deleting a row.
 pub(super) struct DeletionEffects<'c> {
     pub(super) groups: Vec<AffectedGroup<'c>>,
     /// Whether there are more rows than were counted.
@@ -47,7 +47,7 @@ pub(super) struct AffectedGroup<'c> {
 }
 
 impl<'c> DeletionEffects<'c> {
-    /// Only the row itself.
+    /// The effects on the row itself only.
     pub(super) fn of_row(context: &ChangeContext, row: &Map<String, Value>) -> Self {
         let deleted = identity(context, context.index, row).into_iter().collect();
         Self { groups: Vec::new(), is_cut: false, rows: vec![(context.index, row.clone())], deleted }
@@ -107,8 +107,8 @@ impl<'c> DeletionEffects<'c> {
         context: &ChangeContext,
         session: &mut S,
         is_deletion: bool,
-    ) -> Referring {
-        let mut referring = Referring { is_deletion, ..Referring::default() };
+    ) -> BlockingRows {
+        let mut blocking = BlockingRows { is_deletion, ..BlockingRows::default() };
         let prevents = |known: &&Relationship| match known.on_delete {
             OnDelete::Refuse => true,
             OnDelete::Nothing => false,
@@ -117,13 +117,13 @@ impl<'c> DeletionEffects<'c> {
         let deadline = Instant::now() + COUNTING_TIMEOUT;
         for reference in context.references.iter().filter(prevents) {
             if Instant::now() > deadline {
-                referring.is_cut = true;
+                blocking.is_cut = true;
                 break;
             }
             let found = referring_rows(context, session, reference, &self.rows, MAX_COUNTED_ROWS + 1).await;
             // A table that takes too long is not mentioned.
             let Ok(mut found) = found else {
-                referring.is_cut = true;
+                blocking.is_cut = true;
                 continue;
             };
             let is_kept = |row: &Map<String, Value>| {
@@ -132,17 +132,17 @@ impl<'c> DeletionEffects<'c> {
             found.retain(is_kept);
             match context.tables.get(reference.from).filter(|_| context.is_readable(reference)) {
                 _ if found.is_empty() => {}
-                None => referring.has_unreadable = true,
-                Some(_) if referring.groups.len() >= MAX_LISTED => referring.more_tables += 1,
-                Some(from) => referring.groups.push(ReferringRows {
+                None => blocking.has_unreadable = true,
+                Some(_) if blocking.groups.len() >= MAX_LISTED => blocking.more_tables += 1,
+                Some(from) => blocking.groups.push(ReferringRows {
                     table: from.words.plural.clone(),
                     fields: reference.columns.iter().map(|column| column.to_string()).collect(),
                     count: row_count(found.len(), found.len() > MAX_COUNTED_ROWS, MAX_COUNTED_ROWS),
                 }),
             }
         }
-        referring.groups.sort_by_key(|group| std::cmp::Reverse(group.count.at_least()));
-        referring
+        blocking.groups.sort_by_key(|group| std::cmp::Reverse(group.count.at_least()));
+        blocking
     }
 }
 

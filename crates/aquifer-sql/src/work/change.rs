@@ -1,5 +1,5 @@
-//! Creates, updates and deletes single rows. A dry run performs the change and rolls it back, so that it fails where
-//! the change would; what cannot be rolled back is not performed.
+//! Creates, updates and deletes single rows. A dry run performs the change and rolls it back, so that it fails if the
+//! change would; effects that cannot be rolled back are not performed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::work::session::{Session, Work, WorkError};
 /// The reason if a trigger or a policy prevented a change.
 const NOTHING_CHANGED: &str = "a trigger or a policy of the database prevented the change";
 
-/// What every change needs.
+/// The context of a change.
 pub(crate) struct ChangeContext {
     pub(crate) exposed: Arc<ExposedTable>,
     /// The index of the table.
@@ -220,7 +220,7 @@ impl Work for Update {
 }
 
 impl Update {
-    /// Updates the row. Returns it as it was and as it is then.
+    /// Updates the row. Returns it before and after the change.
     async fn apply<S: Session>(&self, session: &mut S) -> Result<(Map<String, Value>, Vec<u8>), WorkError> {
         let Update { context, key, input, if_match } = self;
         let (text, before) = context.read_current(session, key, if_match.as_deref(), true).await?;
@@ -242,7 +242,7 @@ impl Update {
         Ok((before, after))
     }
 
-    /// Updates the row as a dry run. Returns it as it was and as it would be.
+    /// Updates the row as a dry run. Returns it before and after the change.
     pub(super) async fn try_out<S: Session>(
         &self,
         session: &mut S,

@@ -84,5 +84,5 @@ fn violation(kind: Constraint, name: &str, columns: &[std::sync::Arc<str>], othe
     let constraint = Some(name.to_owned()).filter(|name| !name.is_empty());
     let columns = columns.iter().map(|column| column.to_string()).collect();
     let cause = "a rule would not hold".to_owned();
-    SqlError::Violation(Violation { kind, constraint, columns, other, referring: None, cause }).into()
+    SqlError::Violation(Violation { kind, constraint, columns, other, blocking: None, cause }).into()
 }

@@ -1,12 +1,12 @@
 //! Explains constraint violations that the database does not explain itself, by querying it after the rollback. On
-//! SQLite, dry runs use the same queries to check what only a commit would.
+//! SQLite, dry runs use the same queries to check what only a commit would check.
 
 use serde_json::{Map, Value};
 
 use super::cascade::{DeletionEffects, MAX_COUNTED_ROWS};
 use super::change::ChangeContext;
 use super::read::read_row;
-use crate::error::{Constraint, Referring, SqlError, Violation};
+use crate::error::{BlockingRows, Constraint, SqlError, Violation};
 use crate::rows::CellType;
 use crate::schema::model::{Column, ForeignKey, OnDelete, Store};
 use crate::sql::{operand, write};
@@ -15,11 +15,11 @@ use crate::work::session::{Session, WorkError};
 
 /// A row before and after a change that failed.
 pub(super) struct RowVersions {
-    /// As it is. Empty if there is none.
+    /// The current row. Empty if there is none.
     pub(super) current: Map<String, Value>,
-    /// As it would be.
+    /// The row after the change.
     pub(super) intended: Map<String, Value>,
-    /// Whether it would be deleted.
+    /// Whether the change deletes the row.
     pub(super) is_removed: bool,
 }
 
@@ -51,7 +51,7 @@ impl ChangeContext {
         }
     }
 
-    /// The errors for both directions of a broken reference look alike.
+    /// Determines the direction of a broken reference, because both directions have the same error.
     async fn explain_reference<S: Session>(&self, session: &mut S, violation: &mut Violation, versions: &RowVersions) {
         let table = &self.exposed.table;
         let missing = match violation.constraint.as_deref() {
@@ -68,13 +68,13 @@ impl ChangeContext {
             None => {
                 violation.kind = Constraint::HasChildren;
                 violation.columns = Vec::new();
-                let referring = self.find_obstacles(session, versions).await;
-                violation.referring = Some(Box::new(referring));
+                let blocking = self.find_obstacles(session, versions).await;
+                violation.blocking = Some(Box::new(blocking));
             }
         }
     }
 
-    /// A dry run is not committed, so SQLite never checks its deferred references.
+    /// Checks deferred references, which SQLite checks only at a commit, for a dry run.
     pub(super) async fn check_references<S: Session>(
         &self,
         session: &mut S,
@@ -95,7 +95,7 @@ impl ChangeContext {
     }
 
     /// The rows that prevent a change, because they refer to the current row or to rows that are deleted with it.
-    async fn find_obstacles<S: Session>(&self, session: &mut S, versions: &RowVersions) -> Referring {
+    async fn find_obstacles<S: Session>(&self, session: &mut S, versions: &RowVersions) -> BlockingRows {
         let RowVersions { current, is_removed, .. } = versions;
         let effects = match is_removed {
             true => DeletionEffects::find(self, session, current, MAX_COUNTED_ROWS).await.ok(),
@@ -105,7 +105,7 @@ impl ChangeContext {
         effects.find_obstacles(self, session, *is_removed).await
     }
 
-    /// The same for rows that were deleted.
+    /// Like `find_obstacles`, for rows that were deleted.
     pub(super) async fn check_no_referring_rows<S: Session>(
         &self,
         session: &mut S,
@@ -114,10 +114,10 @@ impl ChangeContext {
         if self.dialect == Dialect::Postgres {
             return Ok(());
         }
-        let referring = effects.find_obstacles(self, session, true).await;
-        match referring.is_empty() {
+        let blocking = effects.find_obstacles(self, session, true).await;
+        match blocking.is_empty() {
             true => Ok(()),
-            false => Err(deferred_violation(Constraint::HasChildren, Vec::new(), None, Some(referring))),
+            false => Err(deferred_violation(Constraint::HasChildren, Vec::new(), None, Some(blocking))),
         }
     }
 
@@ -184,11 +184,11 @@ fn deferred_violation(
     kind: Constraint,
     columns: Vec<String>,
     other: Option<String>,
-    referring: Option<Referring>,
+    blocking: Option<BlockingRows>,
 ) -> WorkError {
     let cause = "a deferred reference would not hold".to_owned();
-    let referring = referring.map(Box::new);
-    SqlError::Violation(Violation { kind, constraint: None, columns, other, referring, cause }).into()
+    let blocking = blocking.map(Box::new);
+    SqlError::Violation(Violation { kind, constraint: None, columns, other, blocking, cause }).into()
 }
 
 pub(super) async fn read_count<S: Session>(session: &mut S, statement: &Statement) -> Option<i64> {

@@ -1,11 +1,11 @@
-//! What people call a row: the values of a few columns with telling names.
+//! Labels a row for people by the values of a few descriptive columns.
 
 use aquifer_query::FieldType;
 use serde_json::{Map, Value};
 
 use crate::schema::exposed_table::ExposedTable;
 
-/// Names of columns that tell what a row is, the best first.
+/// Names of columns that describe a row, the best first.
 const LABEL_COLUMNS: &[&str] = &[
     "name",
     "title",
@@ -23,7 +23,7 @@ const LABEL_COLUMNS: &[&str] = &[
     "slug",
 ];
 
-/// How many labels a row gets.
+/// Maximum number of labels of a row.
 const MAX_LABELS: usize = 2;
 
 /// The labels of a row, in the order of its columns. Hidden columns are not part of the table.
@@ -42,7 +42,7 @@ pub(super) fn labels(exposed: &ExposedTable, row: &Map<String, Value>) -> Vec<St
     best.into_iter().map(|(_, _, text)| text.to_owned()).collect()
 }
 
-/// How well a column tells what a row is: by its name, or else by the end of it (`product_name`).
+/// The rank of a column as a label, by its name or by the suffix of it (`product_name`).
 fn rank(column: &str) -> Option<usize> {
     let name = column.to_ascii_lowercase();
     let exact = LABEL_COLUMNS.iter().position(|known| *known == name);

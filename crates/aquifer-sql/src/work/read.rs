@@ -91,11 +91,11 @@ fn mixed_formats((column, _): &ColumnStyle) -> Warning {
     Warning::new("TIME_FORMATS_MIXED", message).detail("field", &**column)
 }
 
-/// Up to this many rows, reading every row takes so little time that it needs no warning.
+/// Up to this number of rows, reading every row is fast enough not to need a warning.
 const MAX_ROWS_WITHOUT_WARNING: u64 = 10_000;
 
 impl Query {
-    /// Whether the table is so large that reading all of it is worth a warning.
+    /// Whether the table is large enough for a warning about reading all of it.
     async fn has_many_rows<S: Session>(&self, session: &mut S) -> Result<bool, WorkError> {
         let known = self.exposed.sample.get().and_then(|sample| sample.rows);
         let rows = match known {

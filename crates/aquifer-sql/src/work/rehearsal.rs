@@ -1,4 +1,4 @@
-//! Rehearsals: dry runs of single changes that are bounded in time and say what the change would do.
+//! Rehearsals: dry runs of single changes that are limited in time and describe the effects of the change.
 
 use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, FieldChange, Preview, RowFate};
 use serde_json::{Map, Value};
@@ -12,14 +12,14 @@ use crate::work::session::{Session, Work, WorkError};
 
 /// A change that can be rehearsed.
 pub(crate) trait Rehearsable: Work {
-    /// Tries the change in a transaction that is rolled back, and says what it would do.
+    /// Tries the change in a transaction that is rolled back, and describes its effects.
     fn preview<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<Preview, WorkError>> + Send;
 }
 
 /// A rehearsal of a change. The change is a dry run.
-pub(crate) struct Rehearsed<W>(pub(crate) W);
+pub(crate) struct Rehearsal<W>(pub(crate) W);
 
-impl<W: Rehearsable> Work for Rehearsed<W> {
+impl<W: Rehearsable> Work for Rehearsal<W> {
     type Output = Preview;
 
     fn needs_snapshot(&self) -> bool {
@@ -78,7 +78,7 @@ impl Rehearsable for Delete {
         let Delete { context, key, .. } = self;
         let (_, row) = self.read(session).await?;
         let effects = DeletionEffects::find(context, session, &row, MAX_COUNTED_ROWS).await?;
-        // Deleting so many rows and restoring them would take long, and lock all of them meanwhile.
+        // Deleting and restoring that many rows would take long, and lock all of them in the meantime.
         if !effects.is_cut {
             self.remove(session).await?;
             context.check_no_referring_rows(session, &effects).await?;
@@ -90,8 +90,8 @@ impl Rehearsable for Delete {
 }
 
 impl Create {
-    /// Whether a violated constraint is about a value that was predicted. Another session may have drawn the same value
-    /// from the sequence, so that the change itself gets another one.
+    /// Whether a violated constraint concerns a predicted value. Another session may have used the predicted value, so
+    /// that the change itself would get another one.
     fn is_about_prediction(&self, violation: &Violation) -> bool {
         let table = &self.context.exposed.table;
         let named = violation.constraint.as_deref().and_then(|name| table.constraint_columns(name));
@@ -109,7 +109,7 @@ impl ChangeContext {
         !self.unreadable.contains(&self.index)
     }
 
-    /// What is known of a change of a row by itself.
+    /// The preview of a change, based on the row only.
     fn preview(&self, change: ChangeKind, key: &[Value], row: &Map<String, Value>) -> Preview {
         let names = self.exposed.table.key_columns().map(|column| column.name.to_string());
         Preview {

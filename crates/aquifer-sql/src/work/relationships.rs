@@ -46,7 +46,7 @@ pub(crate) struct RelationshipWalk {
     /// The requested parts of the answer; empty means all.
     pub(crate) include: Vec<String>,
     pub(crate) key: CursorKey,
-    /// How many tokens the answer may take.
+    /// The maximum number of tokens of the answer.
     pub(crate) max_tokens: Option<usize>,
 }
 
@@ -69,7 +69,7 @@ struct Edge {
 }
 
 impl RelationshipWalk {
-    /// What a cursor of this walk is bound to.
+    /// The collection and plan that a cursor of this walk is bound to.
     pub(crate) fn binding(&self) -> (Collection, Plan) {
         let (table, key) = &self.root;
         let name = format!(
@@ -321,7 +321,7 @@ pub(super) fn values_at(row: &Map<String, Value>, columns: &[Arc<str>]) -> Optio
     columns.iter().map(|name| row.get(&**name).filter(|value| !value.is_null()).cloned()).collect()
 }
 
-/// Whether two values are equal to the database that matched them: it may ignore case or compare numbers of different
+/// Whether two values are equal for the database that matched them: it may ignore case or compare numbers of different
 /// types.
 fn is_same_value(ours: &Value, theirs: &Value) -> bool {
     fn number(value: &Value) -> Option<f64> {

@@ -1,5 +1,5 @@
-//! Looks at a table for its overview: about how many rows it has, which keys its JSON values have, and how a view is
-//! defined. Every statement is bounded, however large the table is.
+//! Samples a table for its overview: the approximate number of rows, the keys of its JSON values, and the definition of
+//! a view. Every statement is limited, however large the table.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::schema::table_sample::{RowCount, TableSample};
 use crate::statement::{Bind, Dialect, Name, Statement};
 use crate::work::session::{Session, Work, WorkError};
 
-/// Rows are counted up to this number. Beyond it the database's own estimate is used.
+/// Maximum number of rows that are counted. Beyond it, the database's estimate is used.
 const MAX_COUNTED: usize = 10_000;
 
-/// JSON values that are looked into, and columns.
+/// Maximum number of JSON values examined in a column.
 const MAX_JSON_ROWS: usize = 20;
 const MAX_JSON_COLUMNS: usize = 6;
 
-/// Objects with more different keys hold data in their keys, not fields.
+/// Objects with more different keys than this use keys as data, not as fields.
 const MAX_KEYS: usize = 12;
 
-/// Looks at one table.
+/// Samples one table.
 pub(crate) struct Sample {
     pub(crate) dialect: Dialect,
     pub(crate) exposed: Arc<ExposedTable>,
@@ -42,7 +42,7 @@ impl Work for Sample {
             Dialect::Postgres => self.postgres(session).await?,
         };
         let json = self.exposed.table.columns.iter().filter(|column| column.of == FieldType::Json);
-        // A view may be expensive to read, even one row of it.
+        // Reading even one row of a view may be expensive.
         for column in json.take(if sample.definition.is_some() { 0 } else { MAX_JSON_COLUMNS }) {
             sample.keys.push((column.name.clone(), self.keys(session, column).await?));
         }

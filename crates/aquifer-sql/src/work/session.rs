@@ -1,5 +1,5 @@
-//! A session with a database within one transaction. Work is written once over this trait; on SQLite all futures are
-//! ready at once.
+//! A session with a database within one transaction. Work is written once with this trait; on SQLite all futures are
+//! immediately ready.
 
 use aquifer_engine::Validity;
 use aquifer_protocol::error::Failure;
@@ -67,8 +67,7 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn needs_snapshot(&self) -> bool;
 
     /// Whether it is a read that is probably fast and otherwise consists of many small steps, so that it can be
-    /// interrupted. Counting a table is one step, however large the table, and so is ranking a text, however long the
-    /// text.
+    /// interrupted. Counting a table or ranking a text is a single step, whatever its size.
     fn is_cheap(&self) -> bool {
         false
     }
@@ -78,7 +77,7 @@ pub(crate) trait Work: Send + Sync + 'static {
         false
     }
 
-    /// Whether it is tried only to find out whether it can succeed, so that others must not wait for it.
+    /// Whether it only tests whether a change can succeed, so that others must not wait for it.
     fn is_rehearsal(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Checks arguments against the tool's whole JSON Schema before the call. Whatever the protocol's own check does not
-//! cover is refused here, naming the parameter, instead of by the upstream.
+//! Validates arguments against the complete JSON Schema of a tool before the call. Violations that the protocol's own
+//! validation does not cover are reported here with the name of the parameter, instead of by the upstream.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,16 +15,16 @@ use serde_json::{Map, Value, json};
 
 use super::schema_cost::SchemaCost;
 
-/// Backtracking steps that one pattern may take.
+/// Maximum number of backtracking steps for one pattern.
 const MAX_BACKTRACKING_STEPS: usize = 10_000;
 
-/// Problems reported for one call.
+/// Maximum number of problems reported for one call.
 const MAX_PROBLEMS: usize = 20;
 
-/// Patterns for field names in one schema. They cannot be compiled lazily.
+/// Maximum number of patterns for field names in one schema. They cannot be compiled lazily.
 const MAX_NAME_PATTERNS: usize = 32;
 
-/// Compiled size of one pattern for field names, in bytes.
+/// Maximum compiled size of one pattern for field names, in bytes.
 const MAX_NAME_PATTERN_BYTES: usize = 64 * 1024;
 
 /// A compiled schema.
@@ -55,7 +55,8 @@ impl ArgumentValidator {
         Some(Self { validator, cost })
     }
 
-    /// Refuses arguments that the schema refuses. Arguments carry the upstream's names; messages use ours.
+    /// Returns a failure if the arguments violate the schema. The arguments have the upstream's names; messages use
+    /// ours.
     pub(crate) fn check(&self, arguments: &Value, call: &Call) -> Result<(), Failure> {
         if !self.refuses(arguments) {
             return Ok(());
@@ -68,12 +69,13 @@ impl ArgumentValidator {
         Problem::collect(problems, false).map_or(Ok(()), Err)
     }
 
-    /// Whether the schema refuses the arguments. Arguments that would take too long to check are left to the upstream.
+    /// Whether the arguments violate the schema. Returns false if checking would take too long; the upstream then
+    /// checks them.
     pub(crate) fn refuses(&self, arguments: &Value) -> bool {
         self.cost.admits(arguments) && !self.validator.is_valid(arguments)
     }
 
-    /// The errors of refused arguments. Empty if collecting them would take too much memory.
+    /// The violations. Empty if collecting them would take too much memory.
     fn collect<'a>(&'a self, arguments: &'a Value) -> Vec<ValidationError<'a>> {
         match self.cost.admits_collecting(arguments) {
             true => self.validator.iter_errors(arguments).take(MAX_PROBLEMS).collect(),
@@ -171,7 +173,7 @@ fn problem(error: &ValidationError<'_>, call: &Call) -> Problem {
     }
 }
 
-/// The names that a rule about field names refuses.
+/// The names that violate a constraint on field names.
 fn unexpected_names(kind: &Kind) -> Option<Vec<String>> {
     match kind {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
@@ -182,14 +184,14 @@ fn unexpected_names(kind: &Kind) -> Option<Vec<String>> {
     }
 }
 
-/// A name chosen by the caller or the upstream, fit for a message.
+/// A name from the caller or the upstream, sanitized for a message.
 fn printable(name: &str) -> String {
     const MAX_NAME_CHARS: usize = 128;
     let name = presentable(name);
     if looks_like_a_leak(&name) { "…".to_owned() } else { name.chars().take(MAX_NAME_CHARS).collect() }
 }
 
-/// What is wrong. Contains no value and nothing from the schema except names and numbers.
+/// Describes a violation. Contains no values, and only names and numbers from the schema.
 fn describe_violation(kind: &Kind) -> String {
     match kind {
         Kind::AnyOf { .. } => "matches none of the allowed shapes".to_owned(),

@@ -1,7 +1,7 @@
-//! What an upstream reported about itself, parsed and digested once.
+//! A tool list captured from an upstream, parsed and digested once.
 
 use aquifer_discovery::digest::{Pin, pin};
-use aquifer_discovery::{Bundle, Listing, PinBook, normalize_beside};
+use aquifer_discovery::{Bundle, Listing, PinBook, normalize_with_names};
 use jiff::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// Where a catalog comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nothing is known.
+    /// There is no catalog.
     Nothing,
     /// From an adapter file. The server has not been asked yet.
     File,
@@ -21,7 +21,7 @@ pub(crate) enum Origin {
     Server,
 }
 
-/// What an upstream reported, with the digests of its definitions.
+/// A tool list captured from an upstream, with the digests of its definitions.
 pub(crate) struct Capture {
     pub(crate) interrogation: Interrogation,
     pub(crate) listing: Listing,
@@ -42,22 +42,22 @@ impl Capture {
         Self { interrogation, listing, pins, origin, captured_at }
     }
 
-    /// The discovery bundle. Operations keep their established names, and the operator's overrides are applied.
+    /// The discovery bundle. Pinned operations keep their names, and the operator's overrides are applied.
     pub(crate) fn bundle(&self, settings: &Settings, book: Option<&PinBook>) -> Bundle {
         let chosen = settings.overrides.as_ref().map(|overrides| overrides.names()).unwrap_or_default();
         let listed = self.listing.tools.iter().map(|tool| tool.name.as_str());
         let nothing = PinBook::default();
         let established = book.unwrap_or(&nothing).established(listed, &chosen);
         let source = settings.source(self.captured_at, Some(self.interrogation.server.clone()));
-        let mut bundle = normalize_beside(source, self.interrogation.capture.clone(), &self.listing, &established);
+        let mut bundle = normalize_with_names(source, self.interrogation.capture.clone(), &self.listing, &established);
         if let Some(overrides) = &settings.overrides {
-            overrides.apply_among(&mut bundle, &self.listing.tools);
+            overrides.apply_to_tools(&mut bundle, &self.listing.tools);
         }
         bundle
     }
 }
 
-/// Runs work that may take long without blocking a worker thread. Definitions come from outside and may be large.
+/// Runs work that may take long without blocking a worker thread, because definitions are untrusted and may be large.
 pub(super) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

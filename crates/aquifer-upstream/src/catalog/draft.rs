@@ -18,7 +18,7 @@ use super::snapshot::{CatalogSnapshot, QuarantinedOperation, apply_configured_da
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// Characters of a server's version that are shown.
+/// Maximum number of characters shown of a server's version.
 const MAX_VERSION_CHARS: usize = 64;
 
 /// The operations of a capture before quarantine is decided.
@@ -117,7 +117,7 @@ impl<'a> SnapshotDraft<'a> {
         offer.operations = present;
         let mut removed: HashMap<Arc<str>, Operation> = HashMap::new();
         for (tool, pinned) in book.into_iter().flat_map(|book| book.missing(listed.keys().copied())) {
-            // Without the tool's name, policy could not decide whether to conceal the operation.
+            // Without the name of the tool, policy could not decide whether to conceal the operation.
             let Some(tool) = tool else { continue };
             let backing = Backing::Tool(tool.into());
             let operation = removed_operation(&pinned.operation, pinned.category, pinned.danger, backing);
@@ -127,7 +127,7 @@ impl<'a> SnapshotDraft<'a> {
             let stub = removed_operation(&named.name, named.category, named.danger, named.backing);
             removed.insert(named.name, stub);
         }
-        // A name that another tool has taken belongs to that tool.
+        // If another tool now has the name, the name belongs to that tool.
         offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
         let mut quarantined = BTreeMap::new();
         for operation in &mut offer.operations {

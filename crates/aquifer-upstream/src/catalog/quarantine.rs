@@ -1,11 +1,11 @@
-//! Decides which definitions may be called and which wait for acceptance (R-DIS-7a). Pure.
+//! Decides which definitions may be called and which have to be accepted first (R-DIS-7a). Pure functions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use aquifer_discovery::PinBook;
 use aquifer_discovery::digest::{DefinitionPart, Pin, changed_parts};
-use aquifer_discovery::pins::Verdict;
+use aquifer_discovery::pins::PinComparison;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
@@ -28,16 +28,16 @@ pub(crate) enum QuarantineReason {
     Changed(Vec<DefinitionPart>),
     /// It is new, and the operator reviews new definitions first.
     New,
-    /// It cannot be pinned: the pin book is full.
+    /// It cannot be pinned because the pin book is full.
     NoRoom,
-    /// The pins could not be read yet.
+    /// The pins have not been read yet.
     Unread,
-    /// Its pin could not be written yet.
+    /// Its pin has not been written yet.
     Unwritten,
 }
 
 impl QuarantineReason {
-    /// Whether somebody has to accept it. Other reasons pass by themselves.
+    /// Whether a person has to accept it. The other reasons are temporary.
     pub(crate) fn is_for_review(&self) -> bool {
         matches!(self, QuarantineReason::Changed(_) | QuarantineReason::New | QuarantineReason::NoRoom)
     }
@@ -47,7 +47,7 @@ impl QuarantineReason {
         format!("Quarantined: {}", self.cause()).into()
     }
 
-    /// The reason, as the second half of a sentence.
+    /// The reason as a clause that completes a sentence.
     pub(crate) fn cause(&self) -> String {
         match self {
             QuarantineReason::Changed(parts) => {
@@ -78,7 +78,7 @@ pub(crate) struct Judgement {
     pub(crate) since: HashMap<String, u64>,
     /// The updated book, if anything was pinned.
     pub(crate) book: Option<PinBook>,
-    /// Tools that were pinned now.
+    /// Tools that this comparison pinned.
     pub(crate) pinned: Vec<String>,
     /// Changed definitions that were accepted without review, because quarantine is off.
     pub(crate) followed: Vec<String>,
@@ -131,12 +131,14 @@ impl Judgement {
             return;
         }
         let since = book.get(tool).map(|pinned| pinned.since);
-        match book.judge(candidate.pin) {
-            Verdict::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
-            Verdict::Changed(parts) if !follows => self.quarantine(tool, QuarantineReason::Changed(parts)),
-            Verdict::New if is_known && policy == QuarantinePolicy::New => self.quarantine(tool, QuarantineReason::New),
+        match book.compare(candidate.pin) {
+            PinComparison::Same => drop(since.map(|since| self.since.insert(tool.clone(), since))),
+            PinComparison::Changed(parts) if !follows => self.quarantine(tool, QuarantineReason::Changed(parts)),
+            PinComparison::New if is_known && policy == QuarantinePolicy::New => {
+                self.quarantine(tool, QuarantineReason::New)
+            }
             verdict => {
-                if let (Verdict::Changed(_), Some(since)) = (verdict, since) {
+                if let (PinComparison::Changed(_), Some(since)) = (verdict, since) {
                     self.followed.push(tool.clone());
                     self.since.insert(tool.clone(), since);
                 }
@@ -160,7 +162,7 @@ impl Judgement {
         self.quarantined.is_empty() && self.followed.is_empty() && self.book.is_none() && self.since.len() == candidates
     }
 
-    /// Quarantines what was pinned now, because the pins could not be written.
+    /// Quarantines the newly pinned definitions, because the pins could not be written.
     pub(crate) fn without_writing(mut self) -> Self {
         for tool in std::mem::take(&mut self.pinned) {
             self.quarantined.entry(tool).or_insert(QuarantineReason::Unwritten);

@@ -14,32 +14,33 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Steps that one validation may take. A step is one subschema evaluated for one value, or one name or value listed in
-/// a subschema.
+/// Maximum number of steps for one validation. A step evaluates one subschema for one value, or one name or value that
+/// a subschema lists.
 const MAX_STEPS: u64 = 300_000;
 
-/// Steps that collecting errors may take. Each may leave an error behind, with copies of values.
+/// Maximum number of steps for collecting errors. Each step may produce an error with copies of values.
 const MAX_COLLECTING_STEPS: u64 = 20_000;
 
-/// Steps for matching a name or a short text against a pattern.
+/// Cost of matching a name or a short text against a pattern, in steps.
 const PATTERN_STEPS: u64 = 10;
 
-/// Bytes of text that one step compares, counts or matches.
+/// Bytes of text that are compared, counted or matched in one step.
 const BYTES_PER_STEP: usize = 64;
 
-/// Nesting depth of subschemas, with references followed. The validator recurses as deep, on a worker thread's stack.
+/// Maximum nesting depth of subschemas, following references. The validator recurses equally deep on a worker thread's
+/// stack.
 const MAX_DEPTH: usize = 160;
 
-/// Nesting depth of subschemas and values together.
+/// Maximum nesting depth of subschemas and values together.
 const MAX_EVALUATION_DEPTH: usize = 400;
 
 /// Keywords whose subschemas apply to the same value.
 const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+const SAME_VALUE_KEYWORDS: [&str; 4] = ["not", "if", "then", "else"];
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 
-/// Keywords whose subschemas apply to any of the values inside.
-const INSIDE: [&str; 8] = [
+/// Keywords whose subschemas apply to nested values.
+const NESTED_VALUE_KEYWORDS: [&str; 8] = [
     "items",
     "additionalItems",
     "unevaluatedItems",
@@ -59,10 +60,10 @@ struct Node {
     cost: KeywordCost,
 }
 
-/// The work that the keywords of a subschema cause, without that of other subschemas.
+/// The cost of a subschema's own keywords, without nested subschemas.
 #[derive(Default)]
 struct KeywordCost {
-    /// Values that are compared, whatever the checked value is.
+    /// Values that are compared, regardless of the checked value.
     compared: u64,
     /// Names that are looked up in an object.
     names: u64,
@@ -201,8 +202,8 @@ impl SchemaCost {
     }
 }
 
-/// Properties of a schema that decide whether it can be counted. A string under one of these names in an example is
-/// taken for the keyword; at worst the check is skipped.
+/// Properties of a schema that determine whether its cost can be estimated. A string in an example that equals one of
+/// these names is mistaken for the keyword; at worst the check is skipped.
 #[derive(Default)]
 struct SchemaTraits {
     /// A subschema changes the base of its references.
@@ -270,7 +271,7 @@ impl<'a> Graph<'a> {
         for part in SAME_VALUE_LISTS.iter().flat_map(|name| list(name)) {
             node.same_value.push(self.node(part, depth + 1)?);
         }
-        for part in SAME_VALUE.iter().filter_map(|name| keywords.get(*name)) {
+        for part in SAME_VALUE_KEYWORDS.iter().filter_map(|name| keywords.get(*name)) {
             node.same_value.push(self.node(part, depth + 1)?);
         }
         for (_, part) in SAME_VALUE_MAPS.iter().flat_map(|name| map(name)) {
@@ -280,7 +281,8 @@ impl<'a> Graph<'a> {
             let part = self.node(part, depth + 1)?;
             node.fields.insert(name.clone(), part);
         }
-        for part in INSIDE.iter().filter_map(|name| keywords.get(*name)).filter(|part| !part.is_array()) {
+        for part in NESTED_VALUE_KEYWORDS.iter().filter_map(|name| keywords.get(*name)).filter(|part| !part.is_array())
+        {
             node.inside.push(self.node(part, depth + 1)?);
         }
         for part in ["prefixItems", "items"].iter().flat_map(|name| list(name)) {
@@ -300,7 +302,7 @@ impl<'a> Graph<'a> {
             None => reference.strip_prefix(own?)?.strip_prefix('#').unwrap_or_default(),
         };
         match self.root.pointer(pointer) {
-            // The reference has two readings, and it is unknown which one the validator uses.
+            // The reference is ambiguous, and it is unknown how the validator interprets it.
             Some(_) if pointer.contains('%') => None,
             Some(target) => Some(target),
             None => self.root.pointer(&percent_decoded(pointer)?),
@@ -366,7 +368,7 @@ impl UnfoldedCount<'_> {
     }
 }
 
-/// What the steps are counted for.
+/// What is estimated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Validating,
@@ -407,7 +409,7 @@ impl ValueCount<'_> {
         let validating = node.cost.steps(value);
         let mut steps = within(Steps {
             validating,
-            // An error may copy the value and what it was compared with.
+            // An error may copy the value and the values it was compared with.
             collecting: match purpose {
                 Purpose::Validating => validating,
                 Purpose::Collecting => validating.saturating_add(node.cost.compared).saturating_add(weight(value)),

@@ -26,7 +26,7 @@ pub(crate) struct CatalogSnapshot {
     pub(super) tools: BTreeMap<Arc<str>, Arc<ServedTool>>,
     /// Quarantined operations, which cannot be called.
     pub(super) quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
-    /// Operations whose tools were removed: those of an adapter file, and those pinned earlier.
+    /// Operations whose tools no longer exist: those of an adapter file, and those pinned earlier.
     pub(super) removed: Arc<HashMap<Arc<str>, Operation>>,
     pub(crate) origin: Origin,
     /// The server's version.
@@ -60,7 +60,7 @@ pub(crate) struct ServedTool {
 }
 
 impl CatalogSnapshot {
-    /// A snapshot before the server was asked: empty, or from an adapter file.
+    /// The snapshot before the server was contacted: empty, or from an adapter file.
     pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
         let Some(adapter) = &settings.adapter else {
             let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
@@ -133,7 +133,7 @@ impl CatalogSnapshot {
         Self { failure: Some(reason.into()), ..self.with_status(reason) }
     }
 
-    /// The same catalog without the status operation.
+    /// The same catalog without the operation that reports unavailability.
     pub(crate) fn without_status(&self) -> Self {
         let mut offering = self.offering.clone();
         offering
@@ -188,7 +188,7 @@ impl CatalogSnapshot {
 }
 
 impl ServedTool {
-    /// Refuses arguments that the tool's schema refuses.
+    /// Returns a failure if the arguments violate the tool's schema.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
         let compile = || run_blocking(|| self.call.input_schema.as_ref().and_then(ArgumentValidator::compile));
         let compiled = self.schema.get_or_init(compile);
@@ -204,7 +204,7 @@ impl ServedTool {
         self.call.params(arguments)
     }
 
-    /// Whether the tool certainly changes nothing.
+    /// Whether the tool is known to change nothing.
     pub(crate) fn only_reads(&self) -> bool {
         self.category == Category::Read && self.danger < Danger::Destructive
     }

@@ -32,7 +32,7 @@ const STATELESS_PROTOCOL: &str = "2026-07-28";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProtocolMode {
-    /// A handshake first, then requests in its session. The upstream may send requests of its own.
+    /// Requests follow a handshake and belong to its session. The upstream may send requests to us.
     #[default]
     Sessions,
     /// Every request carries the client's identity.
@@ -48,8 +48,8 @@ pub(crate) struct Handshake {
     pub(crate) capabilities: Value,
 }
 
-/// One live connection. A closed connection takes no new requests; pending ones keep it. Dropping it ends everything
-/// that belongs to it, the session last.
+/// One live connection. Once closed, it accepts no new requests, but pending ones keep it alive. Dropping it ends
+/// everything that belongs to it; the session ends last.
 pub(crate) struct Connection {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) mode: ProtocolMode,
@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Receives notifications where they need a stream of their own.
+    /// Opens a stream for notifications if the transport needs one.
     fn listen_for_notifications(&self) {
         let shared = self.shared.clone();
         match (self.shared.outbound.get(), self.mode) {
@@ -216,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection takes requests.
+    /// Whether the connection accepts requests.
     pub(crate) fn is_alive(&self) -> bool {
         !self.shared.ended.is_cancelled()
     }
@@ -226,12 +226,12 @@ impl Connection {
         *self.shared.tools_changed.borrow() == self.served_changes.load(Ordering::Acquire)
     }
 
-    /// A list has arrived that is not served yet. Calls wait, because tools may have changed.
+    /// Marks that a received list is not served yet. Calls wait, because tools may have changed.
     pub(crate) fn mark_stale(&self) {
         self.served_changes.store(NOT_FRESH, Ordering::Release);
     }
 
-    /// The list requested after this many announced changes is served.
+    /// Marks that the served list was requested after this many announced changes.
     pub(crate) fn mark_fresh(&self, changes: u64) {
         self.served_changes.store(changes, Ordering::Release);
     }
@@ -249,7 +249,7 @@ impl Connection {
         Some(meta)
     }
 
-    /// Sends a request and waits for the answer. The method decides whether it may be sent again.
+    /// Sends a request and waits for the answer. The method determines whether the request may be sent again.
     pub(crate) async fn request<P: Serialize>(
         &self,
         method: &str,
@@ -261,8 +261,8 @@ impl Connection {
         self.deliver(&mut Delivery::for_method(method), method, name, call_origin, timeout, params).await
     }
 
-    /// Sends a request and waits for the answer. `params` receives the request id. If the future is dropped, the
-    /// upstream gets a cancellation.
+    /// Sends a request and waits for the answer. `params` is called with the request id. Dropping the future sends a
+    /// cancellation to the upstream.
     pub(crate) async fn deliver<P: Serialize>(
         &self,
         delivery: &mut Delivery,
@@ -323,7 +323,7 @@ impl Connection {
         }
     }
 
-    /// The reason why a child stopped reading: the one from its standard error, if it arrives in time.
+    /// The reason why a child stopped reading. Prefers the reason from its standard error, if that arrives in time.
     async fn exit_outage(&self, outage: Outage, closed: oneshot::Receiver<Result<Json, UpstreamError>>) -> Outage {
         match tokio::time::timeout(serve::CLOSE_TIMEOUT, closed).await {
             Ok(Ok(Err(UpstreamError::Unavailable(reported)))) => reported,
@@ -346,7 +346,7 @@ impl Connection {
             doubtful if http.is_doubtful(doubtful) && !matches!(method, "initialize" | "server/discover" | "ping") => {
                 let is_waiting = delivery.is_repeatable();
                 let probe = tokio::spawn(http.clone().probe(self.shared.clone(), self.meta(None), is_waiting));
-                // Only repeatable requests wait for the probe, so that the retry goes to a working session.
+                // Only repeatable requests wait for the probe, so that they are retried on a working session.
                 let works = !is_waiting || probe.await.unwrap_or(true);
                 if !works && matches!(error, UpstreamError::Refused(_)) {
                     return UpstreamError::SessionLost;
@@ -364,8 +364,8 @@ impl Drop for Connection {
     }
 }
 
-/// Ends the session when the guard is dropped and not earlier. A stream that ends, a call that fails or a connection
-/// that is closed while others still use it says nothing about the session.
+/// Ends the session when the guard is dropped. The session outlives streams that end, calls that fail and a connection
+/// that is closed while others still use it.
 fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     let dropped = CancellationToken::new();
     let guard = dropped.clone().drop_guard();
@@ -403,8 +403,8 @@ fn client_info() -> Value {
     json!({ "name": "aquifer", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// The client capabilities that the operator allows. One connection serves many clients; requests that the client
-/// behind a call cannot handle are declined.
+/// The client capabilities that the operator allows. One connection serves many clients; requests that a client does
+/// not support are declined.
 pub(crate) fn client_capabilities(allowed: AllowedRequests) -> Value {
     let mut capabilities = json!({ "roots": { "listChanged": true } });
     for (name, is_allowed) in [("elicitation", allowed.elicitation), ("sampling", allowed.sampling)] {

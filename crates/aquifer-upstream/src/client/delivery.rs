@@ -1,17 +1,17 @@
-//! How often a request may be sent.
+//! Limits how often a request is sent.
 //!
-//! A call that may change data is sent once. When a session is lost, a login renewed, a redirect received or a
-//! connection broken, nobody can tell whether the first copy was executed. Every path to a transport therefore calls
-//! [`Delivery::begin_attempt`] immediately before it hands over the bytes, and a second copy is refused there. After a
-//! failure the same record tells whether the operation may have been executed.
+//! A call that may change data is sent once. After a lost session, a renewed login, a redirect or a broken connection
+//! it is unknown whether the first copy was executed. Every path to a transport therefore calls
+//! [`Delivery::begin_attempt`] immediately before it hands over the bytes, which refuses a second copy. After a
+//! failure, the same record shows whether the operation may have been executed.
 //!
-//! For the same reason, a call that was decided under a configuration that has since been replaced is refused here.
+//! For the same reason, a call that was authorized under a configuration that has since been replaced is refused here.
 
 use aquifer_engine::Validity;
 
 use crate::error::UpstreamError;
 
-/// Requests that change nothing, so that a second copy does no harm. All others are sent once.
+/// Requests that change nothing, so that they can safely be sent twice. All others are sent once.
 const REPEATABLE_METHODS: &[&str] = &[
     "initialize",
     "server/discover",
@@ -32,7 +32,7 @@ pub(crate) struct Delivery {
     is_repeatable: bool,
     /// Copies of which at least one byte may have been sent.
     sent: u32,
-    /// Messages that a once-only request consists of. Further ones answer questions of the upstream.
+    /// Messages of a once-only request. Messages after the first answer questions of the upstream.
     rounds: u32,
     /// Whether the request may still be executed.
     validity: Validity,
@@ -60,14 +60,14 @@ impl Delivery {
         Self { validity, ..delivery }
     }
 
-    /// Sends the request once from now on, because the tool is no longer known to be read-only. Earlier copies still
+    /// Makes the request once-only, because the tool is no longer known to be read-only. Copies already sent still
     /// count.
     pub(crate) fn restrict(&mut self) {
         self.is_repeatable = false;
     }
 
-    /// Asks to send a copy now. Fails if it would be the second copy of a once-only request, or if the configuration
-    /// has changed.
+    /// Records that a copy is about to be sent. Fails if it would be the second copy of a once-only request, or if the
+    /// configuration has changed.
     pub(crate) fn begin_attempt(&mut self) -> Result<(), UpstreamError> {
         if !self.may_send() {
             return Err(UpstreamError::AlreadySent);
@@ -79,19 +79,19 @@ impl Delivery {
         Ok(())
     }
 
-    /// No byte of the latest copy was sent.
+    /// Records that no byte of the latest copy was sent.
     pub(crate) fn mark_unsent(&mut self) {
         self.sent = self.sent.saturating_sub(1);
     }
 
-    /// Allows one more message, after the upstream asked for input and the client answered. It continues the call;
-    /// earlier messages are not sent again. Answers of our own, such as declining a request, do not allow another
-    /// message: an upstream that keeps asking would otherwise get copies of the call.
+    /// Allows one more message, after the upstream asked for input and the client answered. The message continues the
+    /// call. Our own answers, such as declining a request, do not allow another message: an upstream that keeps asking
+    /// would otherwise receive copies of the call.
     pub(crate) fn begin_round(&mut self) {
         self.rounds = self.rounds.saturating_add(1);
     }
 
-    /// Whether a second copy does no harm.
+    /// Whether the request can safely be sent twice.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.is_repeatable
     }

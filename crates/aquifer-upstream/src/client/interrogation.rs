@@ -1,4 +1,4 @@
-//! Asks a server what it offers, and nothing else (R-DIS-1).
+//! Requests what a server offers, without calling any tool (R-DIS-1).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// Maximum number of pages of one list. Longer lists are cut.
+/// Maximum number of pages of one list. Longer lists are truncated.
 const MAX_PAGES: usize = 1_000;
 
 /// What a server reports about itself.
@@ -36,7 +36,7 @@ pub struct Interrogation {
     pub instructions: Option<String>,
     /// Its capabilities as MCP defines them.
     pub capabilities: Value,
-    /// Tools left out because they exceed a limit.
+    /// Tools that were left out because they exceed a limit.
     pub left_out: OmittedTools,
 }
 
@@ -82,7 +82,7 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
         let tool_list = list_tools(&connection, settings).await?;
         Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
     };
-    // Boxed to keep the futures of callers small.
+    // Boxed to keep the callers' futures small.
     match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
         Ok(request) => request.map_err(to_failure),
         Err(_) => Err(to_failure(UpstreamError::TimedOut)),
@@ -103,7 +103,7 @@ pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> 
     let changes = *connection.shared.tools_changed.borrow();
     let (pages, is_cut) =
         match list_pages_bounded(connection, settings, "tools/list", Some(settings.limits.max_tools)).await {
-            // Servers without tools may not know the method.
+            // Servers without tools may not implement the method.
             Err(UpstreamError::Refused(error))
                 if error.code == -32601 && connection.handshake.capabilities.get("tools").is_none() =>
             {
@@ -121,7 +121,7 @@ pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> 
     Ok(ToolList { capture, left_out: OmittedTools { is_cut, ..left_out }, changes })
 }
 
-/// Requests all pages of a list. Together they may be as large as one answer.
+/// Requests all pages of a list. All pages together must not exceed the maximum size of one answer.
 pub(crate) async fn list_pages(
     connection: &Connection,
     settings: &Settings,
@@ -130,7 +130,7 @@ pub(crate) async fn list_pages(
     list_pages_bounded(connection, settings, method, None).await.map(|(pages, _)| pages)
 }
 
-/// Requests the pages of a list and reports whether it was cut. A list that is too long keeps the pages read so far.
+/// Requests the pages of a list. If the list is too long, returns the pages read so far and that it was truncated.
 async fn list_pages_bounded(
     connection: &Connection,
     settings: &Settings,
@@ -148,7 +148,7 @@ async fn list_pages_bounded(
     struct Page {
         #[serde(rename = "nextCursor", default)]
         next: Option<String>,
-        /// Only counted.
+        /// Only the number of tools is used.
         #[serde(default)]
         tools: Vec<IgnoredAny>,
     }

@@ -1,7 +1,7 @@
-//! JSON-RPC messages, parsed no further than needed.
+//! JSON-RPC messages, parsed only as far as needed.
 //!
-//! The `result` of an answer keeps its original bytes: discovery stores them, and the result of a call is parsed once,
-//! by its caller.
+//! The `result` of an answer keeps its original bytes: discovery stores them, and the caller parses the result of a
+//! call once.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl IncomingMessage<'_> {
     }
 }
 
-/// Calls `take` for each message: one, or several in a batch, which one revision of MCP allows.
+/// Calls `take` for each message: one, or several if it is a batch (MCP 2025-03-26).
 pub(crate) fn for_each_message(
     text: &Bytes,
     mut take: impl FnMut(IncomingMessage<'_>),
@@ -92,7 +92,7 @@ struct Request<'a, P> {
     params: &'a P,
 }
 
-/// Serializes a request as a line without its end.
+/// Serializes a request as one line, without the line end.
 pub(crate) fn request<P: Serialize>(id: u64, method: &str, params: &P) -> Result<Vec<u8>, serde_json::Error> {
     let mut line = Vec::with_capacity(256);
     serde_json::to_writer(&mut line, &Request { jsonrpc: "2.0", id, method, params })?;

@@ -1,4 +1,4 @@
-//! The pending calls of one connection: who waits for which answer, and which client is behind each call.
+//! The pending calls of one connection: the waiter for each answer, and the client behind each call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::message::Json;
 use crate::error::{Outage, UpstreamError};
 
-/// A call that reports progress may take this many times its timeout.
+/// A call that reports progress may take up to this many times its timeout.
 const MAX_TIMEOUT_FACTOR: u32 = 10;
 
-/// Questions to a person or a model during one call. People stop reading when asked again and again.
+/// Maximum number of questions to a person or a model during one call. People who are asked too often stop reading.
 const MAX_QUESTIONS: usize = 32;
 
 /// The client behind a call, and the last activity of the call.
@@ -40,7 +40,7 @@ impl CallOrigin {
         Self { progress, client, session, started_at, last_activity_ms, open_questions, question_count }
     }
 
-    /// A call of our own, without a client.
+    /// A call made by us, without a client.
     pub(crate) fn internal() -> Self {
         Self::new(Progress::silent(), None, None)
     }
@@ -51,7 +51,7 @@ impl CallOrigin {
         self.last_activity_ms.store(after, Ordering::Relaxed);
     }
 
-    /// Counts one more question. Returns whether this call may ask it.
+    /// Counts one more question. Returns whether the limit allows it.
     pub(crate) fn may_ask(&self) -> bool {
         self.question_count.fetch_add(1, Ordering::Relaxed) < MAX_QUESTIONS
     }

@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use crate::sanitize::{Sanitizer, truncated};
 
-/// Characters of one question. People decide by it, so the limit is higher than for other texts.
+/// Maximum number of characters of a question. People decide based on it, so the limit is higher than for other text.
 const MAX_QUESTION_CHARS: usize = 8_000;
 
-/// The fields of a sampling request that are passed on. `includeContext` is not: a client sees all sources as one
-/// server, and a source must not read what another was told.
+/// The fields of a sampling request that are passed on. `includeContext` is not among them: a client sees all sources
+/// as one server, and a source must not read data of another source.
 const SAMPLING_FIELDS: &[&str] = &[
     "messages",
     "modelPreferences",
@@ -57,7 +57,7 @@ impl Question {
     }
 }
 
-/// The question to pass on, or `None` if it is declined.
+/// The question to pass on. `None` if it is declined.
 pub(crate) fn prepare_question(
     sanitizer: &Sanitizer,
     capability: ClientCapability,
@@ -118,18 +118,19 @@ fn elicitation_question(sanitizer: &Sanitizer, mut params: Map<String, Value>) -
     Some(Question { params: forwarded, exact_values })
 }
 
-/// Marks every line of a server's text after the first, so that none can pass for a line of ours.
+/// Quotes every line of a server's text after the first, so that none can imitate our own text.
 fn quote_lines(text: &str) -> String {
     lines(text).join("\n> ")
 }
 
-/// Like `quote_lines`, and also marks the first line if it reads like ours.
+/// Like `quote_lines`, but also quotes the first line if it imitates our own text.
 fn quote_block(text: &str) -> String {
     let quoted = quote_lines(text);
     if reads_like_ours(&quoted) { format!("> {quoted}") } else { quoted }
 }
 
-/// Marks the lines of a prompt that read like ours. Other lines stay unchanged, because models are sensitive to form.
+/// Quotes the lines of a prompt that imitate our own text. Other lines stay unchanged, because models are sensitive to
+/// form.
 fn mark_prompt(text: &str) -> String {
     let mark = |line: String| if reads_like_ours(&line) { format!("> {line}") } else { line };
     lines(text).into_iter().map(mark).collect::<Vec<_>>().join("\n")
@@ -141,15 +142,15 @@ fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n", "\n").split(is_break).map(str::to_owned).collect()
 }
 
-/// Whether a text begins like the lines that name a source.
+/// Whether a text begins like our lines that name a source.
 fn reads_like_ours(text: &str) -> bool {
     let letters = text.chars().filter(|letter| letter.is_alphanumeric()).take(16);
     let letters: String = letters.flat_map(char::to_lowercase).collect();
     letters.starts_with("source") || letters.starts_with("requestedby")
 }
 
-/// The form for a person. Field names go back to the server, so a form with an unclean field name is declined. Choices
-/// are shown clean and translated back.
+/// The form for a person. Field names are sent back to the server, so a form with an unclean field name is declined.
+/// Choices are shown sanitized and translated back.
 fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(String, String, String)>) -> Option<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (field, property) in properties.into_iter().flatten() {
@@ -164,7 +165,7 @@ fn clean_form(sanitizer: &Sanitizer, schema: Value, exact_values: &mut Vec<(Stri
         collect_choices(property, &mut choices);
         for &exact in &choices {
             let shown = form_text(sanitizer, exact);
-            // If two values look alike, the clean one wins.
+            // If two values are shown alike, the one that is already clean is used.
             let is_taken = choices.contains(&shown.as_str())
                 || exact_values.iter().any(|(known, taken, _)| known == field && *taken == shown);
             if shown != exact && !is_taken {

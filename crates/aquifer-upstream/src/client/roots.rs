@@ -1,5 +1,6 @@
-//! Roots: the folders that a client works in. Upstreams usually request them at start, before any client is there, and
-//! cache the answer. Once an upstream has requested roots, it is notified whenever those of another client apply.
+//! Roots: the folders that a client works in. Upstreams usually request them at startup, before a client is connected,
+//! and cache the answer. Once an upstream has requested roots, it is notified whenever the roots of another client
+//! apply.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -55,14 +56,14 @@ pub(crate) async fn refresh(shared: &Arc<SharedState>, call_origin: &CallOrigin,
         return;
     }
     let client = call_origin.client.as_ref().filter(|client| client.can(ClientCapability::Roots));
-    // A client that could not be asked is asked again with the next call.
+    // A client that could not be reached is asked again on the next call.
     let (owner, list) = match client {
         None => (call_origin.session.clone(), empty_list()),
         Some(_) if shared.calls.has_others(call_origin) => (None, empty_list()),
         Some(client) => match tokio::time::timeout(timeout, client.ask(ClientCapability::Roots, Map::new())).await {
             Ok(Ok(list)) => (call_origin.session.clone(), list),
             Ok(Err(_)) => (None, empty_list()),
-            // Do not wait again with every call.
+            // Later calls must not wait for it again.
             Err(_) => (call_origin.session.clone(), empty_list()),
         },
     };

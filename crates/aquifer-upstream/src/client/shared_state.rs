@@ -20,10 +20,10 @@ use crate::client::stdio::pipe::Pipe;
 use crate::error::{Outage, RpcError, UpstreamError};
 use crate::sanitize::{Sanitizer, truncated};
 
-/// Questions of one upstream that may be open at once. Further ones are declined.
+/// Maximum number of open questions of one upstream. Further questions are declined.
 const MAX_QUESTIONS: usize = 8;
 
-/// Characters of a log message that are passed on.
+/// Maximum number of characters of a log message that are passed on.
 const MAX_LOG_DATA: usize = 16 * 1024;
 
 /// Where outgoing messages go.
@@ -37,7 +37,7 @@ pub(crate) struct SharedState {
     pub(crate) name: Arc<str>,
     pub(crate) sanitizer: Sanitizer,
     pub(crate) calls: PendingCalls,
-    /// Cancelled when the connection ends or has to end.
+    /// Cancelled when the connection has ended or must end.
     pub(crate) ended: CancellationToken,
     /// Counts the notifications that the tool list changed.
     pub(crate) tools_changed: watch::Sender<u64>,
@@ -195,7 +195,8 @@ impl SharedState {
             }
             _ => return self.send(message::response(id, Err((-32601, "Method not found")))),
         };
-        // Prepared first, so that a declined source is logged even without a client.
+        // Prepared before a client is looked for, so that a request that is not allowed is logged even without a
+        // client.
         let question = serde_json::from_str(params)
             .ok()
             .and_then(|params| question::prepare_question(&self.sanitizer, capability, params));

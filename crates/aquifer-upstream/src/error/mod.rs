@@ -1,4 +1,4 @@
-//! Errors between us and an upstream, and the failures that callers see.
+//! Errors of requests to an upstream, and the failures that callers see.
 
 mod rpc_error;
 mod upstream_error;

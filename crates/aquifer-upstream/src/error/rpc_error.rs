@@ -1,4 +1,4 @@
-//! JSON-RPC errors of an upstream, and what they say about the request.
+//! JSON-RPC errors of an upstream, and whether they mean that the request was not executed.
 
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ impl RpcError {
         Self::new(0, message)
     }
 
-    /// Whether the error may mean that the tool does not exist. MCP has no code for that, so the text is examined as
+    /// Whether the error may mean that the tool does not exist. MCP has no code for that, so the message is examined as
     /// well.
     pub(crate) fn may_be_unknown_tool(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
@@ -42,8 +42,8 @@ impl RpcError {
         self.code == METHOD_NOT_FOUND || (text.contains("tool") && is_missing)
     }
 
-    /// Whether the error means that the request was not executed. Server-defined codes say nothing about that: servers
-    /// also use them for calls that timed out or failed halfway.
+    /// Whether the error means that the request was not executed. Server-defined codes are inconclusive: servers also
+    /// use them for calls that timed out or failed halfway.
     pub(crate) fn is_refusal(&self) -> bool {
         match self.status {
             Some(status) => !is_inconclusive(status) && self.code != INTERNAL_ERROR,
@@ -52,9 +52,9 @@ impl RpcError {
     }
 }
 
-/// Whether an HTTP status leaves open if the request was handled. Server errors do, because proxies send them when the
-/// server was cut off; so do 408, which servers send when a handler takes too long, 499, which proxies write when the
-/// connection was closed, and redirects, which many servers send after they handled a POST.
+/// Whether an HTTP status leaves open if the request was handled. Inconclusive are server errors, which proxies send
+/// when the server was disconnected; 408, which servers send when a handler takes too long; 499, which proxies write
+/// when the connection was closed; and redirects, which many servers send after handling a POST.
 pub(crate) fn is_inconclusive(status: u16) -> bool {
     status >= 500 || matches!(status, 300..400 | 408 | 499)
 }

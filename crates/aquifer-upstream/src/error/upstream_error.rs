@@ -15,54 +15,54 @@ use crate::settings::Settings;
 /// An error of a request to an upstream.
 #[derive(Debug, Clone)]
 pub(crate) enum UpstreamError {
-    /// It is unavailable, or was lost before it answered.
+    /// The upstream is unavailable, or was lost before it answered.
     Unavailable(Outage),
-    /// It was unavailable before anything was sent.
+    /// The upstream was unavailable before anything was sent.
     Unsent(Outage),
     /// The connection broke before the answer arrived.
     Disconnected(Outage),
-    /// It does not know our session any more.
+    /// The upstream no longer knows our session.
     SessionLost,
-    /// It did not answer in time.
+    /// The upstream did not answer in time.
     TimedOut,
-    /// It answered with an error.
+    /// The upstream answered with an error.
     Refused(RpcError),
-    /// It or a proxy failed with an HTTP status that does not tell whether the request was handled.
+    /// The upstream or a proxy failed with an HTTP status that leaves open whether the request was handled.
     ServerError {
         status: u16,
         /// The error in the body, if it is not the answer to our request.
         error: Option<RpcError>,
     },
-    /// It redirected a once-only call.
+    /// The upstream redirected a once-only call.
     Redirected { status: u16 },
-    /// Its answer is too large.
+    /// The answer is too large.
     TooLarge {
         /// Its size in bytes, as far as it was read.
         size: usize,
     },
-    /// It requires a login or does not accept ours. By RFC 9110, the request was not handled.
+    /// The upstream requires a login or does not accept ours. According to RFC 9110, the request was not handled.
     Unauthorized(Outage),
-    /// It refused the login, which has since been renewed. The call is once-only and not repeated.
+    /// The upstream refused the login, which has since been renewed. The call is once-only and not repeated.
     LoginRenewed,
-    /// It knows us, but does not allow the request.
+    /// The upstream accepts the login but does not allow the request.
     Forbidden {
         /// Why, and what to do about it.
         reason: String,
         /// The scopes that a login would need.
         scopes: Vec<String>,
     },
-    /// It refused the request because of a rate limit. Nothing was executed.
+    /// The upstream refused the request because of a rate limit. Nothing was executed.
     RateLimited {
         /// How long to wait.
         wait: Duration,
     },
-    /// Its answer is not valid.
+    /// The answer is invalid.
     InvalidResponse(String),
-    /// It requested input that it did not get, so the call was not completed.
+    /// The upstream requested input that it did not get, so the call was not completed.
     MissingInput(&'static str),
     /// The once-only request was already sent.
     AlreadySent,
-    /// The configuration has changed since the request was decided, so nothing more is sent.
+    /// The configuration has changed since the request was authorized, so nothing more is sent.
     ConfigurationChanged,
 }
 
@@ -122,8 +122,8 @@ impl UpstreamError {
         UpstreamError::Unavailable(Outage::new(reason, cause))
     }
 
-    /// Whether the upstream itself reported that it did not execute the request. After any other error, a request that
-    /// was sent may have been executed.
+    /// Whether the upstream itself reported that it did not execute the request. After any other error, a sent request
+    /// may have been executed.
     fn is_refusal(&self) -> bool {
         match self {
             UpstreamError::Refused(error) => error.is_refusal(),
@@ -159,7 +159,7 @@ impl UpstreamError {
         matches!(self, UpstreamError::Unsent(_) | UpstreamError::SessionLost | UpstreamError::Disconnected(_))
     }
 
-    /// The failure for the caller of an operation. `is_in_doubt` is whether the upstream may have changed something,
+    /// The failure for the caller of an operation. `is_in_doubt` means that the upstream may have changed something
     /// unless it reports a refusal. Only this function decides whether the outcome is unknown.
     pub(crate) fn into_call_failure(
         self,
@@ -193,7 +193,7 @@ impl UpstreamError {
         with_unknown_outcome(problem, self.into_failure(source, sanitizer, max_bytes))
     }
 
-    /// The failure for a server that could not be started, reached or listed. No operation was called.
+    /// The failure for a server that could not be started, reached or interrogated. No operation was called.
     pub(crate) fn into_start_failure(self, settings: &Settings, sanitizer: &Sanitizer) -> Failure {
         let source = &settings.name;
         match self {
@@ -290,13 +290,13 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     failure.with_message(message).with_unknown_outcome()
 }
 
-/// The upstream refused the call, with its own text.
+/// The failure for a call that the upstream refused, with the upstream's own text.
 fn refused_failure(source: &str, text: String) -> Failure {
     let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"));
     failure.detail("source", source).with_reason(FailureReason::SourceError(text.into()))
 }
 
-/// The upstream is unavailable.
+/// The failure for an unavailable upstream.
 pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
     Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
         .detail("source", source)

@@ -1,11 +1,11 @@
-//! One login: discovery, consent in a browser, redemption of the code, storage.
+//! One login: discovery, consent in a browser, code redemption, storage.
 
 use std::time::Duration;
 
 use reqwest::Url;
 use tokio::sync::mpsc;
 
-use super::callback::{self, AuthorizationResponse, Callback, Visit};
+use super::callback::{self, AuthorizationResponse, Callback, CallbackRequest};
 use super::client::Client;
 use super::error::{LoginError, sanitized};
 use super::grant::TokenGrant;
@@ -51,8 +51,8 @@ impl std::fmt::Debug for LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// Discovers how to log in to a server. Requests `scopes`, or else the configured ones, or else those that the
-    /// server asks for and the previous login had.
+    /// Discovers how to log in to a server. Requests `scopes`; if empty, the configured scopes; otherwise those that
+    /// the server asks for together with those of the previous login.
     pub async fn start(settings: &Settings, scopes: &[String]) -> Result<Self, LoginError> {
         let Transport::Http { url, headers, bearer } = &settings.transport else {
             return Err(LoginError::new(
@@ -91,8 +91,8 @@ impl LoginAttempt {
         sanitized(&self.found.server.issuer, &[])
     }
 
-    /// Waits for the browser to return, redeems the code and stores the login. A browser on another machine cannot
-    /// return; `pasted` receives the URL where it ended up.
+    /// Waits for the browser's redirect, redeems the code and stores the login. A browser on another machine cannot
+    /// reach this one; `pasted` then receives the URL at which it ended up.
     pub async fn finish(
         self,
         timeout: Duration,
@@ -102,7 +102,7 @@ impl LoginAttempt {
         let by_hand = async {
             while let Some(line) = pasted.recv().await {
                 if let Ok(url) = Url::parse(line.trim())
-                    && let Visit::Answer(response) = callback::read(&url, callback.redirect(), state)
+                    && let CallbackRequest::Answer(response) = callback::read(&url, callback.redirect(), state)
                 {
                     return response;
                 }
@@ -193,7 +193,7 @@ pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     let (Ok(web), Ok(client)) = (OAuthHttp::for_server(&server).await, client) else {
         return Ok(LogoutOutcome::Removed);
     };
-    // Most servers revoke the access tokens together with a refresh token; none do so the other way round.
+    // Most servers revoke the access tokens together with a refresh token, but not the other way round.
     let mut revoked = true;
     let tokens =
         [("refresh_token", stored.refresh_token.as_deref()), ("access_token", Some(stored.access_token.as_str()))];
@@ -205,8 +205,8 @@ pub async fn logout(settings: &Settings) -> Result<LogoutOutcome, LoginError> {
     Ok(if revoked { LogoutOutcome::Revoked } else { LogoutOutcome::Removed })
 }
 
-/// The scopes to request. Those of the previous login are requested again: a server names the scopes that everybody
-/// needs, not those that single calls needed in addition, and these calls would be refused again.
+/// The scopes to request, including those of the previous login: a server names the scopes that every call needs, not
+/// the additional ones that some calls needed. Without them, those calls would be refused again.
 fn scopes_to_request(
     requested: &[String],
     configured: &[String],

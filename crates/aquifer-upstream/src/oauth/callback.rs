@@ -1,4 +1,4 @@
-//! The redirect target of the browser: a local port that is open during the login.
+//! The redirect target of the browser: a local port that is open during a login.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -15,7 +15,8 @@ const PATH: &str = "/callback";
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Browsers open connections that they may never use. More than this at once come from something else.
+/// Maximum number of connections. Browsers open some that they may never use; more than this do not come from a
+/// browser.
 const MAX_CONNECTIONS: usize = 32;
 
 /// A listener for the redirect of the browser.
@@ -27,7 +28,7 @@ pub(crate) struct Callback {
 /// The response in the redirect URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AuthorizationResponse {
-    /// The code, or why there is none.
+    /// The code, or the reason why there is none.
     pub(crate) code: Result<String, LoginError>,
     /// The issuer of the response (RFC 9207).
     pub(crate) issuer: Option<String>,
@@ -46,7 +47,7 @@ impl Callback {
         &self.redirect
     }
 
-    /// Waits for the browser. Requests without our `state` are refused and the wait continues. The caller bounds the
+    /// Waits for the browser. Requests without our `state` are refused, and waiting continues. The caller limits the
     /// time.
     pub(crate) async fn wait(&self, state: &str) -> AuthorizationResponse {
         let mut visits = JoinSet::new();
@@ -80,7 +81,7 @@ async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Aut
     let target = head.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
     let url = Url::parse(redirect).ok()?.join(target).ok();
     let (status, words, response) = match url.map(|url| read(&url, redirect, state)) {
-        Some(Visit::Answer(response)) => match &response.code {
+        Some(CallbackRequest::Answer(response)) => match &response.code {
             Ok(_) => (
                 "200 OK",
                 "Login complete. Aquifer continues in the terminal. You can close this page.",
@@ -90,7 +91,9 @@ async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Aut
                 ("200 OK", "Login failed. See the terminal for the reason. You can close this page.", Some(response))
             }
         },
-        Some(Visit::WrongState) => ("400 Bad Request", "This response does not belong to the login in progress.", None),
+        Some(CallbackRequest::WrongState) => {
+            ("400 Bad Request", "This response does not belong to the login in progress.", None)
+        }
         _ => ("404 Not Found", "Not found.", None),
     };
     let page = format!("<!doctype html><meta charset=utf-8><title>Aquifer</title><p>{words}</p>");
@@ -106,7 +109,7 @@ async fn visit(mut stream: TcpStream, redirect: &str, state: &str) -> Option<Aut
 
 /// A request to the local port.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Visit {
+pub(crate) enum CallbackRequest {
     /// The browser, with the response to our request.
     Answer(AuthorizationResponse),
     /// A response to another request.
@@ -116,14 +119,14 @@ pub(crate) enum Visit {
 }
 
 /// Reads the URL that a browser was redirected to.
-pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
+pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> CallbackRequest {
     let is_ours = Url::parse(redirect).is_ok_and(|own| own.origin() == url.origin() && own.path() == url.path());
     if !is_ours {
-        return Visit::OtherPath;
+        return CallbackRequest::OtherPath;
     }
     let field = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     if !field("state").is_some_and(|given| pkce::constant_time_eq(&given, state)) {
-        return Visit::WrongState;
+        return CallbackRequest::WrongState;
     }
     let code = match (field("code"), field("error")) {
         (_, Some(error)) if error == "access_denied" => Err(LoginError::new("the login was declined")),
@@ -135,7 +138,7 @@ pub(crate) fn read(url: &Url, redirect: &str, state: &str) -> Visit {
         (Some(code), None) if !code.is_empty() => Ok(code),
         _ => Err(LoginError::new("the authorization server sent the browser back without a code")),
     };
-    Visit::Answer(AuthorizationResponse { code, issuer: field("iss") })
+    CallbackRequest::Answer(AuthorizationResponse { code, issuer: field("iss") })
 }
 
 #[cfg(test)]
@@ -145,14 +148,17 @@ mod tests {
 
     const REDIRECT: &str = "http://127.0.0.1:5000/callback";
 
-    fn visit_to(url: &str) -> Visit {
+    fn visit_to(url: &str) -> CallbackRequest {
         read(&Url::parse(url).unwrap(), REDIRECT, "our-state")
     }
 
     #[test]
     fn only_responses_with_our_state_are_accepted() {
         let code = |code: &str, issuer: Option<&str>| {
-            Visit::Answer(AuthorizationResponse { code: Ok(code.to_owned()), issuer: issuer.map(str::to_owned) })
+            CallbackRequest::Answer(AuthorizationResponse {
+                code: Ok(code.to_owned()),
+                issuer: issuer.map(str::to_owned),
+            })
         };
         for (url, expected) in [
             ("http://127.0.0.1:5000/callback?code=a%2Bb&state=our-state", code("a+b", None)),
@@ -160,12 +166,12 @@ mod tests {
                 "http://127.0.0.1:5000/callback?state=our-state&code=c&iss=https%3A%2F%2Fas",
                 code("c", Some("https://as")),
             ),
-            ("http://127.0.0.1:5000/callback?code=c&state=other", Visit::WrongState),
-            ("http://127.0.0.1:5000/callback?code=c&state=", Visit::WrongState),
-            ("http://127.0.0.1:5000/callback?code=c", Visit::WrongState),
-            ("http://127.0.0.1:5000/callback?error=access_denied&state=other", Visit::WrongState),
-            ("http://127.0.0.1:5000/favicon.ico", Visit::OtherPath),
-            ("http://evil.example/callback?code=c&state=our-state", Visit::OtherPath),
+            ("http://127.0.0.1:5000/callback?code=c&state=other", CallbackRequest::WrongState),
+            ("http://127.0.0.1:5000/callback?code=c&state=", CallbackRequest::WrongState),
+            ("http://127.0.0.1:5000/callback?code=c", CallbackRequest::WrongState),
+            ("http://127.0.0.1:5000/callback?error=access_denied&state=other", CallbackRequest::WrongState),
+            ("http://127.0.0.1:5000/favicon.ico", CallbackRequest::OtherPath),
+            ("http://evil.example/callback?code=c&state=our-state", CallbackRequest::OtherPath),
         ] {
             assert_eq!(visit_to(url), expected, "{url}");
         }
@@ -179,7 +185,7 @@ mod tests {
             ("code=", "without a code"),
             ("", "without a code"),
         ] {
-            let Visit::Answer(response) = visit_to(&format!("{REDIRECT}?{query}&state=our-state")) else {
+            let CallbackRequest::Answer(response) = visit_to(&format!("{REDIRECT}?{query}&state=our-state")) else {
                 panic!("{query}")
             };
             let failure = response.code.unwrap_err().to_string();

@@ -17,16 +17,16 @@ pub(crate) struct Client {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<String>,
-    /// Whether the secret goes into the form instead of a header.
+    /// Whether the secret is sent in the form instead of a header.
     #[serde(default)]
     secret_in_form: bool,
-    /// Whether the secret comes from the configuration. It is not stored with the login then.
+    /// Whether the secret comes from the configuration. It is then not stored with the login.
     #[serde(default)]
     has_own_secret: bool,
 }
 
 impl Client {
-    /// Chooses the client in the order that MCP defines: registered by the operator, described by a document,
+    /// Chooses the client in the order that MCP specifies: registered by the operator, described by a document,
     /// registered dynamically.
     pub(crate) async fn choose(
         web: &OAuthHttp,
@@ -108,7 +108,7 @@ impl Client {
         })
     }
 
-    /// The client as it is stored: without a configured secret.
+    /// The client as stored: without a configured secret.
     pub(crate) fn without_own_secret(&self) -> Self {
         Self { secret: self.secret.clone().filter(|_| !self.has_own_secret), ..self.clone() }
     }
@@ -143,12 +143,12 @@ impl Client {
     }
 }
 
-/// The first method the server lists for sending a secret that is supported here.
+/// The first supported method for sending a secret that the server lists.
 fn preferred_secret_method(server: &AuthorizationServer) -> &'static str {
     const KNOWN: [&str; 2] = ["client_secret_basic", "client_secret_post"];
     let named = server.token_endpoint_auth_methods_supported.iter().flatten();
     let known = |method: &String| KNOWN.into_iter().find(|known| known == method);
-    // The default of the standard.
+    // The default of RFC 8414.
     named.filter_map(known).next().unwrap_or("client_secret_basic")
 }
 

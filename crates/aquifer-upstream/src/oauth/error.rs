@@ -5,10 +5,10 @@ use std::fmt;
 use aquifer_discovery::text;
 use aquifer_protocol::secrets::{self, REDACTED};
 
-/// Characters of a server's text that are repeated.
+/// Maximum number of characters shown of a server's text.
 const MAX_SERVER_TEXT_CHARS: usize = 300;
 
-/// Why a login failed. Contains nothing secret.
+/// Why a login failed. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginError(String);
 
@@ -25,7 +25,7 @@ impl LoginError {
 
 /// A server's text, shortened and without secrets.
 pub(crate) fn sanitized(text: &str, secrets: &[&str]) -> String {
-    // Cleaned first, so that a hidden character inside a secret does not hide it from the search.
+    // Cleaned first, so that an invisible character inside a secret does not hide it from the search.
     let mut text = text::clean(text);
     for secret in secrets.iter().filter(|secret| secret.len() >= 6) {
         text = text.replace(secret, REDACTED);

@@ -24,9 +24,9 @@ pub(crate) struct TokenGrant {
 /// Why no token was granted.
 #[derive(Debug)]
 pub(crate) enum GrantError {
-    /// The code or refresh token is invalid for good.
+    /// The code or refresh token is permanently invalid.
     Refused(LoginError),
-    /// The request failed this time.
+    /// The request failed, but may succeed later.
     Failed(LoginError),
 }
 

@@ -24,7 +24,7 @@ const FORMAT_VERSION: u32 = 1;
 /// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Tokens are renewed this long before they expire, short-lived ones at a quarter of their lifetime.
+/// Tokens are renewed a quarter of their lifetime before they expire, but no more than this many seconds before.
 const MAX_EXPIRY_SKEW_SECONDS: i64 = 60;
 
 /// A login with everything needed to renew it.
@@ -101,7 +101,7 @@ impl StoredLogin {
         }
     }
 
-    /// Whether the token will still be valid when it arrives.
+    /// Whether the token will still be valid when it reaches the server.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         let Some(end) = self.expires_at else { return true };
         let skew = (end.saturating_sub(self.obtained_at) / 4).clamp(0, MAX_EXPIRY_SKEW_SECONDS);
@@ -195,7 +195,7 @@ impl LoginStore {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
-        // The folder may have existed before with another mode.
+        // The folder may have been created earlier with another mode.
         #[cfg(unix)]
         fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The token that is sent with every request to a server with a login.
+//! The token for requests to a server that requires a login.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl LoginTokens {
     }
 
     fn set_current(&self, stored: StoredLogin) -> Arc<StoredLogin> {
-        // The server must not see its own tokens repeated.
+        // Registered as secrets, so that they are removed from the server's texts.
         stored.secrets().for_each(|secret| self.sanitizer.add_secret(secret));
         let stored = Arc::new(stored);
         self.current_login.store(Some(stored.clone()));
@@ -64,16 +64,16 @@ impl LoginTokens {
         if current_login.is_fresh(store::now()) {
             return Some(current_login);
         }
-        // A token that cannot be renewed is sent anyway; the server decides.
+        // If renewal fails, the old token is sent anyway, and the server decides.
         Some(self.renew(Some(current_login.clone())).await.unwrap_or(current_login))
     }
 
-    /// The last known token, for ending a session.
+    /// The last known token, used to end a session.
     pub(crate) fn last(&self) -> Option<Arc<StoredLogin>> {
         self.current_login.load_full()
     }
 
-    /// Another token after the server refused this one.
+    /// Another token, after the server refused this one.
     pub(crate) async fn replacement_for(
         self: &Arc<Self>,
         refused: Option<Arc<StoredLogin>>,
@@ -108,7 +108,7 @@ impl LoginTokens {
             return Ok(self.set_current(stored));
         }
         let _lock = self.store.lock(LOCK_TIMEOUT).await.map_err(|cause| unrenewed(format!("its lock: {cause}")))?;
-        // It may have happened while we waited for the lock.
+        // The login may have changed while we waited for the lock.
         match self.store.read() {
             Some(now) => stored = now,
             None => return Err(self.login_required("it requires a login")),
@@ -144,14 +144,14 @@ impl LoginTokens {
         }
     }
 
-    /// A person has to log in. Callers see the command; the log also has the full paths.
+    /// The outage for a login that a person has to repeat. Callers see the command; the log also has the full paths.
     pub(crate) fn login_required(&self, why: &str) -> Outage {
         let LoginSettings { command, command_in_full, .. } = &self.login;
         let cause = if command == command_in_full { "no valid token" } else { command_in_full };
         Outage::new(format!("{why}; a person has to run `{command}`"), cause)
     }
 
-    /// Whether the token was refused for missing scopes. Renewing it does not help then, whatever the status.
+    /// Whether the token was refused for missing scopes. Renewing it would not help, whatever the status.
     pub(crate) fn is_insufficient(&self, headers: &HeaderMap) -> bool {
         self.current_login.load().is_some()
             && Challenge::read(headers).is_some_and(|challenge| challenge.is_insufficient_scope())
@@ -182,7 +182,7 @@ impl StoredLogin {
     }
 }
 
-/// Whether a scope can be part of a command line shown to a person.
+/// Whether a scope can safely be part of a command line shown to a person.
 fn is_plain(scope: &str) -> bool {
     !scope.starts_with('-')
         && scope.chars().count() <= 200

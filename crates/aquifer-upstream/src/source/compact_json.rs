@@ -1,11 +1,11 @@
-//! Removes whitespace between JSON tokens. A model pays for every character.
+//! Removes whitespace between JSON tokens, because every character costs tokens of the model.
 
-/// The maximum nesting depth. Later parsers stop at 128.
+/// The maximum nesting depth. Parsers used later have a limit of 128.
 const MAX_DEPTH: usize = 100;
 
 /// The same JSON without whitespace. `None` if it is not valid JSON or nested too deeply.
 pub(crate) fn compact(text: &str) -> Option<String> {
-    // The JSON parser checks the grammar; the loop below only removes whitespace.
+    // The JSON parser validates the grammar; the loop below only removes whitespace.
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     let mut compacted = Vec::with_capacity(text.len());
     let (mut in_string, mut escaped, mut depth) = (false, false, 0_usize);

@@ -18,7 +18,7 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::supervisor::lifecycle::Supervisor;
 
-/// Names of one list that can be translated back. Further unclean entries are left out.
+/// Maximum number of names of one list that are translated back. Further unclean entries are left out.
 const MAX_TRANSLATED_NAMES: usize = 1_000;
 
 /// Fetches resources, prompts or completions.
@@ -104,7 +104,7 @@ async fn fetch_from(
     Ok(Value::Array(presentable_list(sanitizer, target, method, all)))
 }
 
-/// The entries of a list, sanitized. If two names look alike, the clean one stays.
+/// The entries of a list, sanitized. If two names are shown alike, the one that is already clean is kept.
 fn presentable_list(
     sanitizer: &Sanitizer,
     list: &FetchRequest,
@@ -124,7 +124,7 @@ fn presentable_list(
         let Some(exact) = entry.get(key).and_then(Value::as_str).map(str::to_owned) else { continue };
         let shown = shown_name(&exact);
         if shown != exact {
-            // Clients expand templates, so the result cannot be translated back.
+            // Clients expand templates, so the expanded address cannot be translated back.
             let is_usable = *list != FetchRequest::ResourceTemplates && exact_by_shown.len() < MAX_TRANSLATED_NAMES;
             if !is_usable || names.contains(&shown) || exact_by_shown.contains_key(&shown) {
                 continue;
@@ -137,8 +137,8 @@ fn presentable_list(
     presentable
 }
 
-/// An entry, sanitized. Names of prompt arguments go back to the upstream: an unclean one is left out, and its prompt
-/// as well if it is required.
+/// An entry, sanitized. Prompt argument names are sent back to the upstream, so an unclean argument is left out; if it
+/// is required, so is its prompt.
 fn presentable_entry(sanitizer: &Sanitizer, key: &str, shown: String, mut entry: Value) -> Option<Value> {
     if let Some(Value::Array(arguments)) = entry.get_mut("arguments") {
         let is_clean = |argument: &Value| {

@@ -1,5 +1,5 @@
-//! One tool call. Upstreams of the newest revision cannot send requests during a call: they answer with questions and
-//! are called again with the answers, so a call may take several rounds.
+//! One tool call. Upstreams of the newest revision cannot send requests during a call. They answer with questions
+//! instead and are called again with the answers, so a call may take several rounds.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::error::{Outage, UpstreamError};
 use crate::sanitize::Sanitizer;
 use crate::supervisor::lifecycle::Supervisor;
 
-/// Rounds of one call, for upstreams that keep asking.
+/// Maximum number of rounds of one call.
 const MAX_ROUNDS: usize = 5;
 
 const NO_INPUT: &str = "It requested input, no client provided any, and the call is not sent again";
@@ -94,7 +94,7 @@ pub(crate) async fn call(
                 let round_answers = answer_requests(&supervisor.sanitizer, request.requests, context).await?;
                 let has_new_answer = round_answers.by_client || (round_answers.roots && !gave_roots);
                 gave_roots |= round_answers.roots;
-                // Without a new answer, the next message would be a copy of the first.
+                // Without a new answer, the next message would repeat the first one.
                 if has_new_answer {
                     delivery.begin_round();
                 } else if !delivery.may_send() {
@@ -109,7 +109,7 @@ pub(crate) async fn call(
     Err(UpstreamError::MissingInput("It keeps requesting input"))
 }
 
-/// Questions of one round that are passed on. Further ones are declined.
+/// Maximum number of questions of one round that are passed on. Further questions are declined.
 const MAX_QUESTIONS: usize = 8;
 
 /// The answers of one round and who gave them.
@@ -118,7 +118,7 @@ struct RoundAnswers {
     answers: Map<String, Value>,
     /// Whether the client answered a question, even by declining it.
     by_client: bool,
-    /// Whether the client returned its roots. They are the same every time.
+    /// Whether the client returned its roots, which are the same in every round.
     roots: bool,
 }
 
@@ -137,7 +137,8 @@ async fn answer_requests(
         };
         let params = request.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
         let client = context.client.as_ref().filter(|client| index < MAX_QUESTIONS && client.can(capability));
-        // Prepared first, so that a declined source is logged even without a client.
+        // Prepared before a client is looked for, so that a request that is not allowed is logged even without a
+        // client.
         let question = question::prepare_question(sanitizer, capability, params);
         let answer = match (client, question) {
             (Some(client), Some(mut question)) => {

@@ -174,7 +174,7 @@ fn without_structure(blocks: Vec<(Block, Cow<'_, str>)>) -> Answer {
     Answer { attachments, ..Answer::new(data) }
 }
 
-/// Text that contains JSON is data. Other text is a string.
+/// Parses text that contains a JSON object or array. Other text becomes a string.
 fn text_data(text: String) -> Data {
     let looks_like_json = text.trim_start().starts_with(['{', '[']);
     let json = looks_like_json.then(|| compact(&text)).flatten().and_then(JsonText::checked);

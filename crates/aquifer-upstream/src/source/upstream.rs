@@ -50,17 +50,17 @@ impl std::fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    /// An upstream whose definitions are pinned in memory. A cached catalog is served at once. In any case the server
+    /// Creates an upstream whose definitions are pinned in memory. A cached catalog is served immediately. The server
     /// is contacted in the background, repeatedly until it answers. Must be called inside a tokio runtime.
     pub fn new(settings: Settings, clock: SharedClock) -> Arc<Self> {
         let supervisor = Supervisor::new(settings, clock.clone(), PinStore::in_memory(clock));
-        // An in-memory store answers at once.
+        // An in-memory store answers immediately.
         let mode = supervisor.load_cache().now_or_never().unwrap_or_default();
         Self::supervise(supervisor, mode)
     }
 
-    /// An upstream whose definitions are pinned in a state store. Waits briefly for the pins: without them no cached
-    /// operation could be called.
+    /// Creates an upstream whose definitions are pinned in a state store. Waits briefly for the pins: without them no
+    /// cached operation could be called.
     pub async fn open(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Arc<Self> {
         let supervisor = Supervisor::new(settings, clock, pin_store);
         let mode = supervisor.load_cache().await;
@@ -73,7 +73,7 @@ impl Upstream {
         let (task, stopped) = (supervisor.clone(), stop.clone());
         tokio::spawn(async move {
             stopped.run_until_cancelled(task.clone().run(mode)).await;
-            // Drops the last handles of the connection and notifies those who wait for it.
+            // Drops the last handles of the connection and wakes the calls that wait for it.
             task.connection.store(None);
             task.state.send_replace(crate::supervisor::lifecycle::State::Down(crate::error::unavailable_failure(
                 &task.settings.name,
@@ -120,7 +120,7 @@ impl Upstream {
             return Ok(Answer::new(json!({ "available": true, "operations": operations })));
         }
         let Call { name, operation, params, context, uri_prefix, validity, .. } = call;
-        // Invalid calls are refused before anything is started.
+        // Invalid calls fail before anything is started.
         let mut arguments = prepare_arguments(&snapshot, &name, &operation, params)?;
         let mut known = snapshot;
         let mut delivery: Option<Delivery> = None;
@@ -134,7 +134,7 @@ impl Upstream {
                 known = now;
             }
             let tool = known.tool(&name).ok_or_else(|| removed_failure(&name))?;
-            // One record for all attempts, so that a call that may change data is sent once.
+            // One record for all attempts ensures that a call that may change data is sent only once.
             let delivery = delivery.get_or_insert_with(|| Delivery::for_tool(tool.only_reads(), validity.clone()));
             if !tool.only_reads() {
                 delivery.restrict();

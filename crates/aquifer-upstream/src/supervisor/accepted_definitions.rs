@@ -1,7 +1,7 @@
-//! The accepted definitions in full, which a reviewer compares changes with.
+//! The full text of accepted definitions, which a reviewer compares changes with.
 //!
-//! They are stored beside the cached catalog and only shown. The pin in the state store decides, and a definition that
-//! does not match its pin is not shown.
+//! It is stored beside the cached catalog and only displayed. The pin in the state store decides; a definition that
+//! does not match its pin is not displayed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool
     verified.collect()
 }
 
-/// Stores the pinned definitions among these in addition to the existing ones. The file is written only if it changes.
+/// Adds those of these definitions that are pinned to the stored ones. The file is written only if it changes.
 pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator<Item = &'a Tool>) {
     let Some(path) = path(settings) else { return };
     let mut saved = read(settings, book);

@@ -1,4 +1,5 @@
-//! Caches the catalog of an upstream, so that callers do not wait for its start. Holds the raw capture and no secrets.
+//! Caches the catalog of an upstream, so that callers do not wait for it to start. Contains the raw capture and no
+//! secrets.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -73,7 +74,8 @@ impl CachedCatalog {
         (cached.version == FORMAT_VERSION).then_some(cached)
     }
 
-    /// Writes the file atomically. A server without tools may still be starting, so an existing file is kept.
+    /// Writes the file atomically. An existing file is kept if the server lists no tools, because it may still be
+    /// starting.
     pub(crate) fn write(&self, settings: &Settings) {
         let Some(path) = catalog_path(settings, "json") else { return };
         if self.raw_capture.tools().is_empty() && path.exists() {

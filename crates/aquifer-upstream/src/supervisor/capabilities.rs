@@ -3,7 +3,7 @@
 use aquifer_engine::source::SourceCapabilities;
 use serde_json::Value;
 
-/// Before the server was asked, everything is possible.
+/// Until the server was contacted, it may have every capability.
 pub(crate) const UNKNOWN_CAPABILITIES: SourceCapabilities =
     SourceCapabilities { resources: true, prompts: true, completions: true };
 

@@ -1,6 +1,6 @@
 //! Starts an upstream, watches it and keeps its catalog current.
 //!
-//! There is one task for each upstream. A cached catalog is served at once, and the server is contacted in the
+//! There is one task for each upstream. A cached catalog is served immediately, and the server is contacted in the
 //! background from the beginning, so that an outdated catalog is not served for long. Calls never start anything
 //! themselves: they request a start and wait for the next state. One start serves all waiting calls, and a cancelled
 //! caller does not end it. Only this task replaces the snapshot, so an older one never replaces a newer one.
@@ -31,16 +31,16 @@ use crate::settings::Settings;
 /// The first and the longest delay after a failed start.
 const RESTART_DELAY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
-/// A request may trigger another start after this time, whatever the delay.
+/// The shortest delay before a request may trigger another start, whatever the current restart delay.
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// How often tools are listed again if they change while they are listed.
 const MAX_RELISTS: u32 = 5;
 
-/// Servers that nobody waits for start only a few at a time, so that they do not delay the first answer.
+/// Limits how many servers that no call waits for start at once, so that they do not delay the first answer.
 static BACKGROUND_STARTS: Semaphore = Semaphore::const_new(2);
 
-/// A start that takes longer gives its permit to the next one.
+/// A start that takes longer returns its permit.
 const MAX_START_PERMIT_TIME: Duration = Duration::from_secs(5);
 
 /// Tools are listed again after this time, because not every server announces changes.
@@ -81,13 +81,13 @@ pub(crate) struct Supervisor {
     pub(super) snapshot_inputs: Mutex<Option<SnapshotInputs>>,
     /// The capture to compare again, while something is quarantined.
     pub(super) pending_review: ArcSwapOption<PendingReview>,
-    /// Requests another comparison, and counts completed ones.
+    /// Requests another comparison, and counts the completed ones.
     pub(super) recheck: Notify,
     pub(super) rechecked: watch::Sender<u64>,
     pub(super) reported: Mutex<HashSet<(Arc<str>, String)>>,
     /// When the tools were last listed because of a failed call.
     pub(super) listed_after_failure: Mutex<Option<tokio::time::Instant>>,
-    /// Somebody waited in vain for the tool list. Nobody waits again until it has arrived.
+    /// Whether a wait for the tool list has timed out. Further calls do not wait until the list has arrived.
     pub(crate) is_listing_late: AtomicBool,
 }
 
@@ -252,8 +252,8 @@ impl Supervisor {
         }
     }
 
-    /// Has the tools listed again before the next call, because one may have been removed without notice. Limited in
-    /// frequency; returns whether a list was requested.
+    /// Requests a new tool list before the next call, because a tool may have been removed without notice.
+    /// Rate-limited; returns whether a list was requested.
     pub(crate) fn request_relist(&self, connection: &Connection) -> bool {
         let mut last = self.listed_after_failure.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| last.elapsed() < MIN_LIST_INTERVAL) {
@@ -264,7 +264,7 @@ impl Supervisor {
         true
     }
 
-    /// The origin and age of the catalog, and how much of it is withheld.
+    /// The origin and age of the catalog, and the number of withheld operations.
     pub(crate) fn status(&self) -> SourceStatus {
         let snapshot = self.snapshot.load();
         let is_up = self.connection.load().as_ref().is_some_and(|connection| connection.is_alive());
@@ -284,7 +284,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits briefly for the live connection, unless the last wait was in vain. Returns whether it is there.
+    /// Waits briefly for the live connection, unless the last wait timed out. Returns whether it is connected.
     pub(crate) async fn wait_connected_within(&self, timeout: Duration) -> bool {
         if self.is_listing_late.load(Ordering::Relaxed) {
             return false;

@@ -15,7 +15,7 @@ use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 
 use crate::settings::Settings;
 
-/// How long a record is kept: longer than a server stays unused.
+/// How long a record is kept: longer than any server is likely to stay unused.
 const RECORD_TTL: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// How long to wait for the store before the last known pins are used.
@@ -30,9 +30,9 @@ const MAX_NAME_CHARS: usize = 100;
 /// Records of other sources of the same name that a new source is compared with.
 const MAX_INHERITED: usize = 100;
 
-/// Is notified of quarantined definitions, to record them.
+/// Receives notifications about quarantined definitions.
 pub trait DefinitionObserver: Send + Sync + 'static {
-    /// A tool cannot be called until its definition is accepted. Called once for each definition.
+    /// Called once for each definition that has to be accepted before its tool can be called.
     fn quarantined(&self, source: &str, tool: &str, operation: &str, reason: &str);
 }
 

@@ -30,7 +30,7 @@ const SHOWN_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Tools of one upstream whose shown digests are stored.
 const MAX_SHOWN_TOOLS: usize = 4_000;
 
-/// Attempts to write pins that other processes write as well.
+/// Maximum number of attempts to write pins, because other processes write them as well.
 const MAX_WRITE_ATTEMPTS: u32 = 5;
 
 /// Why definitions could not be reviewed or accepted.
@@ -77,9 +77,9 @@ pub struct Finding {
     pub current: Tool,
     /// Its digest.
     pub digest: String,
-    /// Whether an earlier review showed a different definition.
-    pub is_unseen: bool,
-    /// Whether an earlier review showed exactly this definition.
+    /// Whether the last review showed a different definition.
+    pub differs_from_shown: bool,
+    /// Whether the last review showed exactly this definition.
     pub was_shown: bool,
 }
 
@@ -104,7 +104,7 @@ pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock
     let interrogation = interrogate(&settings).await.map_err(ReviewError::Unreachable)?;
     let capture = Capture::new(interrogation, Origin::Server, clock.now());
     let found = PinLedger::new(pin_store.clone(), &settings).find().await?;
-    // An unreadable record accepts nothing.
+    // An unreadable record counts as empty.
     let (book, is_unreadable) = match found.map(|found| found.book) {
         None => (None, false),
         Some(Ok(book)) => (Some(book), false),
@@ -141,7 +141,7 @@ pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock
                 accepted: before,
                 current: tool.clone(),
                 was_shown: shown.get(&tool.name) == Some(digest),
-                is_unseen: shown.get(&tool.name).is_some_and(|seen| seen != digest),
+                differs_from_shown: shown.get(&tool.name).is_some_and(|seen| seen != digest),
                 digest: digest.clone(),
             })
         })

@@ -25,10 +25,10 @@ use crate::settings::QuarantinePolicy;
 /// How often pins are read again while something is quarantined.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Attempts to write pins that other processes write as well.
+/// Maximum number of attempts to write pins, because other processes write them as well.
 const MAX_WRITE_ATTEMPTS: u32 = 5;
 
-/// Quarantined definitions that are reported individually. A server that keeps changing them is not reported further.
+/// Maximum number of quarantined definitions that are reported individually, for servers that keep changing them.
 const MAX_REPORTED: usize = 1_000;
 
 /// A capture with quarantined definitions, and the version of the pins it was compared with.
@@ -41,9 +41,7 @@ pub(super) struct PendingReview {
 /// What a snapshot was built from. Equal inputs build an equal snapshot, so building it again is skipped.
 #[derive(PartialEq, Eq)]
 pub(super) struct SnapshotInputs {
-    /// The digest of the interrogation.
     interrogation_digest: [u8; 32],
-    /// The version of the pins.
     pins_version: u64,
 }
 
@@ -178,12 +176,13 @@ impl Supervisor {
         }
     }
 
-    /// Stores the pinned definitions for later comparison. Waits for it: a command that makes one call would end before.
+    /// Stores the pinned definitions for later comparison. Waits for completion, because a command that makes one call
+    /// would otherwise exit earlier.
     async fn save_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
         if self.settings.cache_dir.is_some() {
             let (capture, settings) = (capture.clone(), self.settings.clone());
             let save = move || accepted_definitions::save(&settings, &book, capture.listing.tools.iter());
-            // A save that panics costs only the comparison with the earlier definition.
+            // If saving panics, only the comparison with the earlier definition is lost.
             let _ = tokio::task::spawn_blocking(save).await;
         }
     }

@@ -323,11 +323,11 @@ async fn r_dis_7a_only_the_shown_definition_is_accepted() {
         assert!(matches!(&refused, Err(ReviewError::Changed { tool }) if tool == "get_user"), "{transport:?}");
         // A later review notices that this is not what was shown.
         let later = look().await.unwrap();
-        assert!(later.findings[0].is_unseen, "{transport:?}");
+        assert!(later.findings[0].differs_from_shown, "{transport:?}");
         gateway.wait_for_quarantine(&["get_user"]).await;
         server.list(&changed("/0/description", json!("Get a user, politely.")));
         let again = look().await.unwrap();
-        assert!(!again.findings[0].is_unseen, "{transport:?}");
+        assert!(!again.findings[0].differs_from_shown, "{transport:?}");
         again.accept(&["get_user"]).await.unwrap();
         // The running gateway notices by itself.
         gateway.wait_for_quarantine(&[]).await;

@@ -41,7 +41,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line. Prints help or a usage error and exits where that is due.
+    /// Parses the command line. Prints help or a usage error and exits if required.
     pub(crate) fn read() -> Self {
         Self::try_parse().unwrap_or_else(|problem| {
             if problem.use_stderr() && conformance::is_selected() {
@@ -342,13 +342,13 @@ pub(crate) struct UpstreamArgs {
 }
 
 impl UpstreamArgs {
-    /// Builds the configurations of the sources that the command line names: the targets, and the command after `--`.
+    /// Builds the configurations of the sources on the command line: the targets, and the command after `--`.
     pub(crate) fn sources(&self, targets: &[String]) -> anyhow::Result<Vec<SourceConfig>> {
         let named = targets.iter().map(|target| self.source(target));
         let mut named: Vec<SourceConfig> = named.collect::<anyhow::Result<_>>()?;
         match (self.command.is_empty(), named.as_mut_slice()) {
             (true, _) => {}
-            // The command that a reviewed adapter is for.
+            // The command starts the server of the adapter file.
             (false, [adapter]) if adapter.target.as_deref().is_some_and(is_adapter) => self.start(adapter),
             (false, _) => {
                 let mut started = SourceConfig::default();
@@ -363,7 +363,7 @@ impl UpstreamArgs {
     fn source(&self, target: &str) -> anyhow::Result<SourceConfig> {
         let mut source = SourceConfig::from_target(target);
         for header in &self.headers {
-            // The message does not repeat the value: it may be a secret.
+            // The message does not repeat the value, which may be a secret.
             let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
                 anyhow::bail!("--header must be written as NAME: VALUE");
             };
@@ -387,7 +387,7 @@ impl UpstreamArgs {
     }
 }
 
-/// Escapes `${`: the shell has already expanded its variables, so what is left is literal.
+/// Escapes `${`. The shell has already expanded its variables, so the rest is literal.
 fn escaped(word: &str) -> String {
     word.replace("${", "$${")
 }

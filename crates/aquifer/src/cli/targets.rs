@@ -1,5 +1,5 @@
-//! Tells the positional arguments apart: sources, a configuration, an operation, its parameters. Every command uses the
-//! same rules, so that a source is named in the same way everywhere.
+//! Classifies the positional arguments: sources, a configuration, an operation, its parameters. All commands share
+//! these rules, so that sources are named in the same way everywhere.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,8 @@ use crate::config::target::{is_config, is_source};
 /// The configuration file that is used if none is named.
 const DEFAULT_CONFIG: &str = "aquifer.toml";
 
-/// Moves a configuration out of the list of sources. Without a source, the configuration is `./aquifer.toml`. If the
-/// command line names sources, only these count: a file that happens to be in the directory does not change their
-/// rules.
+/// Moves a configuration out of the list of sources. Without sources, the configuration is `./aquifer.toml`. If the
+/// command line names sources, that file is ignored, so that a file in the current directory cannot change their rules.
 pub(crate) fn choose_config(
     sources: &mut Vec<String>,
     config: &mut Option<PathBuf>,
@@ -39,8 +38,8 @@ pub(crate) fn choose_config(
     Ok(())
 }
 
-/// `./aquifer.toml`, if it exists and belongs to the current user or to root. The file decides which programs are
-/// started, so a file that another user can write has to be named explicitly.
+/// `./aquifer.toml`, if it exists and belongs to the current user or to root. It determines which programs are started,
+/// so a file that other users can write has to be named explicitly.
 pub(crate) fn default_config() -> Option<PathBuf> {
     const WORLD_WRITABLE: u32 = 0o002;
     let path = Path::new(DEFAULT_CONFIG);
@@ -58,8 +57,8 @@ pub(crate) fn default_config() -> Option<PathBuf> {
 }
 
 impl CallArgs {
-    /// Sorts the positional arguments: sources, then the operation or a whole request, then its parameters.
-    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
+    /// Assigns the positional arguments: sources, then the operation or a whole request, then its parameters.
+    pub(crate) fn assign_positionals(&mut self) -> anyhow::Result<()> {
         let mut words = std::mem::take(&mut self.words).into_iter().peekable();
         while let Some(word) = words.next() {
             let is_bare = || matches!(word.as_str(), "demo" | "tasks");
@@ -85,8 +84,8 @@ impl CallArgs {
 }
 
 impl IntrospectArgs {
-    /// Sorts the positional arguments: sources, and the name of an operation or type.
-    pub(crate) fn sort_words(&mut self) -> anyhow::Result<()> {
+    /// Assigns the positional arguments: sources, and the name of an operation or type.
+    pub(crate) fn assign_positionals(&mut self) -> anyhow::Result<()> {
         for word in std::mem::take(&mut self.words) {
             if is_source(&word) {
                 self.sources.push(word);
@@ -119,7 +118,7 @@ mod tests {
     fn call(line: &[&str]) -> Result<String, String> {
         let cli = Cli::try_parse_from([&["aquifer", "call"], line].concat()).map_err(|error| error.to_string())?;
         let Command::Call(mut arguments) = cli.command else { return Err("no call".to_owned()) };
-        arguments.sort_words().map_err(|error| error.to_string())?;
+        arguments.assign_positionals().map_err(|error| error.to_string())?;
         let config = arguments.config.map(|config| config.display().to_string()).unwrap_or_default();
         let params = arguments.params.unwrap_or_default();
         Ok([arguments.sources.join(","), config, arguments.operation, params].join("|"))

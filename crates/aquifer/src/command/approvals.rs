@@ -1,4 +1,4 @@
-//! `aquifer approvals`: a person approves or denies calls where no model can do it.
+//! `aquifer approvals`: lets a person approve or deny calls through a channel that models cannot use.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::table::count;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{ApprovalsCommand, StateArgs, default_config};
 use crate::config::Config;
 use crate::safety;
@@ -21,7 +21,7 @@ use crate::safety::admin::Admin;
 use crate::state::{self, StoreLocation};
 use crate::terminal::{self, pager};
 
-pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
+pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutcome> {
     match command {
         ApprovalsCommand::Secret { place } => secret(&place.read()?),
         ApprovalsCommand::List { json, place } => {
@@ -35,7 +35,7 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<Ending> {
             show(&*store, &clock, &id, json).await
         }
         ApprovalsCommand::Approve { id, place } => {
-            // The output too: a person has to see what is approved.
+            // The output has to be a terminal, too, so that the person sees what is approved.
             terminal::require("Approving")?;
             approve(&place, &id).await
         }
@@ -52,7 +52,7 @@ impl StateArgs {
         let usual = || default_config().filter(|_| self.state.is_none());
         let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
         if let Some(directory) = &self.state {
-            // The secret would be the directory's, and the approvals somebody else's.
+            // The secret belongs to the directory, but approvals would go to another store.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {
                 bail!(
                     "--state cannot be used here: state.store in the configuration names another store. Leave out --state"
@@ -83,7 +83,7 @@ fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>,
     Ok((config, store, clock))
 }
 
-fn secret(config: &Config) -> anyhow::Result<Ending> {
+fn secret(config: &Config) -> anyhow::Result<CommandOutcome> {
     terminal::require("Creating the admin secret")?;
     if let Some(known) = Admin::load(&config.state)? {
         let words = "There is already an admin secret. Type it to replace it. If you lost it, remove admin.key from the state \
@@ -95,14 +95,14 @@ fn secret(config: &Config) -> anyhow::Result<Ending> {
     terminal::print(&format!(
         "This is the admin secret. It is shown only once; keep it where no agent can read it:\n\n  {secret}\n\n"
     ))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<Ending> {
+async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let all = approvals::list(store, clock).await?;
     if is_json {
         terminal::print(&ascii_json(&json!({ "approvals": all })))?;
-        return Ok(Ending::Done);
+        return Ok(CommandOutcome::Done);
     }
     let mut out = String::new();
     for approval in &all {
@@ -116,11 +116,11 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> any
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
     let _ = writeln!(out, "{waiting} of {} waiting for a decision.", count(all.len(), "request"));
     terminal::print(&out)?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Prints an approval with its whole call.
-async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<Ending> {
+async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let reviewed = approvals::get(store, id, clock).await?;
     terminal::print(&match is_json {
         true => ascii_json(&json!({ "approval": reviewed.approval(), "call": reviewed.call() })),
@@ -129,11 +129,11 @@ async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bo
             render_call(&reviewed, width).join("\n") + "\n"
         }
     })?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Shows the whole call, asks for confirmation, and approves it.
-async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
     let reviewed = approvals::get(&*store, id, &*clock).await?;
     if reviewed.approval().status != Status::Pending {
@@ -144,17 +144,17 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     if !is_shown || !terminal::yes("Allow this call once? [y/N] ")? {
         return nothing_done();
     }
-    // Before the decision: where it cannot be put on record, it is not made.
+    // Opened before the decision, which must not be made if it cannot be recorded.
     let audit = safety::audit(&config, store.clone(), &clock)?;
     let decided = approvals::approve(&*store, &reviewed, &*clock).await?;
     record(&audit, Event::Approved, &decided).await;
     let until = to_the_second(decided.expires_at);
     terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Denies a call. The person does not have to see all of it.
-async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
+async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
     let found = approvals::find(&*store, id, &*clock).await?;
     terminal::print(&describe(&found))?;
@@ -165,12 +165,12 @@ async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<Ending> {
     let decided = approvals::deny(&*store, &found.id, &*clock).await?;
     record(&audit, Event::Declined, &decided).await;
     terminal::print("Denied.\n")?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn nothing_done() -> anyhow::Result<Ending> {
+fn nothing_done() -> anyhow::Result<CommandOutcome> {
     terminal::print("Nothing was done.\n")?;
-    Ok(Ending::Failure)
+    Ok(CommandOutcome::Failure)
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
@@ -190,7 +190,7 @@ fn describe(approval: &Approval) -> String {
     if !place.is_empty() {
         let _ = write!(out, ", which is {}", escape(place));
     }
-    // These were escaped when they were put together.
+    // The message was escaped when it was built.
     let _ = writeln!(out, "\n  {message}");
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
@@ -224,7 +224,7 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
     lines
 }
 
-/// Renders JSON in ASCII, so that nothing in it can control the terminal.
+/// Renders JSON in ASCII, so that it cannot control the terminal.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
     for letter in format!("{value:#}").chars() {

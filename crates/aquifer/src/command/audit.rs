@@ -13,9 +13,9 @@ use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
-use crate::config::{AuditPlace, Config};
+use crate::config::{AuditSink, Config};
 use crate::safety;
 use crate::state::{self, StoreLocation};
 use crate::terminal::escape_hidden;
@@ -30,15 +30,15 @@ const MAX_SHOWN: usize = 100_000;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const HEAD_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
     let store = store(&config)?;
     if store.is_none() {
         tracing::warn!("the state is in the memory of a server, so entries missing at the end cannot be detected");
     }
     let to = config.audit.to.as_ref();
-    let in_store = to.is_some_and(|places| places.contains(&AuditPlace::Store));
-    let in_files = to.is_none_or(|places| places.contains(&AuditPlace::File));
+    let in_store = to.is_some_and(|places| places.contains(&AuditSink::Store));
+    let in_files = to.is_none_or(|places| places.contains(&AuditSink::File));
     let paths = match arguments.paths.as_slice() {
         [] if in_files => safety::audit_directory(&config).into_iter().filter(|directory| directory.exists()).collect(),
         named => named.to_vec(),
@@ -59,7 +59,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Ending>
             false => super::call::print(report.to_string().trim_end())?,
         }
     }
-    Ok(if reports.iter().all(Report::is_proven) { Ending::Done } else { Ending::Failure })
+    Ok(if reports.iter().all(Report::is_proven) { CommandOutcome::Done } else { CommandOutcome::Failure })
 }
 
 /// Where to find entries and heads.
@@ -72,7 +72,7 @@ struct AuditLocations {
 
 impl AuditLocations {
     async fn verify(&self) -> anyhow::Result<(Option<Heads>, Vec<Report>)> {
-        // Heads first: what is written meanwhile then stands after them, and is no fault.
+        // Heads are read first. Entries written in the meantime then follow the head, which is not an error.
         let heads = match &self.store {
             Some(store) => Some(Heads::load(&**store).await.context("cannot read the heads of the audit log")?),
             None => None,
@@ -95,7 +95,7 @@ impl AuditLocations {
         loop {
             let (heads, mut reports) = self.verify().await?;
             if reports.is_empty() {
-                // Nowhere to look is nothing to verify.
+                // Without a location there is nothing to verify.
                 reports.push(Report::default());
             }
             for (position, report) in reports.iter_mut().enumerate() {
@@ -116,7 +116,7 @@ impl AuditLocations {
     }
 }
 
-pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
         bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
@@ -126,7 +126,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
     for file in files(&directory)? {
         let lines = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
         newest.extend(lines);
-        // Chains of several processes overlap, so only the time tells what is newest.
+        // Chains of several processes overlap, so entries are sorted by time.
         if newest.len() > 2 * last + 1_000 {
             keep_newest(&mut newest, last);
         }
@@ -140,7 +140,7 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<Ending> {
         }
     };
     super::call::print(text.trim_end())?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The store with the heads, or `None` if it is in the memory of a server.
@@ -191,8 +191,8 @@ fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
     }
 }
 
-/// Callers choose many of these values. None of them may look like another row or control the terminal, not even after
-/// a pipe.
+/// Callers control many of these values. None of them may imitate another row or control the terminal, even after a
+/// pipe.
 fn row(entry: &Value) -> [String; 4] {
     let word = |entry: &Value, name: &str| escape(&word(entry, name));
     let time: String = word(entry, "timestamp").chars().take(19).collect();

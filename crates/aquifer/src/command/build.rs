@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use aquifer_discovery::adapter;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::BuildArgs;
 use crate::config::target::{OPENAPI, is_http_url};
 use crate::sources::{description, sidecar_of};
@@ -13,14 +13,14 @@ use crate::sources::{description, sidecar_of};
 use super::table::count;
 use super::{call, capture, write};
 
-pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<CommandOutcome> {
     match described(&arguments.bundle)? {
         Some(target) => build_api(&target, &arguments).await,
         None => build_bundle(&arguments),
     }
 }
 
-/// The description that the argument names, if it is one.
+/// The OpenAPI description that the argument names, if it names one.
 fn described(argument: &Path) -> anyhow::Result<Option<String>> {
     let written = argument.to_string_lossy();
     if let Some(target) = written.strip_prefix(OPENAPI) {
@@ -34,7 +34,7 @@ fn described(argument: &Path) -> anyhow::Result<Option<String>> {
 }
 
 /// Builds the adapter of an HTTP API.
-async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Ending> {
+async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<CommandOutcome> {
     anyhow::ensure!(arguments.overrides.is_none(), "--overrides is for bundles. Edit the adapter file instead");
     let output = arguments.output.as_deref();
     let name = output.filter(|output| is_adapter(output)).and_then(Path::file_stem).map(|stem| {
@@ -46,11 +46,11 @@ async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Ending
     eprintln!("A generated adapter can only read. After you have reviewed it, serve it like this:");
     eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"validated\"", file.display());
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Builds the adapter of an MCP server.
-fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<Ending> {
+fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<CommandOutcome> {
     anyhow::ensure!(arguments.base_url.is_none(), "--base-url is for OpenAPI descriptions, and this is a bundle");
     let mut bundle = capture::read(&arguments.bundle)?;
     if let Some(path) = &arguments.overrides {
@@ -76,7 +76,7 @@ fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<Ending> {
     );
     eprintln!("  trust = \"validated\"");
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Writes an adapter and its sidecar, and returns their paths.
@@ -88,8 +88,9 @@ fn write_files(arguments: &BuildArgs, built: &adapter::AdapterFiles) -> anyhow::
             output.display()
         );
     }
-    let (file, sidecar) = places(arguments.output.as_deref(), built);
-    // Both or none: an adapter beside the sidecar of another would call things that are not there.
+    let (file, sidecar) = output_paths(arguments.output.as_deref(), built);
+    // Both files are written, or neither: an adapter beside another adapter's sidecar would call operations that do not
+    // exist.
     if !arguments.force {
         for (path, text) in [(&file, &built.adapter), (&sidecar, &built.sidecar)] {
             let is_other = write::is_other(path, text);
@@ -106,7 +107,7 @@ fn is_adapter(file: &Path) -> bool {
 }
 
 /// The paths of the adapter and its sidecar. In a directory, both get their default names.
-fn places(output: Option<&Path>, built: &adapter::AdapterFiles) -> (PathBuf, PathBuf) {
+fn output_paths(output: Option<&Path>, built: &adapter::AdapterFiles) -> (PathBuf, PathBuf) {
     match output {
         Some(file) if is_adapter(file) => (file.to_owned(), sidecar_of(file)),
         folder => {

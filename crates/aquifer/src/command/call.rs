@@ -13,26 +13,26 @@ use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value};
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::CallArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, OpenSource};
+use crate::sources::{OnUnreachable, OpenSource};
 use crate::terminal::escape_hidden;
 
-pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
-    arguments.sort_words()?;
+pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<CommandOutcome> {
+    arguments.assign_positionals()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let opened = wanted.open_at_once(Absence::FailsUnlessKnown).await?;
+    let opened = wanted.open_without_waiting(OnUnreachable::FailUnlessCached).await?;
     let safety = Safety::new(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    // What is known from before needs nobody but the server that answers it. Introspection is about all of them.
+    // A cached catalog suffices, so only the server of the operation is needed. Introspection covers all servers.
     let about_all = operation_names(&arguments).iter().any(|name| OperationClass::from_name(name).describes_catalog());
     let snapshot = engine.snapshot();
     if about_all {
-        setup::wait(&opened, Absence::FailsUnlessKnown).await?;
+        setup::wait(&opened, OnUnreachable::FailUnlessCached).await?;
         engine.refresh()?;
     } else {
         confirm(&arguments, &opened, &snapshot).await?;
@@ -49,29 +49,29 @@ pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<Ending> {
     let mut rendered = response.render(&engine.settings().limits);
     super::json::print(&rendered.text)?;
     let failed = rendered.value().get("success") != Some(&Value::Bool(true));
-    Ok(if failed { Ending::Failure } else { Ending::Done })
+    Ok(if failed { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
-/// The cached catalog is enough to call an operation but not to refuse one. For an unknown or quarantined operation,
-/// the servers are asked again.
+/// Confirms unknown and quarantined operations. A cached catalog is sufficient to call an operation, but not to refuse
+/// one, so the servers are asked again.
 async fn confirm(arguments: &CallArgs, opened: &[OpenSource], snapshot: &Snapshot) -> anyhow::Result<()> {
     let mut quarantined = HashSet::new();
     for name in operation_names(arguments) {
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
-            None => return setup::wait(opened, Absence::FailsUnlessKnown).await,
+            None => return setup::wait(opened, OnUnreachable::FailUnlessCached).await,
             Some(operation) if operation.quarantine.is_some() => drop(quarantined.insert(operation.source.clone())),
             Some(_) => {}
         }
     }
     let upstreams = opened.iter().filter_map(|one| one.upstream.as_ref());
     for upstream in upstreams.filter(|upstream| quarantined.contains(upstream.name())) {
-        // If it is not there, the call says so.
+        // If the server is unavailable, the call reports it.
         let _ = upstream.ready().await;
     }
     Ok(())
 }
 
-/// The operations that a request names, including those of a whole request and of a batch.
+/// The operations named in a request, including whole requests and batches.
 fn operation_names(arguments: &CallArgs) -> Vec<String> {
     let word = &arguments.operation;
     if !word.trim_start().starts_with('{') {
@@ -83,12 +83,12 @@ fn operation_names(arguments: &CallArgs) -> Vec<String> {
     named.map(str::to_owned).collect()
 }
 
-/// The caller on the command line. It is the same in every run, so that a token of one run can be used in the next.
+/// The caller on the command line. It is the same in every run, so that the next run can use a token.
 fn caller() -> Caller {
     Caller::session("command line")
 }
 
-/// Sends a request through the whole pipeline. Questions cannot be answered here.
+/// Sends a request through the whole pipeline. There is nobody to answer questions.
 pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<String, Value>) -> Response {
     let context = Context::new(caller(), engine.next_request_id());
     match engine.handle(receiver, request, context).await {
@@ -101,7 +101,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let text = if out.is_terminal() { escape_hidden(text) } else { text.into() };
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // Whoever reads us has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to stdout"),
     }

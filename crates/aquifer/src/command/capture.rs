@@ -40,7 +40,7 @@ pub(super) fn server(
             if let Some(name) = name {
                 settings.name = name.to_owned();
             }
-            // What is asked for is what the server says now.
+            // A capture has to show the current state of the server, not the cache.
             settings.cache_dir = None;
             Ok(settings)
         }
@@ -49,9 +49,9 @@ pub(super) fn server(
     }
 }
 
-/// Asks a server what it offers.
+/// Captures what a server offers.
 pub(super) async fn capture(settings: &Settings) -> anyhow::Result<Bundle> {
-    let interrogation = interrogate(settings).await.map_err(sources::UnreachableError::new)?;
+    let interrogation = interrogate(settings).await.map_err(sources::UnreachableError::from_failure)?;
     Ok(interrogation.bundle(settings, now()?))
 }
 
@@ -71,8 +71,8 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Bundle> {
     let shown = path.display();
     let text = crate::files::read(path).with_context(|| format!("cannot read {shown}"))?;
     let mut bundle = Bundle::read(&text).with_context(|| format!("{shown} cannot be used"))?;
-    // Somebody may have edited it: decisions belong into overrides, where they are on record.
-    bundle.hold_to_evidence();
+    // The file may have been edited. Decisions belong in overrides, where they are recorded.
+    bundle.raise_to_evidence();
     Ok(bundle)
 }
 
@@ -83,7 +83,7 @@ pub(super) fn overrides(path: &Path) -> anyhow::Result<Overrides> {
     Overrides::read(&text).map_err(|problems| anyhow::anyhow!("{}", listed(path, &problems)))
 }
 
-/// Formats problems for editors and people: one per line, with its place.
+/// Formats problems for editors and people: one per line, with its position.
 pub(super) fn listed(path: &Path, problems: &[FileProblem]) -> String {
     let lines: Vec<String> = problems.iter().map(|problem| format!("{}:{problem}", path.display())).collect();
     lines.join("\n")

@@ -3,12 +3,12 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::Cli;
 
-pub(crate) fn run(shell: Shell) -> anyhow::Result<Ending> {
+pub(crate) fn run(shell: Shell) -> anyhow::Result<CommandOutcome> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "aquifer", &mut script);
     super::call::print(String::from_utf8_lossy(&script).trim_end())?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }

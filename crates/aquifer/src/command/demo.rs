@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 
 const PORT: u16 = 3910;
 
@@ -42,17 +42,17 @@ const WORTH_TRYING: [(&str, &str); 6] = [
     ("execute_newsletter", r#"{"subject": "Tents for less", "body": "All week.", "country": "Germany"}"#),
 ];
 
-pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     let folder = TempDir::new()?;
     let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
-    // Where --state looks for them.
+    // The file in which `--state` looks for approvals.
     let store = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", store.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));
     let safety = Safety::new(&config, &SourceFacts::default())?;
     let targets = ["demo:".to_owned()];
     let wanted = SourceSelection { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
-    let opened = wanted.open(Absence::Fails).await?;
+    let opened = wanted.open(OnUnreachable::Fail).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     if arguments.stdio {

@@ -1,4 +1,4 @@
-//! `aquifer call … --explain`: shows what would be decided about a request and why, without running it.
+//! `aquifer call … --explain`: shows the decision about a request and its reasons, without running it.
 
 use aquifer_engine::{Caller, Context, Engine};
 use aquifer_protocol::error::Failure;
@@ -7,7 +7,7 @@ use aquifer_protocol::request::{ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value, json};
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::safety::Safety;
 
 /// Explains a request, or every operation of a batch. Fails if the request would be refused or denied.
@@ -17,7 +17,7 @@ pub(super) async fn run(
     receiver: &Receiver,
     request: Map<String, Value>,
     caller: Caller,
-) -> anyhow::Result<Ending> {
+) -> anyhow::Result<CommandOutcome> {
     let context = Context::new(caller, engine.next_request_id());
     let mut explanations = Vec::new();
     let batch = match parse(request, engine.settings().max_batch_size) {
@@ -48,7 +48,7 @@ pub(super) async fn run(
         }
     };
     let is_permitted = |explanation: &Value| explanation.get("decision").is_some_and(|decision| decision != "deny");
-    let ending = if explanations.iter().all(is_permitted) { Ending::Done } else { Ending::Failure };
+    let ending = if explanations.iter().all(is_permitted) { CommandOutcome::Done } else { CommandOutcome::Failure };
     let output = if batch { Value::Array(explanations) } else { explanations.into_iter().next().unwrap_or_default() };
     super::json::print(&output.to_string())?;
     Ok(ending)
@@ -67,7 +67,7 @@ async fn explain_request(
     }
 }
 
-/// The explanation of a request with `$from`. The answers that its values come from do not exist, because nothing runs.
+/// The explanation of a request with `$from`. Its values are unknown, because nothing runs.
 async fn explain_incomplete(
     engine: &Engine,
     safety: &Safety,

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
 use crate::config::target::is_source;
@@ -11,7 +11,7 @@ use crate::sources::gather::gather;
 use super::table::count;
 use super::{call, capture, write};
 
-pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<CommandOutcome> {
     let is_name = |source: &String| !is_source(source);
     let config = match (&arguments.config, arguments.source.as_ref().filter(|source| is_name(source))) {
         (Some(config), _) => Config::read(Some(config))?,
@@ -33,5 +33,5 @@ pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<Ending> {
         }
         None => call::print(text.trim_end())?,
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }

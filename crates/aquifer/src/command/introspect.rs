@@ -10,22 +10,22 @@ use aquifer_sql::Target;
 use serde_json::{Map, Value, json};
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::IntrospectArgs;
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 use crate::terminal::quoted;
 
-pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending> {
-    arguments.sort_words()?;
+pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<CommandOutcome> {
+    arguments.assign_positionals()?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
-    let opened = wanted.open(Absence::IsShown).await?;
-    let safety = Safety::looking(&config, &wanted.source_facts()?)?;
+    let opened = wanted.open(OnUnreachable::ShowCached).await?;
+    let safety = Safety::for_inspection(&config, &wanted.source_facts()?)?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
-    let is_old = setup::is_nothing_live(&opened);
+    let is_old = setup::is_all_cached(&opened);
     let mut params = Map::new();
     params.insert("query".to_owned(), "operations".into());
     if let Some(name) = &arguments.name {
@@ -42,7 +42,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         super::call::ask(&engine, &Receiver::Unified, request).await.into_value().0
     };
     let mut answer = ask(params.clone()).await;
-    // A name may also be a type's.
+    // The name may be that of a type.
     if answer.pointer("/data/operation").is_some_and(Value::is_null) {
         params.insert("query".to_owned(), "types".into());
         let of_type = ask(params).await;
@@ -58,7 +58,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Ending>
         true => super::json::print(&answer.to_string())?,
         false => super::call::print(table(&answer, &call).trim_end())?,
     }
-    Ok(if failed || is_old { Ending::Failure } else { Ending::Done })
+    Ok(if failed || is_old { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 fn table(answer: &Value, call: &Invocation) -> String {
@@ -132,7 +132,7 @@ impl Invocation {
         }
         upstream.servers.iter().for_each(|server| option("server", server.clone()));
         upstream.env.iter().for_each(|name| option("env", name.clone()));
-        // A value that the shell put in may be a secret. A reference is none.
+        // A value that the shell expanded may be a secret, so only references are shown.
         for header in upstream.headers.iter().filter(|header| header.contains("${")) {
             option("header", header.clone());
         }

@@ -12,8 +12,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The same JSON with a line for each member. Works on the text, so that numbers and the order of members stay as they
-/// are.
+/// The same JSON with a line for each member. Works on the text, so that numbers and the order of members are
+/// preserved.
 fn indent(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(indent(&value.to_string()), expected);
             assert_eq!(indent(&expected), expected);
         }
-        // What a parser would round or reorder stays as it is.
+        // A parser would round or reorder these.
         let exact = r#"{"z":1.10,"a":123456789012345678901234567890.5}"#;
         assert_eq!(indent(exact).split_whitespace().collect::<String>(), exact);
         assert!(serde_json::from_str::<Value>(&indent(exact)).is_ok());

@@ -8,13 +8,13 @@ use anyhow::{Context, bail};
 use aquifer_upstream::{LoginAttempt, LogoutOutcome, Settings, Transport};
 use tokio::sync::mpsc;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config};
 use crate::config::target::is_source;
 use crate::config::{Config, LoginConfig};
 use crate::setup::SourceSelection;
 
-pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<CommandOutcome> {
     let settings = server(&arguments.remote)?;
     let scopes: Vec<String> =
         arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
@@ -44,16 +44,16 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<Ending> {
             if !logged_in.renews {
                 eprintln!("This login cannot be refreshed. Log in again when it expires.");
             }
-            Ok(Ending::Done)
+            Ok(CommandOutcome::Done)
         }
         Err(failure) => {
             eprintln!("aquifer: login to '{}' failed: {failure}", settings.name);
-            Ok(Ending::Failure)
+            Ok(CommandOutcome::Failure)
         }
     }
 }
 
-pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<CommandOutcome> {
     let settings = server(&arguments.remote)?;
     let name = &settings.name;
     match aquifer_upstream::logout(&settings).await? {
@@ -65,10 +65,10 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<Ending> {
         }
         LogoutOutcome::Revoked => eprintln!("The login for '{name}' was deleted and revoked."),
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-/// The selected server: a source in the configuration by its name, or a target as in other commands.
+/// The selected server: a source in the configuration by name, or a target as in other commands.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
     let given = &arguments.server;
     let usual = || default_config().filter(|_| !is_source(given));
@@ -121,7 +121,7 @@ fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> any
 /// Reads typed lines until the receiver is dropped.
 fn pasted() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
-    // A thread of its own: a read that nobody ends must not hold up the end of the process.
+    // A separate thread, because a blocking read must not keep the process from exiting.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if sender.blocking_send(line).is_err() {

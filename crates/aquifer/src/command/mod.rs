@@ -1,4 +1,4 @@
-//! One module for each command. A command whose feature a build leaves out has a stand-in that says so.
+//! One module for each command. If a build excludes the feature of a command, a stub reports that.
 
 pub(crate) mod approvals;
 pub(crate) mod audit;

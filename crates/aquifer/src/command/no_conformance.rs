@@ -1,10 +1,10 @@
-//! Stands in for `aquifer conformance` in builds without the feature `conformance`.
+//! Replaces `aquifer conformance` in builds without the feature `conformance`.
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{BAD_USAGE, ConformanceArgs};
 use crate::feature;
 
-pub(crate) async fn run(_arguments: ConformanceArgs) -> Ending {
+pub(crate) async fn run(_arguments: ConformanceArgs) -> CommandOutcome {
     eprintln!("aquifer: {}", feature::missing("conformance runner", "conformance"));
-    Ending::Code(BAD_USAGE)
+    CommandOutcome::Code(BAD_USAGE)
 }

@@ -1,9 +1,9 @@
-//! Stands in for `aquifer tokens` in builds without the feature `tokens`.
+//! Replaces `aquifer tokens` in builds without the feature `tokens`.
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::TokensArgs;
 use crate::feature;
 
-pub(crate) async fn run(_arguments: TokensArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(_arguments: TokensArgs) -> anyhow::Result<CommandOutcome> {
     Err(feature::missing("token counter", "tokens"))
 }

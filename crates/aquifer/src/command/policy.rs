@@ -11,29 +11,29 @@ use aquifer_protocol::catalog::Catalog;
 use serde_json::json;
 
 use super::table::columns;
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{PolicyShowArgs, choose_config};
 use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 
-pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<CommandOutcome> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let config = Config::read(arguments.config.as_deref())?;
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let facts = wanted.source_facts()?;
-    let safety = Safety::looking(&config, &facts)?;
-    let opened = wanted.open(Absence::IsShown).await?;
+    let safety = Safety::for_inspection(&config, &facts)?;
+    let opened = wanted.open(OnUnreachable::ShowCached).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let snapshot = engine.snapshot();
     let show = |catalog: &Catalog| safety.gate.policy().describe_operations(catalog, &Caller::anonymous(), &[]);
     let mut lines = show(snapshot.catalog());
-    // Also what callers do not see: what is always denied, and what stands behind generic operations.
+    // Includes what callers do not see: operations that are always denied, and those behind generic operations.
     lines.extend(show(snapshot.unlisted()));
     lines.sort_by(|a, b| (&a.source, &a.operation).cmp(&(&b.source, &b.operation)));
-    // The protocol's own are always there, and nobody has to wonder about them.
+    // The protocol's own operations are always available and not of interest here.
     lines.retain(|line| !line.source.is_empty());
     let totals = Totals::new(&lines);
     lines.retain(|line| arguments.only.is_empty() || arguments.only.iter().any(|only| only == line.decision));
@@ -51,7 +51,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Ending
         let text = table(&lines, &totals, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened);
         super::call::print(text.trim_end())?;
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Renders a table for each source and the number of operations for each decision.
@@ -94,7 +94,7 @@ fn table(
     out
 }
 
-/// The operations that ask first unless they are called as a dry run.
+/// The operations that need confirmation unless they are called as a dry run.
 fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
     let asking = lines.iter().filter(|line| line.decision == "confirm");
     let rehearsed = asking.filter(|line| {
@@ -125,7 +125,7 @@ fn row(line: &PolicyLine) -> [String; 4] {
         None => line.decision.to_owned(),
     };
     let why = match line.cell.as_deref().and_then(|cell| line.why.strip_prefix(cell).map(|rest| (cell, rest))) {
-        // Danger, trust and decision stand there already: what is left to say is what shows the danger.
+        // Danger, trust and decision have their own columns, so only the evidence is shown here.
         Some((_, rest)) if line.decision != "deny" => format!("{}{rest}", line.evidence),
         Some((cell, rest)) => format!("{}; {cell}{rest}", line.evidence),
         None => line.why.clone(),

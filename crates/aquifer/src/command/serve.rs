@@ -8,7 +8,7 @@ use anyhow::Context;
 use aquifer_engine::Engine;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
 use crate::lifetime;
@@ -16,9 +16,9 @@ use crate::reload::Reloader;
 use crate::reload::watch::{self, WatchedFiles};
 use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
-use crate::sources::Absence;
+use crate::sources::OnUnreachable;
 
-pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutcome> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let watched = WatchedFiles::new(arguments.config.as_deref());
@@ -30,8 +30,8 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     let safety = Arc::new(Safety::new(&config, &facts)?);
     plans.report();
     let (files, broken) = (plans.files, plans.broken);
-    let opened = wanted.open_planned(plans.plans, Absence::IsServed).await?;
-    setup::wait(&opened, Absence::IsServed).await?;
+    let opened = wanted.open_planned(plans.plans, OnUnreachable::Serve).await?;
+    setup::wait(&opened, OnUnreachable::Serve).await?;
     let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
     let unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
@@ -67,17 +67,20 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<Ending> {
     ending
 }
 
-pub(crate) async fn on_stdio(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>) -> anyhow::Result<Ending> {
+pub(crate) async fn on_stdio(
+    engine: Arc<Engine>,
+    watched: Option<(WatchedFiles, Reloader)>,
+) -> anyhow::Result<CommandOutcome> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         eprintln!(
             "aquifer is waiting for an MCP client on stdin. To serve over HTTP, use --http ADDR. Press Ctrl-C to stop."
         );
     }
-    let stop = lifetime::until_told_to_stop()?;
-    lifetime::keep_up(&engine, &stop);
+    let stop = lifetime::shutdown_token()?;
+    lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
     serve_stdio(engine, stop).await?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 pub(crate) async fn on_http(
@@ -87,7 +90,7 @@ pub(crate) async fn on_http(
     access: &HttpArgs,
     config: &HttpConfig,
     ready: impl FnOnce(&str),
-) -> anyhow::Result<Ending> {
+) -> anyhow::Result<CommandOutcome> {
     let mut settings = HttpSettings::new(address);
     settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
     settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
@@ -96,8 +99,8 @@ pub(crate) async fn on_http(
     if let Some(seconds) = config.write_timeout_seconds {
         settings.write_timeout = Duration::from_secs(seconds.get().into());
     }
-    let stop = lifetime::until_told_to_stop()?;
-    lifetime::keep_up(&engine, &stop);
+    let stop = lifetime::shutdown_token()?;
+    lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
     allow_descriptors();
     let server = match HttpServer::bind(engine, settings).await {
@@ -112,11 +115,11 @@ pub(crate) async fn on_http(
     if !bound.ip().is_loopback() {
         eprintln!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
     }
-    // Nobody can connect to "any address"; from this machine, loopback is the way.
+    // Clients cannot connect to an unspecified address; from this machine, loopback works.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
     ready(&format!("http://{reached}/mcp"));
     server.serve(stop).await;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The limit of open files to request, because the default is often too low for many connections.

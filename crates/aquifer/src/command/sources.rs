@@ -1,4 +1,4 @@
-//! Shows operators where the catalog of each source comes from.
+//! Reports the origin of each source's catalog to operators.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::sources::{OpenSource, ago};
 
-/// Where the catalog of each source comes from, how old it is, and notes about it.
+/// The origin and age of each source's catalog, and notes about it.
 pub(super) fn to_json(opened: &[OpenSource]) -> Vec<Value> {
     let statuses = opened.iter().map(|one| {
         let SourceStatus { state, catalog_age, quarantined, left_out, notes } = one.source.status();

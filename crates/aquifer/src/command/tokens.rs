@@ -1,7 +1,7 @@
 //! `aquifer tokens`: measures what a source costs a model.
 //!
 //! The source's own servers are queried as any client would query them. For the source behind MCP-AQL, this program
-//! starts itself with `serve` on pipes, once in each mode. Only what came over the wire is counted.
+//! starts itself with `serve` on pipes, once in each mode. Only transmitted messages are counted.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -20,13 +20,13 @@ use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
 use super::{call, capture, json, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, LOOK_ONLY, UnreachableError};
+use crate::sources::{INSPECT_ONLY, OnUnreachable, UnreachableError};
 
-pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<CommandOutcome> {
     if let Some([before, now]) = arguments.compare.as_deref() {
         return compare(before, now, arguments.budget, arguments.json);
     }
@@ -49,7 +49,7 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     };
     let subject = Subject { name: subject(&arguments), direct: &direct, served: &served };
     let measured = measure(&subject, &options).await;
-    let mut report = measured.map_err(|ServerError(words)| UnreachableError::in_words(words))?;
+    let mut report = measured.map_err(|ServerError(words)| UnreachableError::new(words))?;
     report.remarks.extend(remarks);
     let chart = Chart::from_report(&report);
     if let Some(path) = &arguments.svg {
@@ -61,7 +61,11 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<Ending> {
     } else {
         call::print(text::draw(&chart, canvas()).trim_end())?;
     }
-    Ok(if options.tasks.is_some() && report_failed_tasks(&report) { Ending::Failure } else { Ending::Done })
+    Ok(if options.tasks.is_some() && report_failed_tasks(&report) {
+        CommandOutcome::Failure
+    } else {
+        CommandOutcome::Done
+    })
 }
 
 /// Converts the arguments to options.
@@ -94,7 +98,7 @@ fn report_failed_tasks(report: &Report) -> bool {
     any
 }
 
-/// Connects to the MCP servers behind the sources. One of several may be unreachable, which is noted in the report.
+/// Connects to the MCP servers behind the sources. If some of several are unreachable, the report notes that.
 async fn connect_upstreams(
     arguments: &TokensArgs,
     config: &Config,
@@ -113,8 +117,8 @@ async fn connect_upstreams(
         plans.report();
         return Ok(Vec::new());
     }
-    // Waits until each has said what it offers now: ours would show what it remembers of them.
-    let opened = wanted.open_at_once(Absence::Fails).await?;
+    // Waits for the current catalogs, because the gateway would otherwise show cached ones.
+    let opened = wanted.open_without_waiting(OnUnreachable::Fail).await?;
     let asked = setup::check_ready(&opened, |_| true).await;
     let missing = asked.names();
     asked.report()?;
@@ -126,7 +130,7 @@ async fn connect_upstreams(
             remarks.push(format!("skipped: '{}' cannot be reached", settings.name));
             continue;
         }
-        // Greeted as ours greets it: what is compared are the same tools.
+        // Announces the same capabilities as the gateway, so that the same tools are compared.
         match open(settings, ClientCapabilities::AsUpstream, prefix).await {
             Ok(server) => servers.push(server),
             Err(error) => {
@@ -151,19 +155,19 @@ async fn start_gateways(arguments: &TokensArgs) -> anyhow::Result<Vec<MeasuredSe
             Transport::Stdio {
                 command: program.to_string_lossy().into_owned(),
                 args: serve(arguments, mode),
-                env: environment().into_iter().chain([(LOOK_ONLY.to_owned(), "1".to_owned())]).collect(),
+                env: environment().into_iter().chain([(INSPECT_ONLY.to_owned(), "1".to_owned())]).collect(),
                 cwd: None,
             },
         );
-        // It waits for servers of its own.
+        // The gateway has to wait for its own servers.
         settings.start_timeout *= 2;
-        // Nobody is there to be asked: what has to be confirmed is answered with a token.
+        // Nobody can answer questions, so calls that need confirmation are answered with a token.
         servers.push(open(settings, ClientCapabilities::None, None).await?);
     }
     Ok(servers)
 }
 
-/// The environment for our own process: everything that is valid text.
+/// The environment for our own process: all variables that are valid text.
 fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -196,7 +200,7 @@ fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
     words
 }
 
-/// The measured sources as they were written, without secrets, because reports are shared.
+/// The measured sources as given, without secrets, because reports are shared.
 fn subject(arguments: &TokensArgs) -> String {
     let written = |source: &String| match source.as_str() {
         web if web.starts_with("http://") || web.starts_with("https://") => redact::url(web),
@@ -223,7 +227,7 @@ async fn open(
     capabilities: ClientCapabilities,
     prefix: Option<String>,
 ) -> anyhow::Result<MeasuredServer> {
-    let connection = PlainClient::open(settings, capabilities).await.map_err(UnreachableError::new)?;
+    let connection = PlainClient::open(settings, capabilities).await.map_err(UnreachableError::from_failure)?;
     Ok(MeasuredServer { connection, prefix: prefix.unwrap_or_default() })
 }
 
@@ -246,7 +250,7 @@ impl Server for MeasuredServer {
 }
 
 fn unanswered(failure: Failure) -> ServerError {
-    ServerError(UnreachableError::new(failure).to_string())
+    ServerError(UnreachableError::from_failure(failure).to_string())
 }
 
 /// The width of the terminal and whether it has colors.
@@ -261,7 +265,7 @@ fn canvas() -> Canvas {
     Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
 }
 
-fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<Ending> {
+fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let (old, new) = (read(before)?, read(now)?);
     let comparison = Comparison::between(&old, &new, budget)
         .with_context(|| format!("{} and {} have no figures in common", before.display(), now.display()))?;
@@ -269,7 +273,7 @@ fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Res
         true => json::print(&serde_json::to_string(&comparison)?)?,
         false => call::print(&comparison.to_string())?,
     }
-    Ok(if comparison.exceeded > 0 { Ending::Failure } else { Ending::Done })
+    Ok(if comparison.exceeded > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
 fn read(path: &Path) -> anyhow::Result<Report> {

@@ -5,12 +5,12 @@ use aquifer_discovery::adapter::{TrustChange, change_trust};
 use aquifer_protocol::trust::Trust;
 use jiff::Timestamp;
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::TrustArgs;
 use crate::sources::sidecar_of;
 use crate::state::StateFiles;
 
-pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
+pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
     let TrustArgs { file, to, reason, by, place } = arguments;
     let shown = file.display();
     let text = crate::files::read(&file).with_context(|| format!("cannot read {shown}"))?;
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     let by = by.unwrap_or_else(user);
     let change = TrustChange { to, at: &now, by: &by, reason: &reason };
     let changed = change_trust(&text, sidecar.as_deref(), &change).with_context(|| shown.to_string())?;
-    // Recorded first: a gateway that serves the file reads it again as soon as it changes.
+    // Recorded first, because a gateway that serves the file reads it again as soon as it changes.
     if to > Trust::Generated {
         let texts = std::iter::once(changed.text.as_str()).chain(sidecar.as_deref());
         StateFiles::new(&place.read()?.state)?.record_trust(texts, to).context("cannot record the trust level")?;
@@ -34,5 +34,5 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<Ending> {
     if to > Trust::Generated {
         eprintln!("The level is valid on this machine until the file or its sidecar changes.");
     }
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }

@@ -1,7 +1,7 @@
 //! Writes the output files of commands: completely or not at all, and never over existing content without `--force`.
 //!
-//! A regular file is written to a temporary file beside it and renamed. Other kinds of files are not, because a rename
-//! would replace a device, a pipe or a symbolic link with a file. Devices and pipes are written to, links are followed.
+//! A regular file is written to a temporary file beside it and renamed. A rename would replace a device, a pipe or a
+//! symbolic link with a file, so devices and pipes are written to and links are followed.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Result as IoResult, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Writes text to the path that a person named. Without `over`, a file with other text is not overwritten.
+/// Writes text to a path given by the user. Without `over`, a file with different text is not overwritten.
 pub(crate) fn file(path: &Path, text: &str, over: bool) -> anyhow::Result<()> {
     if !over && is_other(path, text) {
         bail!("{} already exists. Overwrite it with --force, or choose another file with -o", path.display());
@@ -26,14 +26,14 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether a regular file with other text exists. Nothing else is read: a pipe would block the command.
+/// Whether a regular file with different text exists. Other files are not read, because a pipe would block the command.
 pub(crate) fn is_other(path: &Path, text: &str) -> bool {
     path.is_file() && crate::files::read(path).ok().as_deref() != Some(text)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
     if is_open_descriptor(path) {
-        // What is redirected into a file continues there. A truncation would lose what the file had before.
+        // Output redirected to a file is appended, because truncating would lose earlier output.
         return append(path, bytes);
     }
     match std::fs::metadata(path) {
@@ -44,7 +44,7 @@ fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
         }
         Ok(_) => append(path, bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => match path.is_symlink() {
-            // A link whose target is missing: the system follows it and creates the target.
+            // For a link without a target, the system creates the target.
             true => OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(bytes),
             false => replace(path, bytes, None),
         },
@@ -61,7 +61,7 @@ fn is_open_descriptor(path: &Path) -> bool {
 /// Writes into an existing device or pipe.
 fn append(path: &Path, bytes: &[u8]) -> IoResult<()> {
     match OpenOptions::new().append(true).open(path)?.write_all(bytes) {
-        // The reader has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -81,7 +81,7 @@ fn replace(path: &Path, bytes: &[u8], before: Option<&Metadata>) -> IoResult<()>
     moved
 }
 
-/// Creates a new file after removing one left behind by a killed process. A link that another user put there is not
+/// Creates a new file after removing one left behind by a killed process. A link that another user created there is not
 /// followed.
 fn create(draft: &Path, permissions: Option<Permissions>) -> IoResult<File> {
     let _ = std::fs::remove_file(draft);

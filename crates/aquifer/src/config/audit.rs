@@ -12,8 +12,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuditConfig {
-    /// The sinks that get every entry. An empty list turns the audit log off.
-    pub(crate) to: Option<Vec<AuditPlace>>,
+    /// The sinks for all entries. An empty list turns the audit log off.
+    pub(crate) to: Option<Vec<AuditSink>>,
     /// The directory of the files. Default: in the state directory.
     pub(crate) dir: Option<PathBuf>,
     /// The maximum size of a file, after which a new one is started.
@@ -42,7 +42,7 @@ impl AuditConfig {
 /// A sink of the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum AuditPlace {
+pub(crate) enum AuditSink {
     File,
     Stderr,
     Store,

@@ -40,17 +40,17 @@ struct ConfirmationConfig {
 }
 
 impl GateConfig {
-    /// Which definitions of MCP servers have to be accepted first.
+    /// Which definitions of MCP servers have to be accepted before use.
     pub(crate) fn quarantine(&self) -> Option<QuarantineConfig> {
         self.quarantine
     }
 
-    /// Whether a rule or limit names particular operations.
+    /// Whether there are rules or limits for particular operations.
     pub(crate) fn has_rules(&self) -> bool {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
     }
 
-    /// Whether a rule or limit depends on the names of sources.
+    /// Whether any rule or limit depends on source names.
     pub(crate) fn names_sources(&self) -> bool {
         let rules = self.rule.iter().map(|rule| [&rule.source, &rule.operation]);
         let counted =
@@ -60,7 +60,7 @@ impl GateConfig {
         rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())
     }
 
-    /// Converts this section to the settings of the gate. Adapter files of sources declare limits of their own.
+    /// Converts this section to the settings of the gate. `declared` contains the limits in adapter files.
     pub(crate) fn settings(&self, has_several_sources: bool, declared: &DeclaredLimits) -> GateSettings {
         GateSettings {
             policy: PolicySettings {

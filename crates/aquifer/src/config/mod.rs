@@ -22,7 +22,7 @@ use serde::Deserialize;
 use results::{ControlsConfig, OperationConfig, ResultsConfig};
 use target::{is_adapter, is_client_file, is_http_url};
 
-pub(crate) use audit::{AuditConfig, AuditPlace};
+pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use trust::TrustSetting;
 pub(crate) use variables::Variables;
@@ -41,7 +41,7 @@ pub(crate) struct Config {
     pub(crate) http: HttpConfig,
     #[serde(default)]
     pub(crate) batch: BatchConfig,
-    /// Endpoint families of the operator's own.
+    /// Profiles defined by the operator.
     #[serde(default)]
     pub(crate) profile: BTreeMap<String, ProfileConfig>,
     #[serde(default)]
@@ -52,15 +52,15 @@ pub(crate) struct Config {
     pub(crate) audit: AuditConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
-    /// A file of `NAME=value` lines that `${NAME}` is looked up in before the environment.
+    /// A file with `NAME=value` lines. `${NAME}` is looked up there before the environment.
     pub(crate) env_file: Option<PathBuf>,
     /// The file it was read from.
     #[serde(skip)]
     pub(crate) path: Option<PathBuf>,
-    /// Accept unknown parameters with a warning. For development.
+    /// Accept unknown parameters with a warning, for development.
     #[serde(default)]
     pub(crate) lenient: bool,
-    /// Put `_meta` (request id, duration) into answers.
+    /// Add `_meta` (request id, duration) to answers.
     #[serde(default)]
     pub(crate) meta: bool,
 }
@@ -115,9 +115,9 @@ pub(crate) struct HttpConfig {
     #[serde(default)]
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) max_sessions: Option<usize>,
-    /// Bytes held for all connections together.
+    /// Maximum bytes held for all connections together.
     pub(crate) max_unread_bytes: Option<usize>,
-    /// How long a client may take nothing of what waits for it.
+    /// How long a client may leave a waiting response unread.
     pub(crate) write_timeout_seconds: Option<NonZeroU32>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct HttpConfig {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchConfig {
     pub(crate) max_operations: Option<usize>,
-    /// `halt` or `skip`.
+    /// What to do if an operation of a batch needs confirmation.
     pub(crate) on_confirmation: Option<OnConfirmation>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) enum OnConfirmation {
     Skip,
 }
 
-/// A family for each category, and where wanted one for schema-like discovery and one for permissions.
+/// A family for each category, and optionally one for discovery and one for authorization.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileConfig {
@@ -152,72 +152,72 @@ pub(crate) struct ProfileConfig {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SourceConfig {
-    /// What to serve, as on the command line.
+    /// The target, as on the command line.
     pub(crate) target: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) prefix: Option<String>,
-    /// Left alone.
+    /// Whether the source is skipped.
     #[serde(default)]
     pub(crate) disabled: bool,
-    /// How far it is trusted; else what comes with the way it was named.
+    /// The trust level. Default: depends on how the source was named.
     pub(crate) trust: Option<TrustSetting>,
-    /// For MCP servers: a program to start,
+    /// For MCP servers: the program to start.
     pub(crate) command: Option<String>,
     #[serde(default)]
     pub(crate) args: Vec<String>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: Option<PathBuf>,
-    /// or where one listens.
+    /// For MCP servers: the URL of a remote one.
     pub(crate) url: Option<String>,
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
-    /// The environment variable that holds a token for it.
+    /// The environment variable that holds a bearer token for it.
     pub(crate) bearer_env: Option<String>,
-    /// For HTTP APIs: where the OpenAPI description is, a file or a URL,
+    /// For HTTP APIs: the file or URL of the OpenAPI description.
     pub(crate) openapi: Option<String>,
-    /// patches of it, in their order,
+    /// Overlays of the description, in order.
     #[serde(default)]
     pub(crate) overlays: Vec<PathBuf>,
-    /// the base URL, if not that of the description,
+    /// The base URL, if not that of the description.
     pub(crate) base_url: Option<String>,
-    /// values of the variables in the description's server URLs,
+    /// Values of variables in the description's server URLs.
     #[serde(default)]
     pub(crate) server_variables: BTreeMap<String, String>,
-    /// and whether its host may have a private address.
+    /// Whether its host may have a private address.
     #[serde(default)]
     pub(crate) allow_private_addresses: bool,
-    /// How one logs in to it, if it wants that and does not say enough itself.
+    /// How to log in to it, if it requires a login and does not publish everything needed.
     pub(crate) login: Option<LoginConfig>,
-    /// Of a file that names several servers: only these.
+    /// The servers to use from a file that names several.
     #[serde(default)]
     pub(crate) servers: Vec<String>,
-    /// A reviewed adapter to be served instead of what the server says.
+    /// A reviewed adapter that is served instead of the server's own definitions.
     pub(crate) adapter: Option<PathBuf>,
     /// A reviewer's decisions.
     pub(crate) overrides: Option<PathBuf>,
     pub(crate) start_timeout_seconds: Option<u64>,
-    /// Calls under way at once.
+    /// Maximum number of concurrent calls.
     pub(crate) max_concurrent_calls: Option<usize>,
-    /// The most bytes of one answer.
+    /// Maximum size of one answer, in bytes.
     pub(crate) max_answer_bytes: Option<usize>,
-    /// Which definitions wait until somebody accepts them; else what `[gate]` says.
+    /// Which definitions have to be accepted first. Default: the setting in `[gate]`.
     pub(crate) quarantine: Option<QuarantineConfig>,
-    /// How many tools are taken of it.
+    /// Maximum number of tools.
     pub(crate) max_tools: Option<usize>,
-    /// The most bytes of one tool's definition.
+    /// Maximum size of one tool's definition, in bytes.
     pub(crate) max_tool_bytes: Option<usize>,
-    /// The most objects and arrays in one tool's definition.
+    /// Maximum number of objects and arrays in one tool's definition.
     pub(crate) max_schema_nodes: Option<usize>,
     /// How many parameters READ operations get for shaping their results.
     pub(crate) controls: Option<ControlsConfig>,
-    /// What the server may ask of the clients behind its calls. Nothing, unless it is named here.
+    /// The requests that the server may make to the clients behind its calls. Default: none.
     #[serde(default)]
     pub(crate) allow: Vec<AllowedRequest>,
-    /// What is said of single operations, by their names without prefix.
+    /// Settings of single operations, by name without prefix.
     #[serde(default)]
     pub(crate) operations: BTreeMap<String, OperationConfig>,
-    /// PostgreSQL schemas, the first without a prefix.
+    /// PostgreSQL schemas. Tables of the first have no prefix.
     #[serde(default)]
     pub(crate) schemas: Vec<String>,
     #[serde(default)]
@@ -236,25 +236,25 @@ pub(crate) struct SourceConfig {
     pub(crate) max_page_size: Option<usize>,
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, TableConfig>,
-    /// What its `${NAME}` stand for.
+    /// The values of its `${NAME}` references.
     #[serde(skip)]
     pub(crate) variables: Variables,
 }
 
-/// Something an MCP server may ask of a client.
+/// A request that an MCP server may make to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AllowedRequest {
-    /// Have the person fill in a form.
+    /// Ask the person to fill in a form.
     Elicitation,
-    /// Have the client's model complete a conversation.
+    /// Ask the client's model for a completion.
     Sampling,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoginConfig {
-    /// A client that was registered with the authorization server.
+    /// The id of a client registered with the authorization server.
     pub(crate) client_id: Option<String>,
     /// The environment variable that holds its secret.
     pub(crate) client_secret_env: Option<String>,
@@ -262,20 +262,20 @@ pub(crate) struct LoginConfig {
     pub(crate) issuer: Option<String>,
     /// The URL of a document that describes a client.
     pub(crate) client_document: Option<String>,
-    /// What to ask for.
+    /// The scopes to request.
     #[serde(default)]
     pub(crate) scopes: Vec<String>,
-    /// Where the browser comes back to, if the client was registered with a port.
+    /// The port for the browser's redirect, if the client was registered with one.
     pub(crate) port: Option<u16>,
 }
 
 impl SourceConfig {
-    /// A target from the command line, about which nothing else is said.
+    /// A source that consists only of a target on the command line.
     pub(crate) fn from_target(target: &str) -> Self {
         Self { target: Some(target.to_owned()), ..Self::default() }
     }
 
-    /// Every text of an MCP server that can hold or be the name of a variable.
+    /// Every text of an MCP server's settings that may contain or be the name of a variable.
     fn references(&self) -> impl Iterator<Item = &str> {
         let login = self.login.as_ref().and_then(|login| login.client_secret_env.as_ref());
         let single = [self.command.as_ref(), self.url.as_ref(), self.bearer_env.as_ref(), login];
@@ -283,7 +283,7 @@ impl SourceConfig {
         single.into_iter().flatten().chain(&self.args).chain(pairs).map(String::as_str)
     }
 
-    /// Whether it may be an MCP server, or several: what a variable holds is not known.
+    /// Whether it may be one or several MCP servers. References are not expanded, so the target may be unknown.
     pub(crate) fn may_be_mcp(&self) -> bool {
         let is_mcp =
             |target: &str| is_http_url(target) || is_client_file(target) || is_adapter(target) || target.contains("${");
@@ -291,7 +291,7 @@ impl SourceConfig {
     }
 }
 
-/// Which definitions of an MCP server that was served before wait until somebody accepts them.
+/// Which definitions of a known MCP server have to be accepted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum QuarantineConfig {
@@ -318,7 +318,7 @@ pub(crate) struct TableConfig {
     pub(crate) key: Vec<String>,
     #[serde(default)]
     pub(crate) hide: Vec<String>,
-    /// Columns to be served although their names look like secrets.
+    /// Columns that are served although their names look like secrets.
     #[serde(default)]
     pub(crate) show: Vec<String>,
     #[serde(default)]
@@ -338,44 +338,44 @@ pub(crate) struct ComputedConfig {
     pub(crate) sortable: Option<bool>,
 }
 
-/// Where things are kept that outlive the process.
+/// `[state]`: where state that outlives the process is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StateConfig {
     pub(crate) dir: Option<PathBuf>,
-    /// Where confirmations, approvals, quotas and the heads of the audit are: `memory`, `sqlite` or the URL of a Redis.
+    /// The store for confirmations, approvals, quotas and audit heads: `memory`, `sqlite` or the URL of a Redis.
     pub(crate) store: Option<String>,
-    /// What keys in Redis begin with.
+    /// The prefix of keys in Redis.
     pub(crate) redis_prefix: Option<String>,
-    /// A file of certificates to trust instead of those the system trusts.
+    /// A file of certificates to trust instead of the system's.
     pub(crate) redis_authorities: Option<PathBuf>,
-    /// What cursors are sealed with. The same in several processes, cursors of one work in the other.
+    /// The secret that encrypts cursors. Processes with the same secret accept each other's cursors.
     pub(crate) cursor_secret: Option<String>,
-    /// What its `${NAME}` stand for.
+    /// The values of its `${NAME}` references.
     #[serde(skip)]
     pub(crate) variables: Variables,
 }
 
 impl Config {
-    /// Reads a file; without one, everything is at its default.
+    /// Reads a file. Without one, everything has its default.
     pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<Self> {
         Self::read_with_text(path).map(|(config, _)| config)
     }
 
-    /// The same, with what stands in the file.
+    /// Like `read`, and also returns the text of the file.
     pub(crate) fn read_with_text(path: Option<&Path>) -> anyhow::Result<(Self, String)> {
         let Some(path) = path else { return Ok(Default::default()) };
         let text = crate::files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok((Self::of_file(path, &text)?, text))
+        Ok((Self::from_file_text(path, &text)?, text))
     }
 
-    /// The configuration in a file with this text.
-    pub(crate) fn of_file(path: &Path, text: &str) -> anyhow::Result<Self> {
+    /// Parses the text of this file.
+    pub(crate) fn from_file_text(path: &Path, text: &str) -> anyhow::Result<Self> {
         let shown = path.display();
         match Self::parse(text) {
             Ok(config) => {
                 let config = Self { path: Some(path.to_owned()), ..config };
-                Ok(config.with_variables()?.beside(path))
+                Ok(config.with_variables()?.resolve_paths(path))
             }
             Err(FileProblem { line, column, message, suggestion, .. }) => {
                 let suggestion = suggestion.map(|words| format!(". {words}")).unwrap_or_default();
@@ -384,7 +384,7 @@ impl Config {
         }
     }
 
-    /// Reads the text of a file. What is wrong is told without the line it stands on: there may be secrets in it.
+    /// Parses the text of a file. Errors do not quote the text, which may contain secrets.
     pub(crate) fn parse(text: &str) -> Result<Self, FileProblem> {
         toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -411,15 +411,15 @@ impl Config {
         })
     }
 
-    /// Files that a configuration names by a relative path stand beside it.
-    fn beside(mut self, path: &Path) -> Self {
+    /// Resolves relative paths against the directory of the configuration.
+    fn resolve_paths(mut self, path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new(""));
         let files = [&mut self.audit.dir, &mut self.state.dir, &mut self.state.redis_authorities];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
         if let Some(found) =
-            self.state.store.as_deref().and_then(|store| target_beside(store, &self.state.variables, folder))
+            self.state.store.as_deref().and_then(|store| resolve_target(store, &self.state.variables, folder))
         {
             self.state.store = Some(found);
         }
@@ -429,15 +429,15 @@ impl Config {
                 *file = folder.join(&*file);
             }
             let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());
-            if let Some(found) = written.and_then(|path| file_beside(&path, folder)) {
+            if let Some(found) = written.and_then(|path| resolve_path(&path, folder)) {
                 source.openapi = Some(found);
             }
             if let Some(found) =
-                source.target.as_deref().and_then(|target| target_beside(target, &source.variables, folder))
+                source.target.as_deref().and_then(|target| resolve_target(target, &source.variables, folder))
             {
                 source.target = Some(found);
             }
-            // What a server is started with names files, too.
+            // A server's arguments may contain relative paths, too.
             if source.command.is_some() && source.cwd.is_none() {
                 source.cwd = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned));
             }
@@ -445,7 +445,7 @@ impl Config {
         self
     }
 
-    /// Reads the `env_file` and gives everybody the variables that they name.
+    /// Reads the `env_file` and gives each section the variables that it refers to.
     fn with_variables(mut self) -> anyhow::Result<Self> {
         let Some(path) = &mut self.env_file else { return Ok(self) };
         let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
@@ -454,7 +454,7 @@ impl Config {
         let state = [&self.state.store, &self.state.cursor_secret].into_iter().flatten();
         self.state.variables = variables.referenced_by(state.map(String::as_str));
         for source in &mut self.source {
-            // A file that it names has references of its own.
+            // A file that it names may have references of its own.
             source.variables = match source.target.is_some() || source.adapter.is_some() || source.openapi.is_some() {
                 true => variables.clone(),
                 false => variables.referenced_by(source.references()),
@@ -464,13 +464,13 @@ impl Config {
     }
 }
 
-/// A target that names a file by a relative path, as the file beside the configuration. Nothing for every other target.
-fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
+/// Resolves a target that is a relative path. `None` for all other targets.
+fn resolve_target(target: &str, variables: &Variables, folder: &Path) -> Option<String> {
     const FILES: [&str; 7] = [".json", ".jsonc", ".json5", ".md", ".db", ".sqlite", ".sqlite3"];
-    // What cannot be expanded is told when it is planned.
+    // Targets that cannot be expanded are reported when the source is planned.
     let expanded = variables.expand(target).ok()?;
     if let Some(path) = expanded.strip_prefix(target::OPENAPI) {
-        return file_beside(path, folder).map(|found| format!("{}{found}", target::OPENAPI));
+        return resolve_path(path, folder).map(|found| format!("{}{found}", target::OPENAPI));
     }
     let (scheme, path) = match expanded.strip_prefix("sqlite:") {
         Some(path) => ("sqlite:", path.strip_prefix("//").unwrap_or(path)),
@@ -481,13 +481,13 @@ fn target_beside(target: &str, variables: &Variables, folder: &Path) -> Option<S
     is_relative.then(|| format!("{scheme}{}", folder.join(path).display().to_string().replace("${", "$${")))
 }
 
-/// A relative path, as that of the file beside the configuration. Nothing for URLs and absolute paths.
-fn file_beside(path: &str, folder: &Path) -> Option<String> {
+/// Resolves a relative path. `None` for URLs and absolute paths.
+fn resolve_path(path: &str, folder: &Path) -> Option<String> {
     let is_relative = !path.is_empty() && !is_http_url(path) && Path::new(path).is_relative();
     is_relative.then(|| folder.join(path).display().to_string().replace("${", "$${"))
 }
 
-/// A parser's message without what stood in the file: `invalid type: string "…"` becomes `invalid type: string`.
+/// Removes quoted file contents from a parser's message: `invalid type: string "…"` becomes `invalid type: string`.
 fn without_values(message: &str) -> String {
     let message = message.trim().replace('\n', ", ");
     match (message.find('"'), message.rfind('"')) {
@@ -528,7 +528,7 @@ mod tests {
                 .collect();
             assert!(!suggestions.is_empty(), "{old}");
         }
-        // Where nothing was renamed, the key is merely unknown.
+        // A key that was never renamed is merely unknown.
         let problem = Config::parse("[surface]\nlongest = 1\n").unwrap_err();
         assert!(problem.message.starts_with("unknown field `longest`"), "{}", problem.message);
         assert!(problem.suggestion.is_none_or(|words| !words.contains("now")));

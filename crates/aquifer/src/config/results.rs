@@ -1,5 +1,5 @@
-//! The `[results]` configuration: the default budget, page sizes, what is held for later pages and for how long, and where an operation's
-//! rows are.
+//! The `[results]` section: the default budget, page sizes, and limits of held results. Also the path of an operation's
+//! rows.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! What a word on the command line, or the `target` of a source, names.
+//! Classifies targets: words on the command line, and the `target` of a source.
 
 use aquifer_sql::Target;
 
-/// Whether it names a source or a configuration.
+/// Whether the word names a source or a configuration.
 pub(crate) fn is_source(word: &str) -> bool {
     matches!(word, "demo:" | "tasks:")
         || is_http_url(word)
@@ -11,17 +11,17 @@ pub(crate) fn is_source(word: &str) -> bool {
             && (is_config(word) || is_adapter(word) || is_client_file(word) || Target::parse(word).is_some()))
 }
 
-/// Whether it is a configuration.
+/// Whether it names a configuration.
 pub(crate) fn is_config(word: &str) -> bool {
     word.ends_with(".toml")
 }
 
-/// Whether it is an MCP server on the web.
+/// Whether it is the URL of a remote MCP server.
 pub(crate) fn is_http_url(target: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
 }
 
-/// What comes before the description of an HTTP API.
+/// The prefix of the file or URL of an OpenAPI description.
 pub(crate) const OPENAPI: &str = "openapi:";
 
 /// Whether it is an HTTP API with an OpenAPI description.
@@ -34,7 +34,7 @@ pub(crate) fn is_adapter(target: &str) -> bool {
     target.ends_with(".md")
 }
 
-/// Whether it is the configuration of an MCP client, which names servers.
+/// Whether it is the configuration of an MCP client.
 pub(crate) fn is_client_file(target: &str) -> bool {
     [".json", ".jsonc", ".json5"].iter().any(|ending| target.ends_with(ending))
 }

@@ -3,7 +3,7 @@
 use aquifer_protocol::trust::Trust;
 use serde::{Deserialize, Deserializer};
 
-/// A level, or the level that its adapter file claims.
+/// A trust level, or `file` for the level that the adapter file claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustSetting {
     Level(Trust),
@@ -28,7 +28,7 @@ impl std::str::FromStr for TrustSetting {
     }
 }
 
-/// As it is written.
+/// The form in which it is configured.
 impl std::fmt::Display for TrustSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

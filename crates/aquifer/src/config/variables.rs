@@ -1,4 +1,4 @@
-//! Resolves `${NAME}` in a configuration from its `env_file`, or else from the process environment.
+//! Resolves `${NAME}` in a configuration from its `env_file`, otherwise from the environment.
 //!
 //! The file takes precedence. It was written for this configuration, and a variable of the same name that happens to be
 //! set in a shell must not send another credential to a server.
@@ -18,7 +18,7 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Reads an `env_file`. A file that other users can read is used all the same, with a warning.
+    /// Reads an `env_file`. Warns if other users can read it.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
@@ -34,8 +34,7 @@ impl Variables {
         self.from_file.get(name).cloned().or_else(|| std::env::var(name).ok())
     }
 
-    /// Keeps only the variables that occur in one of the texts, so that a change of the others does not affect their
-    /// owner.
+    /// Keeps only the variables that occur in one of the texts, so that changes of other variables have no effect.
     pub(super) fn referenced_by<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let is_named = |name: &str| texts.iter().any(|text| text.contains(name));
@@ -43,8 +42,8 @@ impl Variables {
         Self { from_file: named.map(|(name, value)| (name.clone(), value.clone())).collect() }
     }
 
-    /// `${VAR}` is replaced by the value of the variable, `${VAR:-default}` by the default if it has none; `$${` is no
-    /// reference.
+    /// Expands references: `${VAR}` to the value of the variable, `${VAR:-default}` to the default if it is not set.
+    /// `$${` is a literal `${`.
     pub(crate) fn expand(&self, text: &str) -> anyhow::Result<String> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -72,7 +71,7 @@ impl Variables {
     }
 }
 
-/// Values are credentials; only names are shown.
+/// Shows only names, because values are credentials.
 impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.from_file.keys()).finish()

@@ -1,8 +1,8 @@
 //! Applies a changed configuration completely or not at all.
 //!
-//! Everything is read, checked and opened first. Then sources and gate are swapped in one step, so that no call meets
-//! new sources with old rules or the reverse. After any error, the old configuration stays in effect. Sections that
-//! cannot change in a running process need a restart and are reported.
+//! Everything is read, checked and opened first. Then sources and gate are swapped in one step, so that no call sees
+//! new sources with old rules or vice versa. After any error, the old configuration stays in effect. Sections that need
+//! a restart are reported.
 
 mod restart;
 pub(crate) mod watch;
@@ -19,11 +19,11 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts, UnusedReporter};
 use crate::setup::{self, SourceSelection};
-use crate::sources::{self, Absence, InvalidSource, OpenSource, Plans};
+use crate::sources::{self, InvalidSource, OnUnreachable, OpenSource, Plans};
 use crate::state;
 use restart::RestartSection;
 
-/// What is served, and what it was made from.
+/// What is served, and what it was built from.
 pub(crate) struct Reloader {
     pub(crate) engine: Arc<Engine>,
     pub(crate) safety: Arc<Safety>,
@@ -31,37 +31,36 @@ pub(crate) struct Reloader {
     pub(crate) targets: Vec<String>,
     pub(crate) upstream: UpstreamArgs,
     pub(crate) surface: SurfaceArgs,
-    /// The configuration's file.
+    /// The path of the configuration.
     pub(crate) path: Option<PathBuf>,
-    /// What that file held when it took effect.
+    /// The text of that file when it took effect.
     pub(crate) text: String,
-    /// What is in effect: the sources and the gate of the last change, the rest as it was at the start.
+    /// The settings in effect: sources and gate of the last change, everything else since the start.
     pub(crate) config: Config,
     pub(crate) opened: Vec<OpenSource>,
-    /// Sources that could not be served at the last change, either.
+    /// The sources that were invalid at the last change.
     pub(crate) broken: Vec<InvalidSource>,
     /// The sources that the gate was made for.
     pub(crate) facts: SourceFacts,
     /// Every file that was read.
     pub(crate) files: Vec<PathBuf>,
-    /// Reports rules that do nothing.
+    /// Reports rules without effect.
     pub(crate) unused: UnusedReporter,
 }
 
-/// What came of a change.
+/// The result of a reload.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Whether anything is served differently now.
+    /// Whether anything has changed in effect.
     pub(crate) is_in_effect: bool,
     waiting: Vec<RestartSection>,
 }
 
 impl Reloader {
-    /// Reads the configuration and its files again, and serves what they say from now on. After an error everything is
-    /// as it was.
+    /// Reads the configuration and its files again and applies them. After an error nothing has changed.
     pub(crate) async fn reload(&mut self) -> anyhow::Result<Outcome> {
         let (read, text) = self.read()?;
-        // Files that are named wrongly, or are not there yet, are looked at until they are right.
+        // Missing or invalid files are watched, so that a correction is detected.
         let named = sources::files_of(&read.source).into_iter().chain(read.env_file.clone());
         self.files.extend(named.filter(|file| !self.files.contains(file)).collect::<Vec<_>>());
         setup::check(&read, &self.surface)?;
@@ -73,7 +72,7 @@ impl Reloader {
             env_file: read.env_file,
             ..self.config.clone()
         };
-        // What `[gate]` says may be wrong whatever the sources are, and is reported first.
+        // Errors in `[gate]` that do not depend on sources are reported first.
         let checked = self.safety.gate_of(&config, &self.facts)?;
         let wanted = SourceSelection { targets: &self.targets, upstream: &self.upstream, config: &config };
         let plans = wanted.plan_after(&self.opened)?;
@@ -97,7 +96,7 @@ impl Reloader {
         if !Arc::ptr_eq(&gate, &self.gate) {
             self.gate.retire();
         }
-        new.iter().for_each(OpenSource::look_for);
+        new.iter().for_each(OpenSource::retry_reflection);
         setup::report_unmatched(&opened);
         let [before, after] =
             [&self.config, &config].map(|config| SourceFacts::default().gate_settings(&config.gate).quota);
@@ -110,14 +109,14 @@ impl Reloader {
         Ok(Outcome { is_in_effect: true, waiting })
     }
 
-    /// What the files held that are in effect.
+    /// The texts of the files that are in effect.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let named = self.opened.iter().flat_map(|one| one.origin.texts());
         std::iter::once(self.text.as_str()).chain(named).collect()
     }
 
-    /// The configuration as the file has it now. A file without any setting is one that somebody is writing, or a
-    /// mistake: served, it would be a gate without rules.
+    /// Reads the configuration. A file without settings is refused: it is probably being written, and would mean a gate
+    /// without rules.
     fn read(&self) -> anyhow::Result<(Config, String)> {
         let Some(path) = &self.path else { return Ok((Config::default(), String::new())) };
         let shown = path.display();
@@ -128,7 +127,7 @@ impl Reloader {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("{shown} does not exist any more"),
             read => read.with_context(|| format!("cannot read {shown}"))?,
         };
-        let config = Config::of_file(path, &text)?;
+        let config = Config::from_file_text(path, &text)?;
         let is_empty = |config: &Config| Config { path: None, ..config.clone() } == Config::default();
         if is_empty(&config) && !is_empty(&self.config) {
             bail!("{shown} is empty: it contains no settings");
@@ -136,7 +135,7 @@ impl Reloader {
         Ok((config, text))
     }
 
-    /// Whether exactly this is served.
+    /// Whether exactly these plans are being served.
     fn serves(&self, plans: &Plans) -> bool {
         let same = |(one, plan): (&OpenSource, &sources::Plan)| {
             one.origin == plan.origin && one.source.name() == plan.name && one.has_prefix(plan.prefix.as_deref())
@@ -144,7 +143,7 @@ impl Reloader {
         self.opened.len() == plans.plans.len() && self.opened.iter().zip(&plans.plans).all(same)
     }
 
-    /// Opens what is not open yet. The second list is what was opened now.
+    /// Opens the sources that are not open yet. Returns all sources and the newly opened ones.
     async fn open(&self, plans: Plans, config: &Config) -> anyhow::Result<(Vec<OpenSource>, Vec<OpenSource>)> {
         let key = state::cursor_key(&config.state)?;
         let (mut opened, mut new) = (Vec::new(), Vec::new());
@@ -153,7 +152,7 @@ impl Reloader {
             match same {
                 Some(same) => opened.push(OpenSource { prefix: plan.prefix, ..same.clone() }),
                 None => {
-                    let one = plan.open(&key, Absence::IsServed).await?;
+                    let one = plan.open(&key, OnUnreachable::Serve).await?;
                     opened.push(one.clone());
                     new.push(one);
                 }
@@ -163,7 +162,7 @@ impl Reloader {
     }
 }
 
-/// What the operator is told. The first sentence never claims more than is true.
+/// The message for the operator. Its first sentence must not claim more than is in effect.
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sections = restart::names(self.waiting.iter());
@@ -190,7 +189,7 @@ impl std::fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// Whether there is anything to tell.
+    /// Whether there is anything to report.
     pub(crate) fn is_notable(&self) -> bool {
         self.is_in_effect || !self.waiting.is_empty()
     }

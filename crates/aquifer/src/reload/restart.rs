@@ -1,5 +1,4 @@
-//! Sections that cannot change in a running process: which of them differ from the settings in effect, and whether the
-//! file is stricter.
+//! Sections that need a restart: which of them differ from the settings in effect, and whether the file is stricter.
 
 use crate::config::{AuditConfig, BatchConfig, Config, HttpConfig, LimitsConfig, OnConfirmation};
 
@@ -10,9 +9,9 @@ pub(super) struct RestartSection {
     pub(super) is_stricter: bool,
 }
 
-/// The sections that differ, apart from sources and `[gate]`, which change at once.
+/// The sections that differ, except sources and `[gate]`, which take effect immediately.
 pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
-    // Every field is named, so that a new one cannot be forgotten.
+    // All fields are listed, so that a new one cannot be forgotten.
     let Config {
         surface,
         limits,
@@ -26,7 +25,7 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
         meta,
         gate: _,
         source: _,
-        // Its values are compared where they are used.
+        // Its values are compared in the sections that use them.
         env_file: _,
         path: _,
     } = file;
@@ -46,7 +45,7 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
     differing.map(|(name, _, is_stricter)| RestartSection { name, is_stricter }).collect()
 }
 
-/// Sections in a sentence: `[limits], [http] and meta`.
+/// Lists sections in a sentence: `[limits], [http] and meta`.
 pub(super) fn names<'a>(sections: impl Iterator<Item = &'a RestartSection>) -> String {
     let names: Vec<&str> = sections.map(|waiting| waiting.name).collect();
     match names.as_slice() {
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn sections_that_need_a_restart_are_listed_and_the_stricter_ones_marked() {
-        // (the settings in effect, the file, the sections that differ, those of them that are stricter)
+        // (settings in effect, file, differing sections, stricter ones among them)
         let table = [
             ("", "[gate.strength]\ndestructive = \"approval\"", "", ""),
             ("", "[[source]]\ntarget = \"demo:\"", "", ""),

@@ -1,7 +1,7 @@
-//! Detects changes of the configuration and of the files it names, and applies them. SIGHUP does the same at once.
+//! Detects changes of the configuration and of the files it names, and applies them. SIGHUP does so immediately.
 //!
-//! Files are polled: a few of them once a second cost nothing, and polling works with every way in which editors
-//! replace files and on every file system.
+//! Files are polled: checking a few of them once a second is cheap, and works with every file system and every way in
+//! which editors replace files.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::reload::Reloader;
 
-/// How often files are looked at.
+/// How often files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// For how many intervals a file must not have changed before it is read. Somebody may still be writing.
+/// For how many intervals a file must stay unchanged before it is read, because it may still be being written.
 const QUIET_INTERVALS: u32 = 1;
 
-/// The same for a file that is the beginning of what it was: that is what a half-written file looks like, and the rules
-/// may be in the other half.
+/// The same for a file that is a prefix of its former content: it may be half written, and the rules may be in the
+/// missing half.
 const QUIET_INTERVALS_IF_CUT: u32 = 5;
 
-/// How a file looked when it was last looked at.
+/// The state of a file at the last check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stamp {
-    /// It has not been looked at, but was read.
+    /// The file was read, but not checked yet.
     Unknown,
     Missing,
-    /// A pipe or a device: what was read from it cannot be read again.
+    /// A pipe or a device, which cannot be read again.
     NoFile,
     Present {
         modified: Option<SystemTime>,
@@ -55,24 +55,24 @@ impl Stamp {
     }
 }
 
-/// The files that are watched, as they were before they were read: what changes while they are read is noticed.
+/// The watched files. Their state is recorded before they are read, so that changes during reading are detected.
 #[derive(Debug)]
 pub(crate) struct WatchedFiles {
     config: Option<PathBuf>,
     stamps: Vec<(PathBuf, Stamp)>,
-    /// Intervals since the last change, if one has not been read yet.
+    /// Intervals since the last change. `None` if all changes have been applied.
     quiet: Option<u32>,
 }
 
 impl WatchedFiles {
-    /// Begins to watch the configuration, which is about to be read.
+    /// Starts watching the configuration, before it is read.
     pub(crate) fn new(config: Option<&Path>) -> Self {
         let stamps = config.map(|path| (path.to_owned(), Stamp::read(path))).into_iter().collect();
         Self { config: config.map(Path::to_owned), stamps, quiet: None }
     }
 
-    /// Watches these files beside the configuration. Those that are new have been read already, and may have changed
-    /// since: they are read once more.
+    /// Watches these files in addition to the configuration. New ones were read before they were watched and may have
+    /// changed since, so they are read once more.
     fn name(&mut self, files: &[PathBuf]) {
         let known = std::mem::take(&mut self.stamps);
         for path in self.config.iter().chain(files) {
@@ -83,7 +83,7 @@ impl WatchedFiles {
         }
     }
 
-    /// Looks at the files once. Says whether they have changed and come to rest, given the texts that are in effect.
+    /// Checks the files. Returns whether they have changed and are stable. `served` contains the texts in effect.
     fn is_due(&mut self, served: &[&str]) -> bool {
         let mut has_changed = false;
         for (path, stamp) in &mut self.stamps {
@@ -110,7 +110,7 @@ impl WatchedFiles {
         true
     }
 
-    /// Whether a file is only the beginning of what it was.
+    /// Whether a file is a prefix of its former content.
     fn is_cut(&self, served: &[&str]) -> bool {
         let files = self.stamps.iter().map(|(path, _)| path).filter(|path| path.is_file());
         files.filter_map(|path| crate::files::read(path).ok()).any(|text| {
@@ -122,8 +122,8 @@ impl WatchedFiles {
     }
 }
 
-/// Watches until it is time to stop, and has the sources look again when SIGHUP comes. Without a reloader, nothing
-/// else.
+/// Watches files and SIGHUP until the process stops. On SIGHUP, all sources are refreshed. Without a reloader, files
+/// are not watched.
 pub(crate) fn spawn(
     engine: &Arc<Engine>,
     watched: Option<(WatchedFiles, Reloader)>,
@@ -138,7 +138,7 @@ pub(crate) fn spawn(
 async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut hangup: Signal) {
     let Some((mut watched, mut reloader)) = watched else {
         while hangup.recv().await.is_some() {
-            look_again(&engine).await;
+            refresh_sources(&engine).await;
         }
         return;
     };
@@ -148,7 +148,7 @@ async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut
             _ = hangup.recv() => true,
             () = tokio::time::sleep(INTERVAL) => false,
         };
-        // Also when asked: what was looked at now and changes while it is read is read again.
+        // Checked on SIGHUP, too, so that changes during reading are detected.
         if watched.is_due(&reloader.texts()) || is_asked {
             watched.quiet = None;
             match reloader.reload().await {
@@ -163,13 +163,13 @@ async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut
             watched.name(&reloader.files);
         }
         if is_asked {
-            look_again(&engine).await;
+            refresh_sources(&engine).await;
         }
     }
 }
 
-/// Has every source look again what it offers.
-async fn look_again(engine: &Engine) {
+/// Makes every source check what it offers.
+async fn refresh_sources(engine: &Engine) {
     for (source, failure) in engine.reload().await {
         tracing::warn!(source, cause = failure.cause(), "{}", failure.message());
     }
@@ -196,7 +196,7 @@ mod tests {
             std::fs::write(&self.0, text).unwrap();
         }
 
-        /// As editors do that write beside the file and move it there.
+        /// Like editors that write a new file and rename it.
         fn replace(&self, text: &str) {
             let draft = self.0.with_extension("draft");
             std::fs::write(&draft, text).unwrap();
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// How often files must be looked at until a change is due, if it becomes due.
+    /// The number of checks until a change is due, if it becomes due.
     fn looks(watched: &mut WatchedFiles, served: &[&str]) -> Option<usize> {
         (1..20).find(|_| watched.is_due(served))
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_change_is_due_once_it_has_come_to_rest() {
         const TEXT: &str = "meta = true\n[[gate.rule]]\neffect = \"deny\"\n";
-        // (what is written, how often one has to look)
+        // (content, number of checks)
         let table = [
             ("meta = false\n[[gate.rule]]\neffect = \"deny\"\n", 2),
             ("", 6),
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(looks(&mut watched, &[TEXT]), Some(2));
     }
 
-    /// As a cluster does that keeps configurations: the file is a link, and the link is exchanged.
+    /// Like Kubernetes ConfigMaps: the file is a link whose target changes.
     #[test]
     fn a_link_that_leads_to_another_file_is_noticed() {
         const TEXT: &str = "one = 1\n";
@@ -300,7 +300,7 @@ mod tests {
         const TEXT: &str = "one = 1\n";
         let (config, named) = (File::new(TEXT), File::new("{}"));
         let mut watched = WatchedFiles::new(Some(&config.0));
-        // Read, and changed before the watching begins.
+        // Read, and changed before watching begins.
         config.write("one = 11\n");
         watched.name(std::slice::from_ref(&named.0));
         assert_eq!(looks(&mut watched, &[TEXT]), Some(2));

@@ -24,7 +24,7 @@ const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 pub(crate) struct Admin([u8; 32]);
 
 impl Admin {
-    /// Loads the secret, if there is one: the created one, or else the one in the environment. A created secret takes
+    /// Loads the secret, if there is one: the created one, otherwise the one in the environment. A created secret takes
     /// precedence, because whoever starts the command controls its environment.
     pub(crate) fn load(state: &StateConfig) -> anyhow::Result<Option<Self>> {
         if let Some(admin) = Self::from_file(state)? {
@@ -37,7 +37,7 @@ impl Admin {
         Ok(Some(Self(hash(&secret))))
     }
 
-    /// Reads the created secret, if there is one.
+    /// Reads the hash of the created secret, if there is one.
     fn from_file(state: &StateConfig) -> anyhow::Result<Option<Self>> {
         let Ok(file) = StateFiles::new(state)?.admin() else { return Ok(None) };
         let bytes = match state::read_small_file(&file) {

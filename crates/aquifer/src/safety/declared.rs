@@ -1,5 +1,5 @@
-//! What the gate needs to know about its sources: whether there are several, and the limits that their adapter files
-//! declare.
+//! The properties of sources that the gate depends on: whether there are several, and the limits in their adapter
+//! files.
 
 use aquifer_discovery::adapter::{LimitScope, RateLimits, Window};
 use aquifer_gate::GateSettings;
@@ -11,7 +11,7 @@ use aquifer_gate::quota::{
 use crate::config::GateConfig;
 use crate::sources::Plans;
 
-/// What the gate needs to know about the sources.
+/// The properties of sources that the gate depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SourceFacts {
     /// Whether more than one source is configured, including those that cannot be served yet.
@@ -20,9 +20,9 @@ pub(crate) struct SourceFacts {
 }
 
 impl SourceFacts {
-    /// What is known of planned sources, before any of them is opened.
+    /// The properties of planned sources, before they are opened.
     pub(crate) fn new(plans: &Plans) -> Self {
-        let mut facts = Self { has_several: plans.are_several(), ..Self::default() };
+        let mut facts = Self { has_several: plans.has_several(), ..Self::default() };
         for plan in &plans.plans {
             if let Some(limits) = plan.rate_limits() {
                 facts.add(&plan.name, limits);
@@ -59,7 +59,7 @@ impl SourceFacts {
         });
         self.limits.quota.extend(quotas);
         for price in &declared.prices {
-            // A price has no category of its own: a file has prices by endpoint only.
+            // Prices in adapter files have no category.
             let CounterScope { source, operation, .. } = counter_scope(source, &price.scope);
             let (tool, table) = (PatternList::default(), PatternList::default());
             self.limits.cost.push(CostSettings { operation, tool, table, source, cost_per_call: price.cost_per_call });
@@ -83,8 +83,8 @@ fn counter_scope(source: &str, scope: &LimitScope) -> CounterScope {
     }
 }
 
-/// A pattern that matches this name. Special characters cannot be escaped in a pattern, so a wildcard replaces them: a
-/// limit that counts too much is better than one that counts nothing.
+/// A pattern that matches this name. Special characters cannot be escaped in a pattern, so they are replaced by a
+/// wildcard: a limit that counts too much is better than one that counts nothing.
 fn literal(name: &str) -> String {
     let one = |letter: char| match letter {
         '*' | '!' | '|' | '[' | ']' | '{' | '}' => '?',

@@ -14,7 +14,7 @@ use aquifer_gate::audit::{Audit, AuditSettings, Sink};
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::config::{AuditPlace, Config, StateConfig};
+use crate::config::{AuditSink, Config, StateConfig};
 use crate::sources::gateway;
 use crate::state::{self, MAX_MEMORY_RECORDS, StateFiles, StoreLocation, steady_clock};
 
@@ -30,7 +30,7 @@ pub(crate) struct Safety {
     pub(crate) clock: Arc<SteadyClock>,
     store: Arc<dyn StateStore>,
     audit: Audit,
-    /// Writes the time to the store regularly.
+    /// Writes the time to the store periodically.
     _timekeeper: Option<AbortOnDropHandle<()>>,
 }
 
@@ -47,8 +47,8 @@ impl Safety {
         Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
     }
 
-    /// Builds a gate for commands that only look: it stores and audits nothing.
-    pub(crate) fn looking(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
+    /// Builds a gate for commands that only inspect. It stores and audits nothing.
+    pub(crate) fn for_inspection(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), MAX_MEMORY_RECORDS));
         let audit = Audit::disabled(clock.clone());
@@ -56,8 +56,8 @@ impl Safety {
         Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
     }
 
-    /// Builds the gate of a changed configuration over the same store, clock and audit log, so that it knows the counts
-    /// and tokens of the old one.
+    /// Builds the gate of a changed configuration with the same store, clock and audit log, so that counts and tokens
+    /// are kept.
     pub(crate) fn gate_of(&self, config: &Config, sources: &SourceFacts) -> anyhow::Result<Arc<SafetyGate>> {
         gate(config, sources, &self.audit, &self.store, &self.clock)
     }
@@ -100,11 +100,11 @@ fn problem(error: &GateSettingsError) -> String {
     error.to_string().replace('\n', "\n[gate] ")
 }
 
-/// Opens the audit log that the configuration describes, or else files in the state directory.
+/// Opens the audit log that the configuration describes, by default files in the state directory.
 pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<SteadyClock>) -> anyhow::Result<Audit> {
     let (audit_config, clock) = (&config.audit, clock.clone());
     let directory = audit_directory(config);
-    // A directory that the operator chose may be open to whoever reads logs.
+    // A directory that the operator chose may be readable by others on purpose.
     if let (None, Some(own)) = (&audit_config.dir, &directory) {
         state::close_to_others(own);
     }
@@ -123,8 +123,8 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
             }
             None => Err(anyhow::anyhow!("there is no home directory")),
         };
-        // A directory that was asked for, or that everything else is kept in, is used or missed: nobody would look for
-        // the audit anywhere else, and writes would go on.
+        // If a directory was configured, or the state directory is usable, falling back to stderr would hide the audit
+        // log while writes continue. So the command fails.
         let is_expected = || audit_config.dir.is_some() || config.state.dir.is_some() || has_directory(&config.state);
         return opened.or_else(|error| match is_expected() {
             true => Err(error
@@ -138,9 +138,9 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let mut sinks = Vec::new();
     for place in places {
         sinks.push(match place {
-            AuditPlace::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
-            AuditPlace::Stderr => Sink::Stderr,
-            AuditPlace::Store => Sink::Store { keep: audit_config.kept_in_store() },
+            AuditSink::File => file(directory.as_ref().context("the audit log needs a directory. Set audit.dir")?),
+            AuditSink::Stderr => Sink::Stderr,
+            AuditSink::Store => Sink::Store { keep: audit_config.kept_in_store() },
         });
     }
     Ok(Audit::open(settings(sinks), clock, store)?)

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use crate::sources::OpenSource;
 use crate::sources::gateway::Upstream;
 
-/// Finds every rule, limit and price that matches nothing or changes nothing. Skips rules that may apply to a source
+/// Finds all rules, limits and prices that match nothing or change nothing. Skips those that may apply to a source
 /// whose operations are not known yet.
 pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &[String]) -> Vec<UnusedRule> {
     let snapshot = engine.snapshot();
@@ -34,8 +34,8 @@ pub(crate) fn unknown_sources(opened: &[OpenSource]) -> Vec<String> {
     opened.iter().filter(is_unknown).map(|one| one.source.name().to_owned()).collect()
 }
 
-/// Warns about every rule without effect, now and whenever the catalog changes: a source may not have answered yet, and
-/// rules may name a table that was renamed. Dropping the returned value ends the reports.
+/// Warns about rules without effect, now and whenever the catalog changes: a source may not have answered yet, or a
+/// table may have been renamed. Dropping the returned value ends the reports.
 #[must_use]
 pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened: &[OpenSource]) -> UnusedReporter {
     if !gate.has_rules() {
@@ -62,7 +62,7 @@ impl Drop for UnusedReporter {
     }
 }
 
-/// Ends with the engine.
+/// Ends when the engine is dropped.
 async fn report_later(
     engine: Weak<Engine>,
     gate: Arc<SafetyGate>,

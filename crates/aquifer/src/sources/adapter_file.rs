@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use aquifer_discovery::Adapter;
 
-/// Where the sidecar of an adapter file stands.
+/// The path of an adapter file's sidecar.
 pub(crate) fn sidecar_of(file: &Path) -> PathBuf {
     let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     file.with_file_name(format!("{name}.provenance.json"))
 }
 
-/// The adapter, and the texts it was made from.
+/// The adapter, and the texts of its files.
 pub(super) fn read(file: &Path) -> Result<(Adapter, Vec<String>), String> {
     let shown = file.display();
     let text = crate::files::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;

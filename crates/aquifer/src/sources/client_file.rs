@@ -10,7 +10,7 @@ use super::{InvalidSource, Plans, gateway};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
-/// Plans every server of the file that the client uses.
+/// Plans all servers of the file that are not disabled.
 pub(super) fn add(
     file: &str,
     source: &SourceConfig,
@@ -56,7 +56,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Whether a server is this program: serving itself, it would start itself for ever.
+/// Whether a server is this program, which would start itself recursively.
 pub(crate) fn is_ourselves(server: &Server) -> bool {
     match &server.transport {
         ServerTransport::Stdio { command, .. } => {

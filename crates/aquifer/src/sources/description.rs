@@ -1,4 +1,4 @@
-//! Adapter files from OpenAPI descriptions.
+//! Builds adapter files from OpenAPI descriptions.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::rest;
 use crate::config::SourceConfig;
 use crate::config::target::is_http_url;
 
-/// Whether a text is a description.
+/// Whether a text is an OpenAPI description.
 pub(crate) fn is_description(text: &str) -> bool {
     let may_be = text.contains("openapi") || text.contains("swagger");
     may_be && openapi::parse(text).is_ok_and(|document| openapi::check_version(&document).is_ok())
 }
 
-/// Builds an adapter from a description, a file or a URL. `name` is its name, if not that of the description.
+/// Builds an adapter from the file or URL of a description. `name` overrides the name of the description.
 pub(crate) async fn build(target: &str, name: Option<String>, base_url: Option<&str>) -> anyhow::Result<AdapterFiles> {
     let source = SourceConfig { openapi: Some(target.to_owned()), ..SourceConfig::default() };
     let name = name.or_else(|| rest::default_name(&source));

@@ -18,7 +18,7 @@ const LATE_TIMEOUT: Duration = Duration::from_secs(10);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for all servers and returns their answers in the same order. The answer is `None` for a server that is late
-/// while another one `is_there`. `has_more` says whether there is something to show without waiting.
+/// while another one `is_there`. `has_more` means that there is something to show without waiting.
 pub(crate) async fn gather<T>(
     asked: Vec<(String, impl Future<Output = T>)>,
     has_more: bool,
@@ -33,13 +33,13 @@ async fn gather_within<T>(
     has_more: bool,
     is_there: impl Fn(&T) -> bool,
 ) -> Vec<Option<T>> {
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let mut progress = Progress::new();
     let (names, futures): (Vec<String>, Vec<_>) = asked.into_iter().unzip();
     let mut answers: Vec<Option<T>> = names.iter().map(|_| None).collect();
     let numbered = futures.into_iter().enumerate().map(|(index, asked)| async move { (index, asked.await) });
     let mut waiting: FuturesUnordered<_> = numbered.collect();
-    let mut ticks = tokio::time::interval_at(begun + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+    let mut ticks = tokio::time::interval_at(started_at + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
     let mut has_any = has_more;
     while !waiting.is_empty() {
         tokio::select! {
@@ -51,9 +51,9 @@ async fn gather_within<T>(
             }
             _ = ticks.tick() => {
                 let missing = names.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
-                progress.show(missing.map(|(name, _)| name.as_str()), begun.elapsed());
+                progress.show(missing.map(|(name, _)| name.as_str()), started_at.elapsed());
             }
-            () = tokio::time::sleep_until(begun + late_timeout), if has_any => break,
+            () = tokio::time::sleep_until(started_at + late_timeout), if has_any => break,
         }
     }
     answers
@@ -128,10 +128,10 @@ mod tests {
         assert_eq!(gathered(&[Some(true), Some(false)], false).await, [Some(true), Some(false)]);
         assert_eq!(gathered(&[Some(false)], false).await, [Some(false)]);
         assert_eq!(gathered(&[], false).await, []);
-        // One hangs beside one that is there, or beside something else.
+        // One hangs, but another answers, or there is something else to show.
         assert_eq!(gathered(&[None, Some(true)], false).await, [None, Some(true)]);
         assert_eq!(gathered(&[None], true).await, [None]);
-        // Without it there is nothing to show, so it is waited for as long as it may take.
+        // Without another source, the wait is not shortened.
         let alone = tokio::time::timeout(LATE * 10, gathered(&[None, Some(false)], false)).await;
         assert!(alone.is_err());
     }

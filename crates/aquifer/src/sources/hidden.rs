@@ -1,4 +1,4 @@
-//! Hides operations of a source: tools that a client was told not to show, and operations that may write if the source
+//! Hides operations of a source: tools that the client configuration hides, and operations that may write if the source
 //! is read-only.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The source without these tools, and without what may write.
+/// The source without these tools and, if it is read-only, without operations that may write.
 pub(super) fn hide(source: Arc<dyn Source>, tools: Vec<String>, read_only: bool) -> Arc<dyn Source> {
     if tools.is_empty() && !read_only { source } else { Arc::new(FilteredSource { source, tools, read_only }) }
 }
@@ -25,12 +25,13 @@ pub(super) fn hide(source: Arc<dyn Source>, tools: Vec<String>, read_only: bool)
 struct FilteredSource {
     source: Arc<dyn Source>,
     tools: Vec<String>,
-    /// Whether only what is known to read is offered. What is in doubt has a danger, and is not.
+    /// Whether only operations that are known to read are offered. Doubtful ones have a higher danger level and are
+    /// hidden.
     read_only: bool,
 }
 
 impl FilteredSource {
-    /// By the tool's own name, not by the operation's alone: that one may carry a mark.
+    /// Compares the tool's own name, because the operation's name may have a suffix.
     fn is_hidden(&self, operation: &Operation) -> bool {
         if self.read_only && !(operation.category == Category::Read && operation.danger == Danger::Safe) {
             return true;

@@ -1,7 +1,7 @@
 //! Plans and opens the sources that a command line or a configuration names.
 //!
-//! Planning comes first: one entry may stand for several sources, and an invalid one is reported without affecting the
-//! others. Then each plan is opened.
+//! Sources are planned first: one entry may stand for several sources, and an invalid one is reported without affecting
+//! the others. Then each plan is opened.
 
 mod adapter_file;
 mod client_file;
@@ -14,13 +14,13 @@ pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
 mod naming;
-mod place;
 #[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
 pub(crate) mod rest;
 mod shop;
+mod source_label;
 mod store;
 mod trust;
-mod unreached;
+mod unreachable_error;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,45 +45,43 @@ use crate::state::StateFiles;
 use crate::task_board::Board;
 use crate::terminal::escape_hidden;
 use gateway::Upstream;
-use unreached::into_error;
+use unreachable_error::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use client_file::is_ourselves;
 pub(crate) use naming::problem as name_problem;
-pub(crate) use store::LOOK_ONLY;
-pub(crate) use unreached::UnreachableError;
+pub(crate) use store::INSPECT_ONLY;
+pub(crate) use unreachable_error::UnreachableError;
 
-/// What happens when a source cannot be reached.
+/// What to do if a source is unreachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absence {
-    /// The command fails.
-    Fails,
-    /// The command fails, unless what the source offers is known from before.
-    FailsUnlessKnown,
-    /// The command looks at what the source offers now, or else at what is known from before, and says so.
-    IsShown,
-    /// It is served all the same, says so, and comes when it can.
-    IsServed,
+pub(crate) enum OnUnreachable {
+    Fail,
+    /// Fail, unless a cached catalog exists.
+    FailUnlessCached,
+    /// Show the current catalog, or else the cached one with a note.
+    ShowCached,
+    /// Serve the source anyway and keep trying to reach it.
+    Serve,
 }
 
 /// One source, before it is opened.
 pub(crate) struct Plan {
-    /// What it is called.
     pub(crate) name: String,
-    /// What its operations begin with, if the operator said so.
+    /// The prefix of its operations, if the operator chose one.
     pub(crate) prefix: Option<String>,
-    /// Tools that are not to be seen.
+    /// Tools that are hidden from callers.
     hidden: Vec<String>,
     /// Its trust level.
     trust: Trust,
-    /// What it was made from: a plan of the same origin is the same source.
+    /// What it was built from. Plans with equal origins are the same source.
     pub(crate) origin: Origin,
     kind: Kind,
-    /// Where accepted definitions are kept.
+    /// Where its state is stored.
     state: StateConfig,
 }
 
-/// What a source was made from.
+/// What a source was built from.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Origin {
     config: SourceConfig,
@@ -97,12 +95,12 @@ impl Origin {
         self.files.iter().map(String::as_str)
     }
 
-    /// Whether the operator chose the name. The servers of a client's file have theirs from that file.
+    /// Whether the operator chose the name. Servers in a client's file are named by that file.
     fn has_chosen_name(&self) -> bool {
         self.server.is_none() && self.config.name.is_some()
     }
 
-    /// Whether the operator chose the prefix. A file that names several servers has none for each.
+    /// Whether the operator chose the prefix. An entry for several servers cannot set one.
     fn has_chosen_prefix(&self) -> bool {
         self.server.is_none() && self.config.prefix.is_some()
     }
@@ -111,14 +109,12 @@ impl Origin {
 enum Kind {
     Demo,
     Tasks,
-    /// A database, and where the names of its tables are kept.
     Database(Box<aquifer_sql::Settings>),
     Upstream(Box<gateway::Settings>),
-    /// An HTTP API.
     Rest(Box<rest::Settings>),
 }
 
-/// A source that cannot be served, and why.
+/// A source that cannot be served, with the reason.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct InvalidSource {
     pub(crate) name: String,
@@ -130,17 +126,17 @@ pub(crate) struct InvalidSource {
 pub(crate) struct Plans {
     pub(crate) plans: Vec<Plan>,
     pub(crate) broken: Vec<InvalidSource>,
-    /// What is worth saying to people.
+    /// Remarks for the operator.
     pub(crate) remarks: Vec<String>,
     /// The files that were read.
     pub(crate) files: Vec<PathBuf>,
-    /// Names that nobody chose and several sources would have, so that all but one get a number.
+    /// Derived names that several sources share, so that all but one get a number.
     numbered: Vec<String>,
-    /// Whether they come from the configuration, not from the command line.
+    /// Whether they come from the configuration instead of the command line.
     is_configured: bool,
 }
 
-/// Sources that would be called the same, so that nobody could tell which of them a rule means.
+/// Sources with equal names, so that rules could not distinguish them.
 #[derive(Debug)]
 pub(crate) struct NameConflict(String);
 
@@ -153,7 +149,7 @@ impl std::fmt::Display for NameConflict {
 impl std::error::Error for NameConflict {}
 
 impl Plans {
-    /// Plans the sources of a command. Sources that are `served` already keep their names.
+    /// Plans the sources of a command. Sources in `served` keep their names.
     pub(crate) fn make(
         chosen: &[SourceConfig],
         is_configured: bool,
@@ -186,7 +182,7 @@ impl Plans {
             }
         }
         plans.find_numbered();
-        plans.tell_apart(served);
+        plans.make_names_unique(served);
         Ok(plans)
     }
 
@@ -243,8 +239,8 @@ impl Plans {
         Ok(())
     }
 
-    /// Fails for a database file that the command line names and that is not there. One that a configuration names is
-    /// waited for: it is one of several, and the configuration outlives it.
+    /// Fails if a database file on the command line does not exist. A file in a configuration may appear later, and
+    /// must not affect the other sources.
     pub(crate) fn require_named_files(&self) -> anyhow::Result<()> {
         for plan in self.plans.iter().filter(|_| !self.is_configured) {
             if let Kind::Database(settings) = &plan.kind
@@ -257,13 +253,13 @@ impl Plans {
         Ok(())
     }
 
-    /// Says of every source where its state is kept, and of MCP servers which definitions are accepted.
+    /// Sets for every source where its state is stored, and for MCP servers which definitions are accepted.
     pub(crate) fn pin(&mut self, config: &Config) {
         self.plans.iter_mut().for_each(|plan| plan.state = config.state.clone());
         self.pin_definitions(config);
     }
 
-    /// Reports what cannot be served, and why.
+    /// Reports the sources that cannot be served.
     pub(crate) fn report(&self) {
         for remark in &self.remarks {
             tracing::warn!("{remark}");
@@ -284,13 +280,13 @@ impl Plans {
         }
     }
 
-    /// Whether operations get prefixes, counting those that are only broken today: names must not change with their
-    /// mending.
-    pub(crate) fn are_several(&self) -> bool {
+    /// Whether operations get prefixes. Invalid sources count, so that names do not change when they are corrected.
+    pub(crate) fn has_several(&self) -> bool {
         self.plans.len() + self.broken.len() > 1
     }
 
-    /// Finds the names that several sources would have. One that is broken today will want its name once it is mended.
+    /// Finds the names that several sources would have. Invalid sources count, because they need their name once they
+    /// are corrected.
     fn find_numbered(&mut self) {
         let mut names: Vec<&str> = self.plans.iter().map(|plan| plan.name.as_str()).collect();
         names.extend(self.broken.iter().map(|broken| broken.name.as_str()));
@@ -305,8 +301,8 @@ impl Plans {
         self.numbered = numbered;
     }
 
-    /// Refuses sources that only a number tells apart, for configurations with rules that name sources: a rule about
-    /// one would miss the other, and which of them has the number depends on their order.
+    /// Fails if only a number distinguishes two sources, for configurations whose rules name sources: a rule about one
+    /// would miss the other, and the numbers depend on the order of sources.
     pub(crate) fn refuse_numbered_names(&self) -> Result<(), NameConflict> {
         match self.numbered.first() {
             None => Ok(()),
@@ -317,11 +313,11 @@ impl Plans {
         }
     }
 
-    /// Gives every source a name of its own, and a prefix where there are several. A chosen name is never changed. A
-    /// source that is served already keeps the name and, unless the operator chooses one, the prefix it has: callers
-    /// and rules know its operations by them, and no newcomer takes them away.
-    fn tell_apart(&mut self, served: &[OpenSource]) {
-        let several = self.are_several();
+    /// Gives every source a unique name and, if there are several, a prefix. Chosen names are never changed. A source
+    /// that is being served keeps its name and, unless the operator chooses another, its prefix: callers and rules use
+    /// them, and new sources must not take them over.
+    fn make_names_unique(&mut self, served: &[OpenSource]) {
+        let several = self.has_several();
         let mut stays: Vec<Option<&OpenSource>> = Vec::new();
         for plan in &self.plans {
             let is_taken = |one: &OpenSource| stays.iter().flatten().any(|taken| std::ptr::eq(*taken, one));
@@ -350,7 +346,7 @@ impl Plans {
                 Kind::Demo | Kind::Tasks => {}
             }
         }
-        // One that was changed, but is called the same, keeps its prefix as well.
+        // A changed source with the same name keeps its prefix, too.
         let known = |plan: &Plan| {
             let same = served.iter().find(|one| one.source.name() == plan.name);
             let automatic = same.filter(|one| !one.origin.has_chosen_prefix() && plan.prefix.is_none());
@@ -409,14 +405,14 @@ impl Plan {
         (self.origin.config.adapter.clone(), self.origin.config.overrides.clone())
     }
 
-    /// What the configuration says of logging in to it.
+    /// The login settings in the configuration.
     pub(crate) fn login(&self) -> Option<&config::LoginConfig> {
         self.origin.config.login.as_ref()
     }
 
     /// Opens the source.
-    pub(crate) async fn open(self, key: &CursorKey, absence: Absence) -> anyhow::Result<OpenSource> {
-        let place = self.kind.place().into();
+    pub(crate) async fn open(self, key: &CursorKey, on_unreachable: OnUnreachable) -> anyhow::Result<OpenSource> {
+        let place = self.kind.label().into();
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
@@ -431,16 +427,16 @@ impl Plan {
                 hidden::hide(board, Vec::new(), origin.config.read_only)
             }
             Kind::Database(settings) => {
-                let store = match store::is_looking(absence) {
-                    true => store::looked_into(&self.state),
-                    false => store::opened(&self.state),
+                let store = match store::is_inspection(on_unreachable) {
+                    true => store::open_for_inspection(&self.state),
+                    false => store::open(&self.state),
                 };
-                let (database, found) = database(*settings, key, absence, Some(store)).await?;
+                let (database, found) = database(*settings, key, on_unreachable, Some(store)).await?;
                 absent = (!found).then(|| database.clone());
                 database
             }
             Kind::Upstream(settings) => {
-                let (upstream, source) = gateway::open(*settings, &self.state, absence).await;
+                let (upstream, source) = gateway::open(*settings, &self.state, on_unreachable).await;
                 let source = hidden::hide(source, self.hidden, origin.config.read_only);
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
@@ -460,40 +456,40 @@ pub(crate) struct OpenSource {
     pub(crate) prefix: Option<String>,
     /// Its trust level.
     pub(crate) trust: Trust,
-    /// The database or server behind its name.
+    /// A label for the database or server, without secrets.
     pub(crate) place: Arc<str>,
     pub(crate) origin: Origin,
-    /// A database that could not be looked into yet.
+    /// A database that could not be reflected yet.
     pub(crate) absent: Option<Arc<Database>>,
     /// An MCP server, which may not have been started yet.
     pub(crate) upstream: Option<Arc<Upstream>>,
 }
 
 impl OpenSource {
-    /// The source under the prefix it gets.
+    /// The source with its prefix.
     pub(crate) fn mount(&self) -> Mount {
         let (source, prefix, place) = (self.source.clone(), self.prefix.clone(), self.place.clone());
         Mount { source, prefix, trust: Some(self.trust), place }
     }
 
-    /// Whether its operations begin like this; nothing is as good as an empty prefix.
+    /// Whether it has this prefix. `None` equals an empty prefix.
     pub(crate) fn has_prefix(&self, prefix: Option<&str>) -> bool {
         self.prefix.as_deref().unwrap_or_default() == prefix.unwrap_or_default()
     }
 
-    /// Goes on looking for a database that is not there, as long as it is served.
-    pub(crate) fn look_for(&self) {
+    /// Keeps trying to reach an unavailable database, as long as it is served.
+    pub(crate) fn retry_reflection(&self) {
         if let Some(database) = &self.absent {
             tokio::spawn(Database::reflect_with_retry(Arc::downgrade(database)));
         }
     }
 
-    /// How old what is known of it is, in words.
+    /// The age of its cached catalog, as text.
     pub(crate) fn age(&self) -> Option<String> {
         self.source.status().catalog_age.map(ago)
     }
 
-    /// The MCP server, if nobody knows yet what it offers.
+    /// The MCP server, if its tools are not known yet.
     pub(crate) fn unknown(&self) -> Option<&Arc<Upstream>> {
         self.upstream.as_ref().filter(|upstream| !upstream.is_known())
     }
@@ -511,13 +507,13 @@ pub(crate) fn ago(age: Duration) -> String {
     format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
-/// The name that the configuration gives a source. For a client's file it means nothing.
+/// The configured name of a source. Ignored for client files, which name their own servers.
 pub(crate) fn given_name(source: &SourceConfig) -> Option<&str> {
     let is_named = !source.disabled && !source.target.as_deref().is_some_and(is_client_file);
     source.name.as_deref().filter(|_| is_named)
 }
 
-/// The first name that two sources are given.
+/// The first name that two sources share.
 pub(crate) fn repeated_name(configured: &[SourceConfig]) -> Option<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in configured.iter().filter_map(given_name) {
@@ -536,7 +532,7 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
         files.extend(source.overrides.iter().cloned());
         files.extend(source.adapter.iter().flat_map(|file| [file.clone(), sidecar_of(file)]));
         files.extend(rest::files(source));
-        // What cannot be expanded is told when it is planned.
+        // Targets that cannot be expanded are reported when the source is planned.
         let target = source.target.as_deref().and_then(|target| source.variables.expand(target).ok());
         match target.as_deref() {
             Some(web) if is_http_url(web) => {}
@@ -552,7 +548,7 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
     files
 }
 
-/// Operations that the configuration names and none of its servers has, each with a suggestion. Servers whose
+/// Operations that the configuration names and its servers do not have, each with a suggestion. Servers whose
 /// operations are unknown are skipped.
 pub(crate) fn unmatched(opened: &[OpenSource]) -> Vec<(String, Option<String>)> {
     let mut found = Vec::new();
@@ -580,15 +576,17 @@ pub(crate) fn unmatched(opened: &[OpenSource]) -> Vec<(String, Option<String>)> 
 async fn database(
     settings: aquifer_sql::Settings,
     key: &CursorKey,
-    absence: Absence,
+    on_unreachable: OnUnreachable,
     store: Option<Arc<dyn StateStore>>,
 ) -> anyhow::Result<(Arc<Database>, bool)> {
     let name = settings.name.clone();
     let database = Database::with_store(settings, key.clone(), Arc::new(SystemClock), store).map_err(into_error)?;
     match database.reflect().await {
         Ok(()) => Ok((database, true)),
-        // It would not get better by waiting for it.
-        Err(failure) if absence != Absence::IsServed || database.is_misconfigured() => Err(into_error(failure)),
+        // Waiting would not fix it.
+        Err(failure) if on_unreachable != OnUnreachable::Serve || database.is_misconfigured() => {
+            Err(into_error(failure))
+        }
         Err(failure) => {
             eprintln!("aquifer: {}; retrying until '{name}' is available", failure.message());
             Ok((database, false))

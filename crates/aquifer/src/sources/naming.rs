@@ -1,23 +1,24 @@
-//! Derives names for sources that were not given one.
+//! Derives names for sources without a configured name.
 
 use aquifer_discovery::name::fit;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::text::is_hidden;
 
-/// Longer prefixes leave no room for what comes after them.
+/// Maximum length of a prefix, to leave room for the rest of the name.
 const MAX_PREFIX_LEN: usize = 20;
 
-/// Programs that run other programs, and words between them.
+/// Programs that run other programs, and their subcommands.
 const RUNNERS: &[&str] = &[
     "npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "deno", "uvx", "uv", "pipx", "python", "python3", "docker",
     "podman", "sh", "bash", "env", "cmd", "exec", "run", "dlx", "tool", "x", "start",
 ];
 
-/// Files and folders that any program may have: what they are in says more.
-const ANYBODYS: &[&str] = &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
+/// Common names of files and folders. The name of the parent folder is more specific.
+const GENERIC_NAMES: &[&str] =
+    &["index", "main", "__main__", "cli", "app", "dist", "build", "out", "src", "lib", "bin"];
 
-/// What is wrong with the name of a source. Names that look alike must not be different: a rule about one of them would
-/// be read as a rule about the other.
+/// Why a source name is invalid. Names that look alike must not be different, because a rule about one would be read as
+/// a rule about the other.
 pub(crate) fn problem(name: &str) -> Option<String> {
     let is_invisible =
         |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
@@ -33,13 +34,13 @@ pub(crate) fn problem(name: &str) -> Option<String> {
     Some(format!("the source name {name:?} {problem}"))
 }
 
-/// What a command is probably called: `npx -y @scope/server-files /data` is `files`.
-pub(super) fn of_command(words: &[String]) -> String {
+/// Derives a name from a command: `files` from `npx -y @scope/server-files /data`.
+pub(super) fn name_from_command(words: &[String]) -> String {
     let is_telling = |word: &&String| {
         let base = word.rsplit('/').next().unwrap_or_default();
         !word.starts_with('-') && !RUNNERS.contains(&base) && !word.contains('=')
     };
-    // The words before an image's name are about the container.
+    // The words before an image name configure the container.
     let is_image = |word: &&String| is_telling(word) && word.contains('/') && !word.starts_with(['/', '.']);
     let in_container = words.first().is_some_and(|word| ["docker", "podman"].contains(&word.as_str()));
     let image = words.iter().find(is_image).filter(|_| in_container);
@@ -51,11 +52,11 @@ pub(super) fn of_command(words: &[String]) -> String {
     };
     let mut parts = word.rsplit('/').map(bare);
     let own = parts.clone().next().unwrap_or_default();
-    essence(&parts.find(|part| !part.is_empty() && !ANYBODYS.contains(&part.as_str())).unwrap_or(own))
+    strip_common_words(&parts.find(|part| !part.is_empty() && !GENERIC_NAMES.contains(&part.as_str())).unwrap_or(own))
 }
 
-/// What a server on the web is probably called: `https://mcp.example.com/sse` is `example`.
-pub(super) fn of_url(url: &str) -> String {
+/// Derives a name from the URL of a remote server: `example` from `https://mcp.example.com/sse`.
+pub(super) fn name_from_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -63,26 +64,26 @@ pub(super) fn of_url(url: &str) -> String {
     let labels: Vec<&str> = host.split('.').collect();
     let is_number = labels.iter().all(|label| label.chars().all(|c| c.is_ascii_digit()));
     match labels.as_slice() {
-        [.., name, _] if !is_number => essence(name),
-        [name] if !name.is_empty() => essence(name),
+        [.., name, _] if !is_number => strip_common_words(name),
+        [name] if !name.is_empty() => strip_common_words(name),
         _ => "mcp".to_owned(),
     }
 }
 
-/// The name without what every MCP server has in its name.
-fn essence(name: &str) -> String {
+/// The name without words that are common in names of MCP servers.
+fn strip_common_words(name: &str) -> String {
     let words: Vec<&str> = name.split(['-', '_']).filter(|word| !matches!(*word, "" | "mcp" | "server")).collect();
-    let essence = words.join("-").to_ascii_lowercase();
-    if snake_identifier(&essence).is_empty() { "mcp".to_owned() } else { essence }
+    let strip_common_words = words.join("-").to_ascii_lowercase();
+    if snake_identifier(&strip_common_words).is_empty() { "mcp".to_owned() } else { strip_common_words }
 }
 
-/// What the operations of a source of this name begin with.
+/// The prefix for operations of a source with this name.
 pub(super) fn prefix(name: &str) -> String {
     let prefix = fit(&snake_identifier(name), MAX_PREFIX_LEN);
     if prefix.is_empty() { "source".to_owned() } else { prefix }
 }
 
-/// The name, or one with a number that nobody has.
+/// The name, with a number if it is taken.
 pub(super) fn make_unique(name: &str, taken: &[String], between: &str) -> String {
     if !taken.iter().any(|known| known == name) {
         return name.to_owned();
@@ -116,7 +117,7 @@ mod tests {
             ("python3 -m app", "app"),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            assert_eq!(of_command(&words), name, "{command}");
+            assert_eq!(name_from_command(&words), name, "{command}");
         }
         for (url, name) in [
             ("https://mcp.sentry.dev/mcp", "sentry"),
@@ -125,7 +126,7 @@ mod tests {
             ("http://127.0.0.1:3000/mcp", "mcp"),
             ("https://", "mcp"),
         ] {
-            assert_eq!(of_url(url), name, "{url}");
+            assert_eq!(name_from_url(url), name, "{url}");
         }
         for (name, is_wrong) in [
             ("shop", false),

@@ -1,4 +1,4 @@
-//! Stands in for building adapters from descriptions in builds without the feature `rest`.
+//! Replaces the construction of adapters from descriptions in builds without the feature `rest`.
 
 use aquifer_discovery::adapter::AdapterFiles;
 

@@ -1,5 +1,5 @@
-//! Stands in for MCP servers in builds without the feature `gateway`: the same types, of which there is no value. A
-//! source that needs one is planned as invalid, so that others of the same configuration are served.
+//! Replaces MCP servers in builds without the feature `gateway`: the same types, without values. A source that needs
+//! one is planned as invalid, so that the other sources of the configuration are served.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use aquifer_engine::Source;
 use aquifer_gate::audit::Audit;
 use aquifer_protocol::error::Failure;
 
-use super::{Absence, InvalidSource, Plan, Plans};
+use super::{InvalidSource, OnUnreachable, Plan, Plans};
 use crate::config::{Config, SourceConfig, StateConfig};
 use crate::feature;
 use crate::state::StateFiles;
@@ -58,7 +58,7 @@ fn invalid(name: &str) -> InvalidSource {
 pub(super) async fn open(
     settings: Settings,
     _state: &StateConfig,
-    _absence: Absence,
+    _absence: OnUnreachable,
 ) -> (Arc<Upstream>, Arc<dyn Source>) {
     match settings {}
 }
@@ -67,7 +67,7 @@ pub(super) fn rename(settings: &mut Settings, _name: &str, _is_chosen: bool) {
     match *settings {}
 }
 
-pub(super) fn place(settings: &Settings) -> String {
+pub(super) fn label(settings: &Settings) -> String {
     match *settings {}
 }
 

@@ -1,4 +1,4 @@
-//! Stands in for HTTP APIs in builds without the feature `rest`: the same functions, and a type of which there is no value.
+//! Replaces HTTP APIs in builds without the feature `rest`: the same functions, and a type without values.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn rename(settings: &mut Settings, _name: &str) {
     match *settings {}
 }
 
-pub(super) fn place(settings: &Settings) -> String {
+pub(super) fn label(settings: &Settings) -> String {
     match *settings {}
 }
 

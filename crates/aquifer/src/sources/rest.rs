@@ -1,5 +1,5 @@
-//! HTTP APIs as sources: OpenAPI descriptions and adapter files. Everything that the rest of the program knows of
-//! `aquifer-rest` is here; builds without the feature `rest` have `no_rest.rs` instead.
+//! HTTP APIs as sources: OpenAPI descriptions and adapter files. This is the only module that uses `aquifer-rest`;
+//! builds without the feature `rest` use `no_rest.rs` instead.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
 use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
-use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
+use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, source_label, trust};
 use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
 
-/// What is known of an API before it is opened.
+/// The settings of an API that is not open yet.
 pub(crate) struct Settings {
     name: String,
     api: PlannedApi,
-    /// Patches of the description, in their order.
+    /// Overlays of the description, in order.
     overlays: Vec<Value>,
-    /// What its adapter file declares.
+    /// The limits in its adapter file.
     rate_limits: Option<RateLimits>,
 }
 
 enum PlannedApi {
-    /// Read from a file.
+    /// The API was read from a file.
     Read(Box<Api>),
-    /// To be fetched from this URL.
+    /// The description is fetched from this URL.
     At(String),
-    /// Read from a reviewed file, to be compared with the description at this URL.
+    /// The API was read from a reviewed file and is compared with the description at this URL.
     Reviewed(Box<Api>, String),
 }
 
-/// Whether an adapter file describes an HTTP API. A file that cannot be read is not known to.
+/// Whether an adapter file describes an HTTP API. False if the file cannot be read.
 pub(super) fn is_rest_adapter(file: &str) -> bool {
     let adapter = adapter_file::read(Path::new(file));
     adapter.is_ok_and(|(adapter, _)| matches!(adapter.target, Target::Rest { .. }))
 }
 
-/// Plans an API that an OpenAPI description or an adapter file describes.
+/// Plans an API from an OpenAPI description or an adapter file.
 pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Plan, InvalidSource> {
     let name = source.name.clone().or_else(|| default_name(source));
     let planned = match &source.adapter {
@@ -112,7 +112,7 @@ fn read_description(file: &str, files: &mut Vec<String>) -> Result<Value, String
     Ok(description)
 }
 
-/// Whether the operator, and not only the file, says that it can be trusted.
+/// Whether the operator, and not only the file itself, trusts the file.
 fn is_settled(source: &SourceConfig, recorded: Option<Trust>, trust: Trust) -> bool {
     let level = match source.trust {
         Some(TrustSetting::Level(level)) => Some(level),
@@ -147,7 +147,7 @@ fn finish(source: &SourceConfig, name: String, trust: Trust, settings: Settings,
     Plan { name, prefix, hidden: Vec::new(), trust, origin, kind: Kind::Rest(Box::new(settings)), state }
 }
 
-/// Reads a description with its patches.
+/// Reads a description with its overlays.
 fn read(
     mut description: Value,
     overlays: &[Value],
@@ -180,7 +180,7 @@ pub(super) fn load_beside(description: &Path, reference: &str) -> Option<Value> 
     openapi::parse(&text).ok()
 }
 
-/// Parses a file. Problems have their place in it.
+/// Parses a file. Problems include their position.
 fn parse(file: &Path, text: &str) -> Result<Value, String> {
     let shown = file.display();
     openapi::parse(text).map_err(|error| match error {
@@ -202,11 +202,11 @@ pub(super) fn files(source: &SourceConfig) -> Vec<PathBuf> {
     file.into_iter().chain(source.overlays.iter().cloned()).collect()
 }
 
-/// The name of a source that was not given one: what its file or host is called, unless any description might be called so.
+/// The default name of a source: that of its file or host, unless it is too generic.
 pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let target = source.openapi.as_deref().unwrap_or_default();
     if is_http_url(target) {
-        return Some(naming::of_url(target));
+        return Some(naming::name_from_url(target));
     }
     let file = source.adapter.as_deref().unwrap_or(Path::new(target));
     let name = file.file_name()?.to_string_lossy().into_owned();
@@ -215,16 +215,16 @@ pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let stem = endings.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
     let is_host = stem.rsplit_once('.').is_some_and(|(_, end)| end.chars().all(|letter| letter.is_ascii_alphabetic()));
     if is_host {
-        return Some(naming::of_url(&format!("https://{stem}")));
+        return Some(naming::name_from_url(&format!("https://{stem}")));
     }
     let is_version = stem.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     let is_telling = !is_version && !["openapi", "swagger", "api", "index", "spec", "schema"].contains(&stem);
     is_telling.then(|| stem.to_owned())
 }
 
-/// What a description is probably called, by its title: `Swagger Petstore - OpenAPI 3.0` is `petstore`.
+/// Derives a name from the title of a description: `petstore` from `Swagger Petstore - OpenAPI 3.0`.
 pub(super) fn titled_name(description: &Value) -> String {
-    const SAY_NOTHING: &[&str] = &[
+    const GENERIC_WORDS: &[&str] = &[
         "api", "apis", "rest", "http", "open", "openapi", "swagger", "web", "public", "the", "of", "for", "and",
         "service", "spec",
     ];
@@ -232,7 +232,7 @@ pub(super) fn titled_name(description: &Value) -> String {
     let words = snake_identifier(title);
     let telling = words.split('_').filter(|word| {
         let is_version = word.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit());
-        !is_version && !SAY_NOTHING.contains(word)
+        !is_version && !GENERIC_WORDS.contains(word)
     });
     let name = telling.take(2).collect::<Vec<_>>().join("-");
     if name.is_empty() { "api".to_owned() } else { name.chars().take(32).collect() }
@@ -243,15 +243,15 @@ pub(super) fn rename(settings: &mut Settings, name: &str) {
     name.clone_into(&mut settings.name);
 }
 
-/// Describes the API, without secrets.
-pub(super) fn place(settings: &Settings) -> String {
+/// A label for the API, without secrets.
+pub(super) fn label(settings: &Settings) -> String {
     match &settings.api {
         PlannedApi::Read(api) | PlannedApi::Reviewed(api, _) => {
-            format!("{} #{}", api.base_url, place::digits([api.base_url.as_str()]))
+            format!("{} #{}", api.base_url, source_label::hash_digits([api.base_url.as_str()]))
         }
         PlannedApi::At(url) => {
             let shown = url.split(['?', '#']).next().unwrap_or_default();
-            format!("openapi:{shown} #{}", place::digits([url.as_str()]))
+            format!("openapi:{shown} #{}", source_label::hash_digits([url.as_str()]))
         }
     }
 }
@@ -270,7 +270,7 @@ pub(super) async fn fetch(url: &str, name: &str, timeout_seconds: Option<u64>) -
     openapi::parse(&text).map_err(|error| anyhow::anyhow!("the description of '{name}' cannot be read: {error}"))
 }
 
-/// Opens an API. Only a description on the web is fetched; the API itself is not called.
+/// Opens an API. Only a remote description is fetched; the API itself is not called.
 pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
     let Settings { name, api, overlays, rate_limits } = settings;
     let is_file = source.adapter.is_some();
@@ -354,8 +354,8 @@ fn rest_settings(
     }
     let others: Vec<String> =
         api.routes.values().filter_map(|route| route.base_url.as_deref()).map(str::to_owned).collect();
-    // What an operator writes into a file of theirs counts as their word, and so does the host that they fetch the
-    // description from. What a description says does not.
+    // A base URL counts as chosen by the operator if it is in an adapter file, in the configuration, or on the origin that
+    // the description is fetched from. One that only a fetched description names does not.
     let is_fetched_there =
         source.openapi.as_deref().and_then(url_origin).is_some_and(|origin| Some(origin) == url_origin(&api.base_url));
     let is_chosen = is_file || is_chosen || is_fetched_there;

@@ -1,4 +1,4 @@
-//! The state store that sources use: one per process, opened when the first source needs it. It holds the accepted
+//! The state store that sources use: one per process, opened when the first source needs it. It contains the pinned
 //! definitions of MCP servers and the names of tables.
 
 use std::path::Path;
@@ -7,41 +7,44 @@ use std::sync::{Arc, OnceLock};
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 
-use super::Absence;
+use super::OnUnreachable;
 use crate::config::StateConfig;
 use crate::state::{self, StoreLocation};
 
-/// Set for a server that is started only to be measured: it pins nothing.
-pub(crate) const LOOK_ONLY: &str = "AQUIFER_LOOK_ONLY";
+/// Set for a server that is started only for measurements. It pins nothing.
+pub(crate) const INSPECT_ONLY: &str = "AQUIFER_LOOK_ONLY";
 
-/// Sources that a process without a store remembers.
+/// Maximum number of records without a persistent store.
 const MAX_IN_MEMORY: usize = 10_000;
 
-/// Whether the process only looks at sources and serves nobody.
-pub(super) fn is_looking(absence: Absence) -> bool {
-    matches!(absence, Absence::Fails | Absence::IsShown) || std::env::var_os(LOOK_ONLY).is_some()
+/// Whether the process only inspects sources and serves nobody.
+pub(super) fn is_inspection(on_unreachable: OnUnreachable) -> bool {
+    matches!(on_unreachable, OnUnreachable::Fail | OnUnreachable::ShowCached)
+        || std::env::var_os(INSPECT_ONLY).is_some()
 }
 
-/// The store of this process. Its place does not change while the process runs.
-pub(super) fn opened(state: &StateConfig) -> Arc<dyn StateStore> {
+/// The store of this process. Its location does not change while the process runs.
+pub(super) fn open(state: &StateConfig) -> Arc<dyn StateStore> {
     static STORE: OnceLock<Arc<dyn StateStore>> = OnceLock::new();
-    STORE.get_or_init(|| open(state)).clone()
+    STORE.get_or_init(|| open_configured(state)).clone()
 }
 
-/// The same for looking: a store that is not there is not made.
-pub(super) fn looked_into(state: &StateConfig) -> Arc<dyn StateStore> {
+/// The store for inspection. A missing store is not created.
+pub(super) fn open_for_inspection(state: &StateConfig) -> Arc<dyn StateStore> {
     let is_missing = |file: &Path| !file.exists();
     match StoreLocation::new(state) {
         Ok(StoreLocation::File(file)) if is_missing(&file) => in_memory(),
-        _ => opened(state),
+        _ => open(state),
     }
 }
 
-fn open(state: &StateConfig) -> Arc<dyn StateStore> {
-    StoreLocation::new(state).and_then(|place| place.open(state, &state::steady_clock())).unwrap_or_else(|error| {
-        tracing::error!("accepted definitions and table names are kept in memory and lost on exit: {error:#}");
-        in_memory()
-    })
+fn open_configured(state: &StateConfig) -> Arc<dyn StateStore> {
+    StoreLocation::new(state).and_then(|location| location.open(state, &state::steady_clock())).unwrap_or_else(
+        |error| {
+            tracing::error!("accepted definitions and table names are kept in memory and lost on exit: {error:#}");
+            in_memory()
+        },
+    )
 }
 
 fn in_memory() -> Arc<dyn StateStore> {

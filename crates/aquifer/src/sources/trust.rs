@@ -1,4 +1,4 @@
-//! The trust level of a source: the operator's setting, or else a default for its kind.
+//! The trust level of a source: the operator's setting, otherwise a default for its kind.
 
 use std::path::Path;
 

@@ -16,10 +16,10 @@ const WRITE_ACCESS_OF_EVERYBODY: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
-/// What the names of our own files begin with.
+/// Prefixes of the names of our own files.
 const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog", "logins", "audit", "trust"];
 
-/// Entries of a directory that are looked at to find out whether it is ours alone.
+/// Maximum number of entries examined to determine whether the directory contains only our files.
 const MAX_ENTRIES: usize = 1_000;
 
 /// The properties of an existing directory.
@@ -27,20 +27,20 @@ const MAX_ENTRIES: usize = 1_000;
 struct DirectoryFacts {
     owner: u32,
     mode: u32,
-    /// Whether it is a symbolic link that stands in, or leads into, a directory where everybody can create files.
+    /// Whether it is a symbolic link in or into a directory where everybody can create files.
     is_public_link: bool,
-    /// Whether there is something in it that we did not create.
+    /// Whether it contains entries that we did not create.
     has_other_entries: bool,
 }
 
 /// What to do with the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nobody else can read or change what is in it.
+    /// Nobody else can read or change its contents.
     Private,
-    /// It is ours, and more open than it should be.
+    /// It is ours, but its permissions are too wide.
     Repair,
-    /// It is used as it is, and the operator is told.
+    /// It is used, with a warning for the operator.
     Warn(&'static str),
     /// It is not used.
     Refuse(&'static str),
@@ -78,7 +78,7 @@ impl DirectoryFacts {
                 Verdict::Warn("it belongs to root and is not private; only the files in it are private")
             }
             _ if !is_open => Verdict::Private,
-            // A directory such as /tmp is nobody's to close.
+            // A directory such as /tmp is shared and cannot be made private.
             _ if self.mode & STICKY != 0 => Verdict::Refuse("it is shared with other users"),
             _ if !self.has_other_entries => Verdict::Repair,
             _ if self.mode & WRITE_ACCESS_OF_OTHERS != 0 => {
@@ -103,7 +103,7 @@ fn has_other_entries(directory: &Path) -> bool {
     })
 }
 
-/// Creates the directory, or makes sure that it is private.
+/// Creates the directory, or ensures that it is private.
 pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
@@ -116,7 +116,7 @@ pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
     enforce(path, DirectoryFacts::read(path).with_context(|| format!("cannot use {shown}"))?)
 }
 
-/// Makes sure that a directory is private, if it exists. An error if something else stands in its place.
+/// Ensures that a directory is private, if it exists. Fails if the path is not a directory.
 pub(super) fn check(path: &Path) -> anyhow::Result<()> {
     match DirectoryFacts::read(path) {
         Ok(facts) => enforce(path, facts),
@@ -125,7 +125,7 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Makes sure that nobody else can use a file or directory of ours, if it exists. Symbolic links are left alone.
+/// Removes the access of other users to a file or directory of ours, if it exists. Symbolic links are skipped.
 pub(crate) fn close_to_others(path: &Path) {
     let Ok(found) = fs::symlink_metadata(path) else { return };
     let is_ours = found.uid() == rustix::process::geteuid().as_raw() && (found.is_file() || found.is_dir());
@@ -149,16 +149,16 @@ fn enforce(path: &Path, facts: DirectoryFacts) -> anyhow::Result<()> {
             tracing::warn!("the state directory {shown} was accessible to other users; it is now private (mode 0700)");
         }
         Verdict::Warn(reason) => {
-            // Every command looks several times.
-            static TOLD: Once = Once::new();
-            TOLD.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
+            // Warns once, because commands check several times.
+            static WARNED: Once = Once::new();
+            WARNED.call_once(|| tracing::warn!("the state directory {shown} is not private: {reason}"));
         }
         Verdict::Refuse(reason) => bail!("cannot use the state directory {shown}: {reason}"),
     }
     Ok(())
 }
 
-/// Creates a directory, and those above it that are missing, for its owner alone.
+/// Creates a directory and its missing parents, accessible to the owner only.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path)
 }

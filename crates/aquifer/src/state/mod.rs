@@ -1,4 +1,4 @@
-//! State that outlives the process: the secret that seals cursors, cached catalogs of MCP servers, logins, and the
+//! State that outlives the process: the secret that encrypts cursors, cached catalogs of MCP servers, logins, and the
 //! state of the gate. Only its owner can access it.
 
 mod directory;
@@ -43,7 +43,7 @@ impl StateFiles {
             return Ok(Self { directory: Some(chosen.clone()) });
         }
         let is_usable = |found: &PathBuf| {
-            // Whoever needs it says what follows from that.
+            // The code that needs the directory reports the consequences.
             directory::check(found).inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
         };
         Ok(Self { directory: default_directory().filter(is_usable) })
@@ -57,28 +57,28 @@ impl StateFiles {
         Ok(directory)
     }
 
-    /// The cache of tool lists, so that nobody waits for MCP servers to start.
+    /// The directory of cached tool lists, which avoid waiting for MCP servers to start.
     pub(crate) fn catalogues(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join("catalogues"))
     }
 
-    /// Confirmations, approvals, quotas and the heads of the audit.
+    /// The file with confirmations, approvals, quotas and audit heads.
     pub(crate) fn store(&self) -> anyhow::Result<PathBuf> {
         Ok(self.prepare()?.join("state.sqlite"))
     }
 
-    /// The hash of the admin secret.
+    /// The file with the hash of the admin secret.
     pub(crate) fn admin(&self) -> anyhow::Result<PathBuf> {
         Ok(self.prepare()?.join("admin.key"))
     }
 
-    /// Logins to remote MCP servers.
+    /// The directory of logins to remote MCP servers.
     pub(crate) fn logins(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join("logins"))
     }
 }
 
-/// The secret in the configuration, or else the one in the state directory, which is created if it is missing.
+/// The secret in the configuration, otherwise the one in the state directory, which is created if it is missing.
 pub(crate) fn cursor_key(config: &StateConfig) -> anyhow::Result<CursorKey> {
     if let Some(secret) = configured_secret(config)? {
         return Ok(CursorKey::new(Sha256::digest(secret.as_bytes()).into()));
@@ -134,13 +134,13 @@ fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
     let draft = directory.join(format!("cursor.key.{}", std::process::id()));
     let written = create_private_file(&draft).and_then(|mut file| file.write_all(&secret));
     written.with_context(|| format!("cannot write {}", draft.display()))?;
-    // A link fails where another process was faster: its key is then the one.
+    // Fails if another process was faster. Its key is used then.
     let _ = fs::hard_link(&draft, path);
     let _ = fs::remove_file(&draft);
     if path.exists() { Ok(()) } else { bail!("cannot write {}", path.display()) }
 }
 
-/// Reads a small file. Anything but a regular file is an error: a pipe would block the command forever.
+/// Reads a small file. Fails for anything but a regular file, because a pipe would block the command forever.
 pub(crate) fn read_small_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let found = fs::metadata(path)?;
     if !found.is_file() {

@@ -1,6 +1,6 @@
-//! Trust that an operator gave to adapter files with `aquifer trust`. A file cannot vouch for itself, and neither can
-//! its sender: a level above `generated` counts only on the machine where it was given, for exactly the text it was
-//! given to.
+//! Trust levels that an operator assigned to adapter files with `aquifer trust`. A file cannot vouch for itself, and
+//! neither can its sender: a level above `generated` counts only on the machine where it was assigned, for exactly the
+//! same text.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{StateFiles, create_private_directory, read_small_file, write_private};
 
 impl StateFiles {
-    /// Records the trust in an adapter: the texts of its file and of its sidecar.
+    /// Records the trust level of an adapter for the texts of its file and its sidecar.
     pub(crate) fn record_trust<'a>(
         &self,
         texts: impl IntoIterator<Item = &'a str>,
@@ -27,7 +27,7 @@ impl StateFiles {
         write_private(&file, level.as_str().as_bytes()).with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// The trust that was recorded for exactly these texts.
+    /// The trust level that was recorded for exactly these texts.
     pub(crate) fn recorded_trust<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<Trust> {
         let file = self.trust_file(texts).filter(|file| fs::exists(file).unwrap_or_default())?;
         Trust::from_name(&String::from_utf8(read_small_file(&file).ok()?).ok()?)
@@ -36,7 +36,7 @@ impl StateFiles {
     fn trust_file<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {
         let mut hash = Sha256::new();
         for text in texts {
-            // The length keeps two texts from running into each other.
+            // The length separates adjacent texts.
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }

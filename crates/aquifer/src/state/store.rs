@@ -1,4 +1,4 @@
-//! The state store: where the configuration puts it, and opening it.
+//! The state store: its configured location, and opening it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::{StateFiles, create_private_directory};
 use crate::config::StateConfig;
 use crate::feature;
 
-/// How many records a memory store holds before it drops the oldest.
+/// Maximum number of records in a memory store. The oldest are dropped beyond it.
 pub(crate) const MAX_MEMORY_RECORDS: usize = 100_000;
 
-/// Where state is kept.
+/// The location of the state store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreLocation {
-    /// In this process.
+    /// In the memory of this process.
     Memory,
-    /// In a file, which every process on this machine shares.
+    /// In a file shared by all processes on this machine.
     File(PathBuf),
-    /// In a Redis, under this URL.
+    /// In Redis, at this URL.
     Redis(String),
 }
 
@@ -60,14 +60,14 @@ impl StoreSetting {
 }
 
 impl StoreLocation {
-    /// The location that the configuration names, or else a file in the state directory, if there is one.
+    /// The location in the configuration, otherwise a file in the state directory, if there is one.
     pub(crate) fn new(state: &StateConfig) -> anyhow::Result<Self> {
         let files = StateFiles::new(state)?;
         match StoreSetting::parse(state)? {
             Some(StoreSetting::Memory) => Ok(StoreLocation::Memory),
             Some(StoreSetting::Redis(url)) => Ok(StoreLocation::Redis(url)),
             Some(StoreSetting::File(Some(file))) => {
-                // Its folder is the operator's business, and may hold other things.
+                // The operator chose the folder, which may contain other files.
                 let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
                 if let Some(folder) = folder {
                     let made = create_private_directory(folder);
@@ -76,7 +76,7 @@ impl StoreLocation {
                 Ok(StoreLocation::File(file))
             }
             Some(StoreSetting::File(None)) => Ok(StoreLocation::File(files.store()?)),
-            // A directory that was asked for is used or missed: limits in memory would begin anew with every process.
+            // If a directory is configured, it has to be used: limits in memory would start again in every process.
             None if state.dir.is_some() => Ok(StoreLocation::File(files.store()?)),
             None => Ok(files.store().map_or_else(
                 |error| {

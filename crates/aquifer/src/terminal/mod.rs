@@ -1,4 +1,4 @@
-//! Text for people: at a terminal, on stderr, and as words of a command to run.
+//! Text for people: on a terminal, on stderr, and in commands to run.
 
 mod escape;
 pub(crate) mod pager;

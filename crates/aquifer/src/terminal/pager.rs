@@ -7,7 +7,7 @@ use super::prompt::{self, Key};
 /// The minimum number of rows on a page.
 const MIN_ROWS: usize = 4;
 
-/// Shows every line, laid out for the width of the terminal. Returns whether the person saw all pages. `leaving`
+/// Shows all lines, laid out for the width of the terminal. Returns whether the person saw all pages. `leaving`
 /// describes what quitting means.
 pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) -> anyhow::Result<bool> {
     'from_the_start: loop {
@@ -28,7 +28,7 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
                 return Ok(false);
             }
             if prompt::size() != size {
-                // Lines laid out for another width would be broken where a value chooses.
+                // Lines laid out for another width would wrap at positions that a value can control.
                 prompt::print("The size of the terminal has changed. Starting again.\n")?;
                 continue 'from_the_start;
             }

@@ -106,7 +106,7 @@ fn read_byte() -> anyhow::Result<Option<u8>> {
     }
 }
 
-/// Shows a prompt that the person sees even if the output goes to a file.
+/// Shows a prompt that is visible even if the output goes to a file.
 fn prompt_with(words: &str) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() {
         return print(words);
@@ -120,8 +120,8 @@ pub(crate) fn print(words: &str) -> anyhow::Result<()> {
     out.write_all(words.as_bytes()).and_then(|()| out.flush()).context("cannot write to the terminal")
 }
 
-/// Turns off echo and line buffering until it is dropped. Ctrl-C is an ordinary key meanwhile, so that it cannot leave
-/// the terminal without echo.
+/// Turns off echo and line buffering until it is dropped. Ctrl-C is an ordinary key in the meantime, so that it cannot
+/// leave the terminal without echo.
 struct EchoGuard(Termios);
 
 impl EchoGuard {
@@ -131,7 +131,7 @@ impl EchoGuard {
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         silent.special_codes[SpecialCodeIndex::VMIN] = 1;
         silent.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before the question is no answer to it.
+        // Input typed before the question is discarded.
         termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)
             .context("cannot turn off the echo of the terminal")?;
         Ok(Self(before))

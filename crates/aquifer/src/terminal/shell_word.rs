@@ -2,7 +2,7 @@
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
 
-/// A word as a shell takes it. Words that would make the message look like a stack trace (R-RES-4) are quoted, too.
+/// Quotes a word for a shell. Also quotes words that would make the message look like a stack trace (R-RES-4).
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "_.:/@+,=-%".contains(char);
     let harmless = !word.is_empty() && !word.starts_with('~') && !looks_like_a_leak(&format!("{word} x"));

@@ -1,4 +1,4 @@
-//! YAML, read with positions and written so that it is read back equal.
+//! Parses YAML with source positions, and writes YAML that parses to the same value.
 
 mod node;
 mod write;

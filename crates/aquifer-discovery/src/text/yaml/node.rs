@@ -43,7 +43,7 @@ pub(crate) struct YamlError {
     pub(crate) is_duplicate: bool,
 }
 
-/// Reads one document. `first_line` is the line of the file on which it begins.
+/// Parses one document. `first_line` is its first line in the file.
 pub(crate) fn read(text: &str, first_line: u64) -> Result<Node, YamlError> {
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
     let read: Result<Spanned<Content>, _> = serde_saphyr::from_str_with_options(text, options);

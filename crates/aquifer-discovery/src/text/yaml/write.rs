@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::text::is_hidden;
 
-/// The maximum length of a simple key. YAML needs another form for longer ones.
+/// Maximum length of a simple key. YAML requires another form for longer ones.
 const MAX_KEY_LEN: usize = 512;
 
 /// The value as a YAML document.
@@ -82,7 +82,7 @@ fn scalar(value: &Value, indent: usize) -> String {
     }
 }
 
-/// A string; as a block only where its indentation is known.
+/// Writes a string, as a block only if its indentation is known.
 fn string(words: &str, indent: Option<usize>) -> String {
     if is_plain(words) {
         return words.to_owned();
@@ -94,7 +94,8 @@ fn string(words: &str, indent: Option<usize>) -> String {
 }
 
 /// Words that some YAML parsers do not read as strings.
-const TAKEN: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
+const RESERVED_WORDS: &[&str] =
+    &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
 
 fn is_plain(words: &str) -> bool {
     words.len() <= 80
@@ -102,19 +103,19 @@ fn is_plain(words: &str) -> bool {
         && !words.ends_with(' ')
         && words.chars().all(|c| c.is_ascii_alphanumeric() || "_-/. ".contains(c))
         && !words.contains("  ")
-        && !TAKEN.contains(&words.to_ascii_lowercase().as_str())
+        && !RESERVED_WORDS.contains(&words.to_ascii_lowercase().as_str())
 }
 
-/// Whether a block represents the text exactly: it has several lines, does not start with a blank, and ends with at
+/// Whether a block represents the text exactly: it has several lines, does not start with a space, and ends with at
 /// most one line break.
 fn is_block(words: &str) -> bool {
-    let is_harmless = |c: char| c == '\n' || (!c.is_control() && !is_hidden(c) && !is_odd(c));
+    let is_harmless = |c: char| c == '\n' || (!c.is_control() && !is_hidden(c) && !may_be_altered(c));
     let body = words.strip_suffix('\n').unwrap_or(words);
     body.contains('\n')
         && !words.starts_with([' ', '\n'])
         && !body.ends_with('\n')
         && words.chars().all(is_harmless)
-        // A line that consists of blanks would affect the indentation.
+        // A line of spaces would affect the indentation.
         && body.lines().all(|line| line.is_empty() || !line.trim_matches(' ').is_empty())
 }
 
@@ -144,7 +145,7 @@ fn quoted(words: &str) -> String {
             '\n' => text.push_str("\\n"),
             '\t' => text.push_str("\\t"),
             '\r' => text.push_str("\\r"),
-            odd if odd.is_control() || is_hidden(odd) || is_odd(odd) => {
+            odd if odd.is_control() || is_hidden(odd) || may_be_altered(odd) => {
                 let code = u32::from(odd);
                 let escape = if code > 0xffff { format!("\\U{code:08X}") } else { format!("\\u{code:04X}") };
                 text.push_str(&escape);
@@ -156,8 +157,8 @@ fn quoted(words: &str) -> String {
     text
 }
 
-/// Blanks other than the ASCII space, and characters that YAML or an editor may not preserve.
-fn is_odd(letter: char) -> bool {
+/// Whether YAML or an editor may not preserve the character. Includes all whitespace other than the ASCII space.
+fn may_be_altered(letter: char) -> bool {
     (letter.is_whitespace() && letter != ' ')
         || matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}')
         || u32::from(letter) & 0xfffe == 0xfffe

@@ -1,21 +1,21 @@
-//! The line of one operation.
+//! The signature of one operation.
 
 use super::notation::{Detail, TypeWriter};
 use super::summary::summary;
 use crate::operation::Operation;
 use crate::schema::{Parameter, Types};
 
-/// What happens before a call runs.
+/// The marker for what is required before a call runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mark {
-    /// It just runs.
+    /// Nothing is required.
     #[default]
     None,
-    /// Somebody confirms it: the caller with a token, or the person behind the client.
+    /// The call has to be confirmed, by the caller with a token or by the person at the client.
     Confirm,
-    /// A person approves it in a channel of its own.
+    /// A person has to approve the call in a separate channel.
     Approval,
-    /// It is refused.
+    /// The call is denied.
     Denied,
 }
 
@@ -33,13 +33,13 @@ impl Mark {
 /// Stands for the parameters of the query language in a signature.
 const QUERY: &str = "...query";
 
-/// The parameters of the query language that a note tells of. The others are for compatibility, or depend on these.
-const TOLD: [&str; 7] = ["fields", "filter", "sort", "aggregate", "first", "after", BUDGET];
+/// The parameters of the query language that a hint explains. The others exist for compatibility, or depend on these.
+const HINTED: [&str; 7] = ["fields", "filter", "sort", "aggregate", "first", "after", BUDGET];
 
-/// The result budget, which every operation that reads takes.
+/// The result budget, which every operation that reads accepts.
 const BUDGET: &str = "max_tokens";
 
-/// Writes signatures, and remembers what their notes have to explain.
+/// Writes signatures, and records what the hints have to explain.
 #[derive(Debug)]
 pub struct SignatureWriter {
     is_complete: bool,
@@ -51,12 +51,12 @@ pub struct SignatureWriter {
 }
 
 impl SignatureWriter {
-    /// A writer of short signatures, or of complete ones.
+    /// A writer of abbreviated or complete signatures.
     pub fn new(is_complete: bool) -> Self {
         Self { is_complete, query: Vec::new(), has_budget_alone: false, has_dry_run: false, has_if_match: false }
     }
 
-    /// The line of an operation of this endpoint family, in a catalog with these types.
+    /// The signature of an operation in this endpoint family, in a catalog with these types.
     pub fn line(&mut self, operation: &Operation, types: &Types, family: &str, mark: Mark) -> String {
         let detail = if self.is_complete { Detail::COMPLETE } else { Detail::BRIEF };
         let mut writer = TypeWriter::new(types, detail, operation.native);
@@ -64,9 +64,9 @@ impl SignatureWriter {
         writer.out.push('(');
         let start = writer.out.len();
         let is_queried = takes_query(operation);
-        let documented_elsewhere =
-            |parameter: &&Parameter| parameter.is_shared && is_documented_elsewhere(parameter, is_queried);
-        writer.members(operation.parameters.iter().filter(|parameter| !documented_elsewhere(parameter)), 0);
+        let explained_elsewhere =
+            |parameter: &&Parameter| parameter.is_shared && is_explained_elsewhere(parameter, is_queried);
+        writer.members(operation.parameters.iter().filter(|parameter| !explained_elsewhere(parameter)), 0);
         let mut rest = |text: &str| {
             if writer.out.len() > start {
                 writer.out.push_str(", ");
@@ -95,23 +95,23 @@ impl SignatureWriter {
     fn remember(&mut self, operation: &Operation, is_queried: bool) {
         let has = |name: &str| operation.parameter(name).is_some_and(|parameter| parameter.is_shared);
         if is_queried {
-            self.query.extend(TOLD.into_iter().filter(|name| has(name)));
+            self.query.extend(HINTED.into_iter().filter(|name| has(name)));
         }
         self.has_budget_alone |= !is_queried && has(BUDGET);
         self.has_dry_run |= has("dry_run");
         self.has_if_match |= has("if_match");
     }
 
-    /// Whether the note of the query language tells of a parameter. Nothing is said twice.
-    fn is_told_with_query(&self, name: &str) -> bool {
+    /// Whether the hint of the query language explains a parameter. Nothing is explained twice.
+    fn is_hinted_with_query(&self, name: &str) -> bool {
         self.query.contains(&name) && !(self.has_budget_alone && name == BUDGET)
     }
 
-    /// What the lines written so far leave to be said once.
+    /// Hints that explain once what the lines written so far abbreviate.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let query: Vec<String> =
-            TOLD.iter().filter(|name| self.is_told_with_query(name)).map(|name| format!("{name}?")).collect();
+            HINTED.iter().filter(|name| self.is_hinted_with_query(name)).map(|name| format!("{name}?")).collect();
         if !query.is_empty() {
             notes.push(format!("{QUERY}: {}", query.join(", ")));
         }
@@ -128,7 +128,8 @@ impl SignatureWriter {
     }
 }
 
-/// What is worth summarizing. Descriptions of table operations go on with what is the same for all tables.
+/// The part of a description that is worth summarizing. The rest of a table operation's description is the same for all
+/// tables.
 fn description(operation: &Operation) -> &str {
     let whole = &*operation.description;
     match operation.backing.table() {
@@ -137,13 +138,13 @@ fn description(operation: &Operation) -> &str {
     }
 }
 
-/// Whether an operation takes the query language, not just a selection of fields.
+/// Whether an operation supports the query language, not only field selection.
 fn takes_query(operation: &Operation) -> bool {
     operation.parameters.iter().any(|parameter| parameter.is_shared && matches!(&*parameter.name, "filter" | "first"))
 }
 
-/// Whether a note or a mark already documents this shared parameter. The others are written out.
-fn is_documented_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
+/// Whether a shared parameter is explained by a hint or marker. Other parameters are written out.
+fn is_explained_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
     match &*parameter.name {
         crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | BUDGET => true,
         _ => is_queried,

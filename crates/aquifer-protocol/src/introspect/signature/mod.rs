@@ -1,12 +1,12 @@
-//! Signatures: one line for each operation, in the notation of a typed function, enough to call it (R-EXT-1).
+//! Signatures: one line for each operation, in the notation of a typed function, sufficient to call it (R-EXT-1).
 //!
 //! ```text
 //! create_issue(owner: string, repo: string, title: string, labels?: string[]) create: Create a new issue
 //! ```
 //!
-//! A line holds text of other people: descriptions, enum values and names inside objects. None of it can end a line or
-//! begin another one: whitespace in descriptions is folded, and everything else that is not a plain word is quoted as
-//! JSON. Every line is bounded, whatever its schema is.
+//! A line contains untrusted text: descriptions, enum values and names inside objects. None of it can start a new line:
+//! whitespace in descriptions is collapsed, and everything else that is not a plain word is quoted as JSON. The length
+//! of every line is limited, whatever its schema.
 
 mod line;
 mod notation;

@@ -1,4 +1,4 @@
-//! Types in a few characters: `int`, `string[][]`, `open|closed`, `{name: string, tags?: string[]}`.
+//! A compact notation for types: `int`, `string[][]`, `open|closed`, `{name: string, tags?: string[]}`.
 
 use std::fmt::Write as _;
 
@@ -7,40 +7,40 @@ use serde_json::Value;
 use crate::schema::{Format, Kind, Parameter, Rest, Schema, Shape, Types};
 use crate::text::clean;
 
-/// How much of a type is written.
+/// Limits on how much of a type is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Detail {
-    /// Optional parameters and fields, before the rest is only counted.
+    /// Maximum number of optional parameters and fields. The rest is only counted.
     pub(super) max_optional: usize,
-    /// Values of an enum.
+    /// Maximum number of values of an enum.
     pub(super) max_values: usize,
-    /// Bytes of a line, roughly: nothing is begun after them.
+    /// Approximate maximum length of a line in bytes. No further element is started beyond it.
     pub(super) max_bytes: usize,
-    /// Parts of types, however nested: bounds the work as `max_bytes` bounds the text.
+    /// Maximum number of type elements at any depth. Limits the work as `max_bytes` limits the text.
     pub(super) max_parts: usize,
 }
 
 impl Detail {
-    /// In a list.
+    /// For lists.
     pub(super) const BRIEF: Self = Self { max_optional: 8, max_values: 8, max_bytes: 1_200, max_parts: 200 };
-    /// Of an operation that was asked for by name.
+    /// For an operation requested by name.
     pub(super) const COMPLETE: Self =
         Self { max_optional: usize::MAX, max_values: 200, max_bytes: 12_000, max_parts: 2_000 };
 }
 
-/// Objects are written out this deep, and are `object` below.
+/// Maximum depth at which objects are written out. Deeper ones are written as `object`.
 const MAX_OBJECT_DEPTH: usize = 2;
 
-/// Arrays and alternatives are written out this deep. Types that contain themselves end here.
+/// Maximum depth at which arrays and alternatives are written out. Recursive types end here.
 const MAX_NESTING: usize = 6;
 
-/// Alternatives of a union.
+/// Maximum number of alternatives of a union.
 const MAX_MEMBERS: usize = 6;
 
-/// Characters of a name or value that is not ours.
+/// Maximum number of characters of an untrusted name or value.
 const MAX_WORD_CHARS: usize = 60;
 
-/// Words that stand for types, so that values which look like them are quoted.
+/// Words that denote types. Values that equal them are quoted.
 const TYPE_WORDS: [&str; 11] =
     ["any", "null", "bool", "int", "number", "string", "object", "date", "datetime", "uuid", "time"];
 
@@ -48,7 +48,8 @@ const TYPE_WORDS: [&str; 11] =
 pub(super) struct TypeWriter<'a> {
     types: &'a Types,
     detail: Detail,
-    /// Whether the source tells `null` from an omitted value, so that it is worth saying where `null` is accepted.
+    /// Whether the source distinguishes `null` from an omitted value, so that optional fields show whether `null` is
+    /// accepted.
     shows_optional_null: bool,
     parts: usize,
     pub(super) out: String,
@@ -63,7 +64,7 @@ impl<'a> TypeWriter<'a> {
         self.out.len() >= self.detail.max_bytes || self.parts >= self.detail.max_parts
     }
 
-    /// Writes a list of parameters or fields: required ones first, and how many are left out.
+    /// Writes a list of parameters or fields: required ones first, then how many are left out.
     pub(super) fn members<'p>(&mut self, members: impl Iterator<Item = &'p Parameter> + Clone, depth: usize) {
         let shown = members.filter(|member| !member.schema.read_only);
         let is_retired = |member: &&Parameter| member.deprecated.is_some();
@@ -104,27 +105,27 @@ impl<'a> TypeWriter<'a> {
         self.word(&member.name);
         self.out.push_str(if member.required { ": " } else { "?: " });
         let nullable = member.required || self.shows_optional_null;
-        self.schema(&member.schema, Place { depth, nesting: 0, nullable });
+        self.schema(&member.schema, TypePosition { depth, nesting: 0, nullable });
     }
 
-    fn schema(&mut self, schema: &Schema, place: Place) {
+    fn schema(&mut self, schema: &Schema, position: TypePosition) {
         self.parts += 1;
         let resolved = schema.resolve(self.types);
         let start = self.out.len();
-        if place.nesting > MAX_NESTING || self.parts > self.detail.max_parts {
+        if position.nesting > MAX_NESTING || self.parts > self.detail.max_parts {
             self.out.push_str("any");
         } else if let Some(allowed) = resolved.allowed.as_deref().or(schema.allowed.as_deref()) {
             self.values(allowed);
         } else {
-            self.kind(resolved, place);
+            self.kind(resolved, position);
         }
         let is_nullable = schema.nullable || resolved.nullable;
-        if is_nullable && place.nullable && !self.out.get(start..).is_some_and(|text| text.ends_with("null")) {
+        if is_nullable && position.nullable && !self.out.get(start..).is_some_and(|text| text.ends_with("null")) {
             self.out.push_str("|null");
         }
     }
 
-    fn kind(&mut self, schema: &Schema, place: Place) {
+    fn kind(&mut self, schema: &Schema, position: TypePosition) {
         let word = match &schema.kind {
             Kind::Null => "null",
             Kind::Boolean => "bool",
@@ -132,17 +133,17 @@ impl<'a> TypeWriter<'a> {
             Kind::Number => "number",
             Kind::String => string_word(schema),
             Kind::Any | Kind::Named(_) => "any",
-            Kind::Array(items) => return self.array(items.as_deref(), place),
-            Kind::Object(shape) => return self.object(shape, place),
-            Kind::Union(members) => return self.union(members, place),
+            Kind::Array(items) => return self.array(items.as_deref(), position),
+            Kind::Object(shape) => return self.object(shape, position),
+            Kind::Union(members) => return self.union(members, position),
         };
         self.out.push_str(word);
     }
 
-    fn array(&mut self, items: Option<&Schema>, place: Place) {
+    fn array(&mut self, items: Option<&Schema>, position: TypePosition) {
         let start = self.out.len();
         match items {
-            Some(items) => self.schema(items, place.inside()),
+            Some(items) => self.schema(items, position.inside()),
             None => self.out.push_str("any"),
         }
         if has_alternatives(self.out.get(start..).unwrap_or_default()) {
@@ -152,30 +153,30 @@ impl<'a> TypeWriter<'a> {
         self.out.push_str("[]");
     }
 
-    fn object(&mut self, shape: &Shape, place: Place) {
-        if place.depth >= MAX_OBJECT_DEPTH {
+    fn object(&mut self, shape: &Shape, position: TypePosition) {
+        if position.depth >= MAX_OBJECT_DEPTH {
             return self.out.push_str("object");
         }
         match (shape.fields.is_empty(), &shape.rest) {
             (true, Rest::Of(values)) => {
                 self.out.push_str("{[key]: ");
-                self.schema(values, Place { depth: place.depth + 1, ..place.inside() });
+                self.schema(values, TypePosition { depth: position.depth + 1, ..position.inside() });
                 self.out.push('}');
             }
             (true, _) => self.out.push_str("object"),
             (false, _) => {
                 self.out.push('{');
-                self.members(shape.fields.iter(), place.depth + 1);
+                self.members(shape.fields.iter(), position.depth + 1);
                 self.out.push('}');
             }
         }
     }
 
-    fn union(&mut self, members: &[Schema], place: Place) {
+    fn union(&mut self, members: &[Schema], position: TypePosition) {
         let mut written: Vec<String> = Vec::new();
         for member in members.iter().take(MAX_MEMBERS) {
             let start = self.out.len();
-            self.schema(member, place.inside());
+            self.schema(member, position.inside());
             let text = self.out.split_off(start);
             if !written.contains(&text) {
                 written.push(text);
@@ -202,7 +203,7 @@ impl<'a> TypeWriter<'a> {
         }
     }
 
-    /// A value of an enum: plain where nobody could take it for something else.
+    /// A value of an enum, unquoted if it cannot be mistaken for anything else.
     fn value(&mut self, text: &str) {
         let is_plain = !TYPE_WORDS.contains(&text) && !matches!(text, "true" | "false");
         self.out.push_str(&if is_plain { plain_or_quoted(text) } else { quoted(text) });
@@ -214,12 +215,12 @@ impl<'a> TypeWriter<'a> {
     }
 }
 
-/// A name or value of others: as it is if it is a plain word, otherwise as JSON text that cannot end a line.
+/// An untrusted name or value: unchanged if it is a plain word, otherwise quoted as JSON text, which cannot end a line.
 pub fn plain_or_quoted(text: &str) -> String {
     if is_plain_word(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Values that can be chosen from, as in a signature: `open|closed|…`.
+/// The values of an enum, as in a signature: `open|closed|…`.
 pub fn plain_values<'a>(values: impl Iterator<Item = &'a str>) -> String {
     let mut writer = TypeWriter::new(EMPTY_TYPES, Detail::BRIEF, false);
     let values: Vec<Value> = values.take(Detail::BRIEF.max_values + 1).map(Value::from).collect();
@@ -233,18 +234,18 @@ fn quoted(text: &str) -> String {
     Value::from(shortened(&clean(text))).to_string()
 }
 
-/// Where a type stands.
+/// The position of a type in a signature.
 #[derive(Clone, Copy)]
-struct Place {
-    /// How many objects are around it.
+struct TypePosition {
+    /// The number of enclosing objects.
     depth: usize,
-    /// How many arrays and unions are around it.
+    /// The number of enclosing arrays and unions.
     nesting: usize,
-    /// Whether `null` is worth saying.
+    /// Whether `null` is mentioned.
     nullable: bool,
 }
 
-impl Place {
+impl TypePosition {
     fn inside(self) -> Self {
         Self { nesting: self.nesting + 1, nullable: true, ..self }
     }
@@ -259,7 +260,8 @@ fn string_word(schema: &Schema) -> &'static str {
     }
 }
 
-/// Whether a written type has alternatives at its top, so that `[]` behind it would belong to the last of them.
+/// Whether a written type has alternatives at its top level, so that a following `[]` would apply only to the last of
+/// them.
 fn has_alternatives(text: &str) -> bool {
     let mut depth = 0_usize;
     let mut is_quoted = false;

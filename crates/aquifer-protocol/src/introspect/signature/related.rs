@@ -1,21 +1,23 @@
-//! Which operation gives the value of a parameter such as `project_id`, as far as names tell.
+//! Finds the operation that returns the value of a parameter such as `project_id`, judging by names.
 
 use crate::catalog::Catalog;
 use crate::operation::{Backing, Operation};
 use crate::schema::Parameter;
 
-/// Endings of parameters that identify something another operation returns.
+/// Suffixes of parameters that identify something that another operation returns.
 const ENDINGS: [&str; 4] = ["_id", "_iid", "_ids", "_uuid"];
 
-/// Verbs of operations that return such things, the likeliest first. The first kind returns many, the second one.
-const MANY: [&str; 5] = ["list", "search", "find", "query", "get"];
-const ONE: [&str; 6] = ["create", "open", "start", "new", "get_current", "get_my"];
+/// Verbs of operations that return such resources, most likely first: those that return many, then those that return
+/// one.
+const VERBS_RETURNING_MANY: [&str; 5] = ["list", "search", "find", "query", "get"];
+const VERBS_RETURNING_ONE: [&str; 6] = ["create", "open", "start", "new", "get_current", "get_my"];
 
-/// Verbs that are no prefix of their noun's operations: a connection comes from `connect` or `connect_to_database`.
+/// Verbs that create a resource but do not precede its name: a connection comes from `connect` or
+/// `connect_to_database`.
 const MAKERS: [(&str, &str); 4] =
     [("connection", "connect"), ("session", "login"), ("subscription", "subscribe"), ("transaction", "begin")];
 
-/// The operations that return values of a parameter, no more than two. Empty for tables: their references tell more.
+/// At most two operations that return values of a parameter. Empty for tables, whose references are more precise.
 pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'a Catalog) -> Vec<&'a Operation> {
     const MAX_RELATED: usize = 2;
     let is_table = !matches!(of.backing, Backing::None | Backing::Tool(_));
@@ -25,8 +27,12 @@ pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'
     let visible = |name: String| catalog.operation(&name).map(|operation| &**operation);
     let fits = |operation: &&Operation| operation.source == of.source && operation.name != of.name;
     let plural = plural(noun);
-    let many = MANY.iter().flat_map(|verb| [format!("{prefix}{verb}_{plural}"), format!("{prefix}{plural}_{verb}")]);
-    let one = ONE.iter().flat_map(|verb| [format!("{prefix}{verb}_{noun}"), format!("{prefix}{noun}_{verb}")]);
+    let many = VERBS_RETURNING_MANY
+        .iter()
+        .flat_map(|verb| [format!("{prefix}{verb}_{plural}"), format!("{prefix}{plural}_{verb}")]);
+    let one = VERBS_RETURNING_ONE
+        .iter()
+        .flat_map(|verb| [format!("{prefix}{verb}_{noun}"), format!("{prefix}{noun}_{verb}")]);
     let mut found: Vec<&Operation> = many.filter_map(visible).filter(fits).take(MAX_RELATED).collect();
     if found.is_empty() {
         found = one.filter_map(visible).filter(fits).take(MAX_RELATED).collect();

@@ -1,17 +1,17 @@
-//! The first sentence of a description that says something.
+//! The first informative sentence of a description.
 //!
 //! Servers write descriptions for people and for other programs: with headings, emoji, labels such as "Purpose:" and
-//! phrases such as "This tool allows you to". None of that tells what an operation does.
+//! phrases such as "This tool allows you to". None of that describes what an operation does.
 
 use crate::text::clean;
 
-/// Characters of a summary.
+/// Maximum number of characters of a summary.
 const MAX_CHARS: usize = 90;
 
-/// Descriptions are read this far.
+/// Maximum number of bytes of a description that are read.
 const MAX_READ_BYTES: usize = 4_000;
 
-/// Labels in front of what is said.
+/// Labels that precede the description.
 const LABELS: &[&str] = &[
     "purpose",
     "description",
@@ -29,7 +29,7 @@ const LABELS: &[&str] = &[
     "about",
 ];
 
-/// Beginnings that say nothing, in lower case, longest first.
+/// Uninformative phrases at the beginning, in lower case, longest first.
 const BOILERPLATE: &[&str] = &[
     "this tool can be used to ",
     "this tool is used to ",
@@ -62,16 +62,16 @@ const BOILERPLATE: &[&str] = &[
     "enables you to ",
 ];
 
-/// Words of a label in front of advice: "Data Modification Warning: …".
+/// Words of labels that precede advice: "Data Modification Warning: …".
 const ADVICE: &[&str] =
     &["warning", "important", "mandatory", "critical", "caution", "note", "prerequisites", "guardrails"];
 
 /// Abbreviations that do not end a sentence.
 const ABBREVIATIONS: [&str; 8] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "incl.", "no."];
 
-/// The summary of an operation, empty if its description says no more than its name.
+/// The summary of an operation. Empty if its description only repeats its name.
 pub(super) fn summary(description: &str, name: &str) -> String {
-    // Every character that some display takes for the end of a line ends one here.
+    // Every character that some display treats as a line end ends a line here.
     let description = truncate(description, MAX_READ_BYTES).replace(['\u{b}', '\u{c}', '\u{85}'], "\n");
     let description = clean(&description);
     let mut fallback = String::new();
@@ -104,7 +104,7 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// One line without markup and emoji, and with single spaces.
+/// One line without markup and emoji, with single spaces.
 fn plain(line: &str, description: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -125,19 +125,19 @@ fn plain(line: &str, description: &str) -> String {
     }
     let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
     let joined = words.join(" ");
-    // Bullets, numbers of a list and quotation marks of Markdown.
+    // Markdown bullets, list numbers and block quotes.
     without_number(joined.trim_start_matches(['#', '-', '>', '•', '|', '=', ' ', '_', '–', '—'])).to_owned()
 }
 
-/// A line without the number of a list: "1. Retrieves a page", "2) Deletes it".
+/// A line without its list number: "1. Retrieves a page", "2) Deletes it".
 fn without_number(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let after = rest.strip_prefix(['.', ')']).and_then(|rest| rest.strip_prefix(' '));
     if rest.len() < line.len() { after.unwrap_or(line) } else { line }
 }
 
-/// The length of a tag such as `<usecase>` or `</usecase>` at the start of the text, or 0. What is never closed, as in
-/// "of <owner>", is no tag.
+/// The length of a tag such as `<usecase>` or `</usecase>` at the start of the text, or 0. An unclosed one, as in "of
+/// <owner>", is not a tag.
 fn tag_length(text: &str, description: &str) -> usize {
     const MAX_TAG_BYTES: usize = 32;
     let Some(end) = text.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>') else { return 0 };
@@ -161,7 +161,7 @@ fn without_label(line: &str) -> &str {
     if is_label { rest.trim_start() } else { line }
 }
 
-/// Whether a line has a label that announces advice on the use of the tool.
+/// Whether a line has a label that introduces advice on using the tool.
 fn is_advice(line: &str) -> bool {
     const MAX_LABEL_WORDS: usize = 4;
     let Some((label, _)) = line.split_once(':') else { return false };
@@ -180,7 +180,7 @@ fn without_boilerplate(line: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Up to the first full stop that ends a sentence, without it.
+/// The text before the first full stop that ends a sentence.
 fn first_sentence(line: &str) -> &str {
     for (at, _) in line.match_indices(['.', '!', '?']) {
         let after = line.get(at + 1..).unwrap_or_default();
@@ -202,7 +202,7 @@ fn shorten(sentence: &str) -> String {
     format!("{kept}…")
 }
 
-/// Whether a sentence has no word that the name does not have: `Get a branch` of `get_branch`.
+/// Whether a sentence has no words that are not in the name: `Get a branch` for `get_branch`.
 fn repeats(sentence: &str, name: &str) -> bool {
     const FILLERS: [&str; 10] = ["a", "an", "the", "of", "in", "for", "one", "by", "its", "all"];
     let stem = |word: &str| {

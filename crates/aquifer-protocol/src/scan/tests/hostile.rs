@@ -1,5 +1,5 @@
-//! Messages made to cost more than they should (R-REQ-7). What holds here is the answer; that it
-//! comes in linear time is seen in that these tests end.
+//! Messages designed to be expensive (R-REQ-7). The tests check the answer; with more than linear time they would not
+//! finish.
 
 use super::*;
 

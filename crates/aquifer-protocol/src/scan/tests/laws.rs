@@ -1,4 +1,4 @@
-//! What holds for every message, not only for those somebody thought of.
+//! Properties of the scanner, checked for generated messages.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -8,7 +8,7 @@ use super::messages::{bytes, members, value};
 use super::*;
 use crate::limits::{BOUNDS, Bound};
 
-/// A string as JSON text, with every character spelled as an escape where `spell` says so.
+/// A string as JSON text, with every character written as an escape if `spell` is set.
 fn spelled(text: &str, spell: bool) -> String {
     if !spell {
         return Value::from(text).to_string();
@@ -23,7 +23,7 @@ fn salvaged<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> SalvagedMessage {
     salvage.finish()
 }
 
-/// The limits that a value just meets.
+/// The lowest limits that a value meets.
 fn measured(value: &Value) -> Limits {
     let mut inner = Vec::new();
     let (mut string, mut array, mut depth) = (0, 0, 0);
@@ -48,7 +48,7 @@ fn measured(value: &Value) -> Limits {
     }
 }
 
-/// The same limits, each in turn lowered by one where that is possible.
+/// The same limits with one of them lowered by one, for each limit that can be lowered.
 fn one_tighter(exact: Limits) -> Vec<(LimitKind, Limits)> {
     let mut all = Vec::new();
     for Bound { kind, .. } in BOUNDS {
@@ -115,7 +115,7 @@ proptest! {
         for (kind, limits) in one_tighter(exact) {
             let expected = too_large(kind, limits.get(kind), exact.get(kind));
             prop_assert_eq!(scan(text.as_bytes(), Frame::Bare, &limits), expected.clone());
-            // The frame's own strings must not be what breaks the limit.
+            // The strings of the frame itself must not exceed the limit.
             if limits.max_string_length >= "arguments".len() {
                 prop_assert_eq!(scan(framed.as_bytes(), Frame::Mcp, &limits), expected);
             }

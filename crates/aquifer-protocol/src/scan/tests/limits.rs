@@ -1,8 +1,8 @@
-//! Each limit, at its edge and one beyond it (R-REQ-7).
+//! Each limit, at its exact value and one beyond it (R-REQ-7).
 
 use super::*;
 
-/// `~` stands for 38 blanks, with which `[~]` is as long as a request may be.
+/// Replaces `~` by 38 spaces, so that `[~]` has the maximum length of a request.
 fn blanks(message: &str) -> String {
     message.replace('~', &" ".repeat(SMALL.max_request_size - 2))
 }

@@ -1,10 +1,10 @@
-//! The messages that the laws are tried on.
+//! Generators of messages for the properties.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
-/// Fragments that meet in ways which hand-written cases do not.
+/// Fragments that combine in ways that hand-written cases do not cover.
 const FRAGMENTS: [&str; 32] = [
     "{",
     "}",
@@ -62,7 +62,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), select(vec!["id", "method", "params", "arguments", "a"]).prop_map(String::from)]
 }
 
-/// Noise, fragments, and real messages with one byte changed, put in or taken out.
+/// Random bytes, fragments, and valid messages with one byte changed, inserted or removed.
 pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let fragments = prop::collection::vec(select(FRAGMENTS.to_vec()), 0..24).prop_map(|all| all.concat().into_bytes());
     let bruised = (value(), any::<bool>(), any::<Index>(), select(b"{}[],:\"\\ 0e-.u\x01\xff".to_vec()), 0..4u8)
@@ -81,7 +81,7 @@ pub(super) fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![prop::collection::vec(any::<u8>(), 0..200), fragments, bruised]
 }
 
-/// A message as its members, in any order.
+/// The members of a message, in any order.
 pub(super) fn members() -> impl Strategy<Value = Vec<(String, Value)>> {
     let id = prop_oneof![any::<i64>().prop_map(Value::from), ".{0,40}".prop_map(Value::from)];
     let others = prop::collection::vec(("x_[a-z]{0,4}", value()), 0..3);

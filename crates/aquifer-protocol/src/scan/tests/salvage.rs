@@ -1,4 +1,4 @@
-//! Whom a refusal is addressed to, when its message could not be read.
+//! The id in the answer to a message that could not be parsed.
 
 use super::*;
 

@@ -12,7 +12,7 @@ use crate::schema::{Kind, Schema};
 use super::{SchemaReader, states_fields};
 
 impl SchemaReader<'_> {
-    /// The alternatives under `key`. Fields that are stated beside them belong to each of them.
+    /// The alternatives under `key`. Fields beside the keyword belong to each alternative.
     pub(super) fn alternatives(
         &mut self,
         members: &[Value],
@@ -30,7 +30,7 @@ impl SchemaReader<'_> {
             let part = self.part(member, depth + 1);
             match self.merged(&[own.clone(), part]) {
                 Some(merged) if matches!(merged.kind, Kind::Object(_)) => read.push(merged),
-                // What cannot be merged is left to the target to check.
+                // Alternatives that cannot be merged are validated by the source.
                 _ => return own,
             }
         }
@@ -61,7 +61,7 @@ impl SchemaReader<'_> {
         self.merged(&read).unwrap_or_default()
     }
 
-    /// The intersection of the parts, unless too much was read already.
+    /// The intersection of the parts, unless the limits are exceeded.
     fn merged(&mut self, parts: &[Schema]) -> Option<Schema> {
         let fields: usize = parts.iter().map(|part| width(part.resolve(&self.types))).sum();
         self.steps_left = self.steps_left.checked_sub(fields)?;
@@ -78,7 +78,7 @@ fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 
-/// Alternatives that are all single words: an enum that was written as a union to document each word.
+/// The values of alternatives that are all constants: an enum written as a union to document each value.
 fn constants(members: &[Value]) -> Option<Arc<[Value]>> {
     let mut words = Vec::new();
     for member in members {
@@ -91,7 +91,7 @@ fn constants(members: &[Value]) -> Option<Arc<[Value]>> {
     (!words.is_empty()).then(|| words.into())
 }
 
-/// One schema for alternatives; `null` among them makes it nullable.
+/// Combines alternatives into one schema. A `null` alternative makes it nullable.
 pub(super) fn join(members: &mut Vec<Schema>) -> Schema {
     let before = members.len();
     members.retain(|member| !matches!(member.kind, Kind::Null));

@@ -1,4 +1,4 @@
-//! Values recognized by their name alone: `password=…`, `"api_key": "…"`, `Authorization: …`, `--token …`,
+//! Finds values that only their name marks as secret: `password=…`, `"api_key": "…"`, `Authorization: …`, `--token …`,
 //! `<password>…</password>`.
 
 use std::ops::Range;
@@ -8,12 +8,12 @@ use super::names::names_secret;
 
 /// The maximum length of a name.
 const MAX_NAME: usize = 64;
-/// The maximum number of blanks between a name, its separator and its value.
+/// Maximum number of blanks between a name, its separator and its value.
 const MAX_BLANKS: usize = 3;
-/// How many bytes of a value are examined. Bounded, so that the search stays linear.
-const MAX_JUDGED_BYTES: usize = 128;
+/// Maximum number of bytes of a value that are examined, so that the search stays linear.
+const MAX_EXAMINED_BYTES: usize = 128;
 
-/// The kind of the values found here.
+/// The kind of the secrets found here.
 const KIND: &str = "value named as a secret";
 
 /// Whether a separator may begin with these two bytes.
@@ -28,7 +28,7 @@ pub(super) fn value_at(text: &str, position: usize, byte: u8) -> Option<(Range<u
         (b'=', [b'=', ..]) => None,
         (b'=', [b'>', ..]) => assigned(text, position, Separator::Arrow),
         (b'=', _) => assigned(text, position, Separator::Equals),
-        // The same in a URL inside a URL.
+        // The same, inside a URL-encoded URL.
         (b'%', [b'3', b'D' | b'd', ..]) => assigned(text, position, Separator::EncodedEquals),
         (b':', [b':' | b'=' | b'/', ..]) => None,
         (b':', _) => assigned(text, position, Separator::Colon),
@@ -119,7 +119,7 @@ fn option(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
     (is_given && !is_placeholder(value.sample)).then(|| (value.range(), KIND))
 }
 
-/// Whether a value is a placeholder, or says that there is no value.
+/// Whether a value is a placeholder or states that there is none.
 pub(super) fn is_placeholder(value: &str) -> bool {
     const WORDS: &[&str] =
         &["null", "none", "nil", "true", "false", "undefined", "string", "required", "optional", "redacted", "hidden"];
@@ -140,7 +140,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || WORDS.iter().any(|word| body.eq_ignore_ascii_case(word))
 }
 
-/// Whether it looks like a password rather than a word.
+/// Whether a value looks like a password rather than a word.
 fn is_unlike_a_word(value: &str) -> bool {
     const WORDS: &[&str] =
         &["base64", "sha256", "sha512", "oauth2", "utf-8", "http/1.1", "ed25519", "rsa2048", "bcrypt12"];
@@ -152,14 +152,14 @@ fn is_unlike_a_word(value: &str) -> bool {
         && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// Headers whose value is the rest of their line.
+/// Whether the value of a header extends to the end of the line.
 fn is_header(name: &str) -> bool {
     ["authorization", "proxy-authorization", "cookie", "set-cookie"]
         .iter()
         .any(|header| name.eq_ignore_ascii_case(header))
 }
 
-/// Whether it is the signature in the query of a URL, with which anybody can use the URL.
+/// Whether it is a signature in the query of a URL, which authorizes anyone who has the URL.
 fn is_signature(name: &str, text: &str, separator: usize) -> bool {
     let before = separator.checked_sub(name.len() + 1).and_then(|index| text.as_bytes().get(index));
     let names = ["sig", "signature", "x-amz-signature", "x-goog-signature", "hmac"];
@@ -169,7 +169,7 @@ fn is_signature(name: &str, text: &str, separator: usize) -> bool {
 /// The name before a separator.
 struct Name<'t> {
     text: &'t str,
-    /// The same with the word before it: `API key`.
+    /// The name together with the word before it: `API key`.
     with_word_before: &'t str,
     is_quoted: bool,
 }
@@ -187,7 +187,7 @@ impl<'t> Name<'t> {
         let is_quoted = unquoted < end;
         end = unquoted;
         if is_quoted {
-            // A quote inside of quoted text.
+            // An escaped quote.
             end = back(end, MAX_BLANKS, |byte| byte == b'\\');
         }
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
@@ -203,11 +203,10 @@ impl<'t> Name<'t> {
 struct Value<'t> {
     text: &'t str,
     start: usize,
-    /// Its quote.
     quote: Option<&'static str>,
-    /// Its beginning.
+    /// The beginning of the value.
     sample: &'t str,
-    /// The beginning of its line.
+    /// The beginning of the value's line.
     line: &'t str,
 }
 
@@ -219,12 +218,12 @@ impl<'t> Value<'t> {
         let quote = ["\\\"", "\"", "'", "`"].into_iter().find(|quote| rest.starts_with(quote));
         let start = from + blanks + quote.map_or(0, str::len);
         let mut value = Self { text, start, quote, sample: "", line: "" };
-        value.sample = text.get(start..value.end_within(MAX_JUDGED_BYTES))?;
-        value.line = text.get(start..value.line_end_within(MAX_JUDGED_BYTES))?;
+        value.sample = text.get(start..value.end_within(MAX_EXAMINED_BYTES))?;
+        value.line = text.get(start..value.line_end_within(MAX_EXAMINED_BYTES))?;
         (!value.sample.is_empty()).then_some(value)
     }
 
-    /// Whether it is one word with nothing after it: `password: swordfish`, but not `password: the new one`.
+    /// Whether it is a single word at the end of a line: `password: swordfish`, but not `password: the new one`.
     fn is_alone_on_its_line(&self) -> bool {
         const WORDS: &[&str] = &[
             "text",
@@ -267,14 +266,14 @@ impl<'t> Value<'t> {
         if self.quote.is_some() || !self.text.get(self.start..end).is_some_and(is_scheme) {
             return self.start..end;
         }
-        // `authorization=Bearer …`: the credential is the next word.
+        // In `authorization=Bearer …`, the credential is the next word.
         let rest = self.text.get(end..).unwrap_or_default();
         let blanks = rest.bytes().take(MAX_BLANKS).take_while(|byte| *byte == b' ').count();
         let next = Self { start: end + blanks, ..*self };
         self.start..next.end_within(usize::MAX)
     }
 
-    /// Where it ends in a URL inside a URL: also before an encoded `&`.
+    /// The range of the value inside a URL-encoded URL, which also ends at an encoded `&`.
     fn encoded_range(&self) -> Range<usize> {
         let Range { start, end } = self.range();
         let value = self.text.get(start..end).unwrap_or_default();
@@ -298,7 +297,7 @@ impl<'t> Value<'t> {
         self.find(max, |rest| rest.first().is_some_and(|byte| b"\n\r\"'`\\".contains(byte)))
     }
 
-    /// The first position at which it ends, on a character boundary.
+    /// The first position at which the value ends, on a character boundary.
     fn find(&self, max: usize, ends: impl Fn(&[u8]) -> bool) -> usize {
         let bytes = self.text.as_bytes();
         let last = self.start.saturating_add(max).min(bytes.len());

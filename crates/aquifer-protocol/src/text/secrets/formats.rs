@@ -47,13 +47,15 @@ pub(super) struct Format {
     body: Body,
     /// The minimum length of the body.
     min: usize,
-    /// Whether ordinary words can end with the prefix (`sk-` in `task-`). Then it only counts at the start of a word.
+    /// Whether ordinary words can end with the prefix (`sk-` in `task-`), so that it only counts at the start of a
+    /// word.
     is_weak: bool,
-    /// Whether the prefix also begins ordinary words.
+    /// Whether ordinary words also begin with the prefix.
     pub(super) is_common: bool,
     /// Whether the body has exactly `min` characters.
     is_exact: bool,
-    /// The body must contain a run of at least this many letters and digits, which hyphenated prose does not. 0: no minimum.
+    /// Minimum length of the longest run of letters and digits in the body, which rules out hyphenated prose. 0: no
+    /// minimum.
     min_run: usize,
 }
 
@@ -84,16 +86,16 @@ impl Format {
 
     /// The end of the credential that starts here, if there is one.
     pub(super) fn end_of_match(&self, bytes: &[u8], start: usize, prefix: &str) -> Option<usize> {
-        /// How many bytes of the body are examined. Bounded, so that scanning text full of prefixes stays linear.
-        const MAX_JUDGED_BYTES: usize = 64;
+        /// Maximum number of bytes of the body that are examined, so that scanning text full of prefixes stays linear.
+        const MAX_EXAMINED_BYTES: usize = 64;
         let rest = bytes.get(start..)?.strip_prefix(prefix.as_bytes())?;
         if self.is_weak && !begins_word(bytes, start) {
             return None;
         }
         let is_body = |byte: &&u8| self.body.allows(**byte);
-        let judged = rest.iter().take(self.min.max(MAX_JUDGED_BYTES)).take_while(is_body).count();
-        let sample = rest.get(..judged)?;
-        if judged < self.min || !looks_random(sample) || !has_run(sample, self.min_run) {
+        let examined = rest.iter().take(self.min.max(MAX_EXAMINED_BYTES)).take_while(is_body).count();
+        let sample = rest.get(..examined)?;
+        if examined < self.min || !looks_random(sample) || !has_run(sample, self.min_run) {
             return None;
         }
         let body_start = start + prefix.len();
@@ -102,7 +104,7 @@ impl Format {
             return next.is_none_or(|byte| !byte.is_ascii_alphanumeric()).then_some(body_start + self.min);
         }
         let length = rest.iter().take_while(is_body).count();
-        // Trailing dots end the sentence and do not belong to the credential.
+        // Trailing dots end a sentence and are not part of the credential.
         let dots = rest.get(..length)?.iter().rev().take_while(|byte| **byte == b'.').count();
         Some(body_start + length - dots)
     }
@@ -187,7 +189,7 @@ pub(super) fn beginning_with_pair(first: u8, second: u8) -> impl Iterator<Item =
     rest.iter().take_while(move |(known, _)| *known == pair).map(|(_, prefixed)| *prefixed)
 }
 
-/// Minimum lengths are somewhat below the real ones, so that truncated credentials are found as well.
+/// Minimum lengths are somewhat below the real ones, so that truncated credentials are also found.
 #[rustfmt::skip]
 static FORMATS: &[Format] = &[
     format(OWN_TOKEN, &["conf_", "confirm_", "quota_continue_"], Body::Url, 43),

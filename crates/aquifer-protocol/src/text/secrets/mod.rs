@@ -1,12 +1,12 @@
-//! Credentials: the project's only list of their formats and names.
+//! Credentials: the only list of their formats and names in the project.
 //!
-//! A credential is recognised by its format (`ghp_…`, a private key, the password in a URL) or by the name written
-//! beside it (`password=…`, `"apiKey": "…"`). Formats are data (`formats.rs`); everything else here reads that table.
-//! Minimum lengths and character classes keep ordinary words such as `sk-learn` out. The search takes time linear in
-//! the length of the text, whatever the text is: every look ahead that may fail is bounded.
+//! A credential is recognised by its format (`ghp_…`, a private key, the password in a URL) or by the name beside it
+//! (`password=…`, `"apiKey": "…"`). Formats are a table (`formats.rs`). Minimum lengths and character classes exclude
+//! ordinary words such as `sk-learn`. The search takes time linear in the length of any text, because every lookahead
+//! is bounded.
 //!
-//! This recognises what is written plainly. A server that wants to leak a credential can encode it; that cannot be
-//! prevented by looking at text.
+//! Only unencoded credentials are recognised. A server that wants to leak a credential can encode it, which no search
+//! can prevent.
 
 mod assigned;
 mod formats;
@@ -112,14 +112,14 @@ pub fn redact_beginning(text: &str, max_chars: usize) -> (Cow<'_, str>, bool) {
     }
 }
 
-/// The maximum distance between the first byte of a credential and the byte at which it is recognised.
+/// Maximum distance between the first byte of a credential and the byte at which it is recognised.
 const MAX_BEFORE_MARK: usize = 64;
 
 struct Search<'t> {
     text: &'t str,
     position: usize,
     end_of_last: usize,
-    /// The position at which the search stops. A credential found before may extend beyond it.
+    /// The position at which the search stops. A credential found before it may extend beyond it.
     limit: usize,
 }
 
@@ -169,7 +169,7 @@ fn secret_at(text: &str, position: usize, byte: u8, next: u8) -> Option<FoundSec
     assigned::value_at(text, position, byte).map(|(range, kind)| FoundSecret { range, kind, is_by_name: true })
 }
 
-/// Whether a word starts here: the byte before is not a letter or digit, or it ends an escape such as `\n` or `%20`.
+/// Whether a word starts here: the preceding byte is not a letter or digit, or ends an escape such as `\n` or `%20`.
 fn begins_word(bytes: &[u8], position: usize) -> bool {
     let before = |back: usize| position.checked_sub(back).and_then(|index| bytes.get(index)).copied();
     let Some(last) = before(1) else { return true };

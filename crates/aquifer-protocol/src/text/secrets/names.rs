@@ -1,8 +1,8 @@
 //! Names of secrets.
 //!
-//! The last word of a name says what its value is: `secret_name` is a name, `token_id` an id, `max_tokens` a number,
-//! while `db_password` is a password. Some last words need another before them: a `key` is a secret if it is an API
-//! key, not if it is a primary key.
+//! The last word of a name denotes its value: `secret_name` is a name, `token_id` an id, `max_tokens` a number, but
+//! `db_password` is a password. Some last words need a qualifier: a `key` is a secret if it is an API key, but not if
+//! it is a primary key.
 
 /// The maximum length of a name.
 const MAX_NAME_BYTES: usize = 256;
@@ -39,7 +39,7 @@ const SECRETS: &[&str] = &[
 /// Words that denote a secret only if they are the whole name.
 const SECRET_ALONE: &[&str] = &["tokens", "auth", "pass", "pin"];
 
-/// Last words that denote a secret after one of these words.
+/// Last words that denote a secret after one of these qualifiers.
 const QUALIFIED: &[(&[&str], &[&str])] = &[
     (
         &["key", "keys"],
@@ -92,7 +92,7 @@ const QUALIFIED: &[(&[&str], &[&str])] = &[
     (&["url", "uri"], &["database", "db"]),
 ];
 
-/// Words before `token` that make it a page token, a token of a text or a nonce, and not a secret.
+/// Words before `token` that denote a page token, a token of text or a nonce instead of a secret.
 const OTHER_TOKENS: &[&str] = &[
     "page",
     "next",
@@ -124,17 +124,17 @@ const OTHER_TOKENS: &[&str] = &[
     "version",
 ];
 
-/// First words of names whose value says something about a secret.
+/// First words of names that describe a secret instead of containing it.
 const DESCRIBING_WORDS: &[&str] = &[
     "is", "has", "had", "show", "hide", "use", "uses", "require", "requires", "required", "need", "needs", "allow",
     "allows", "enable", "enabled", "disable", "include", "exclude", "without", "no", "public",
 ];
 
-/// Last words that only repeat: `password_confirmation`.
+/// Last words that are ignored: `password_confirmation`.
 const REPEATED: &[&str] =
     &["confirmation", "confirm", "again", "repeat", "repeated", "verify", "new", "old", "current"];
 
-/// Further words that make a configured value suspect, anywhere in its name.
+/// Further words that make a configured value suspicious, anywhere in its name.
 const SUSPECT: &[&str] = &[
     "tokens",
     "auth",
@@ -179,11 +179,11 @@ pub fn names_secret(name: &str) -> bool {
         return true;
     }
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
-    // `passWord` and `accesstoken` are the same names, split elsewhere.
-    let (joined, glued) = (before.last().map(|word| format!("{word}{last}")), unglued(last));
+    // `passWord` and `accesstoken` are the same names, split differently.
+    let (joined, compound) = (before.last().map(|word| format!("{word}{last}")), split_compound(last));
     is_secret(last, &before)
         || joined.is_some_and(|joined| SECRETS.contains(&joined.as_str()))
-        || glued.is_some_and(|(word, end)| {
+        || compound.is_some_and(|(word, end)| {
             let before: Vec<&str> = before.iter().copied().chain([word]).collect();
             is_secret(end, &before)
         })
@@ -205,18 +205,18 @@ fn is_secret(last: &str, before: &[&str]) -> bool {
         .any(|(lasts, qualifiers)| lasts.contains(&last) && before.iter().any(|word| qualifiers.contains(word)))
 }
 
-/// Splits two words that are written without a separator: `clientsecret`.
-fn unglued(word: &str) -> Option<(&str, &str)> {
+/// Splits a compound without a separator: `clientsecret`.
+fn split_compound(word: &str) -> Option<(&str, &str)> {
     const SECRET_ENDINGS: &[&str] =
         &["password", "passwd", "passphrase", "secret", "token", "tokens", "key", "apikey", "cookie"];
-    /// `api` and `access`, but not `m` of `monkey`.
+    /// Long enough for `api` and `access`, but not for the `m` of `monkey`.
     const MIN_PREFIX_BYTES: usize = 2;
     let end = SECRET_ENDINGS
         .iter()
         .filter(|end| word.len() >= end.len() + MIN_PREFIX_BYTES)
         .find(|end| word.ends_with(**end))?;
     let rest = word.strip_suffix(*end)?;
-    // A qualifier may itself be glued to something: `sharedaccesskey`.
+    // A qualifier may be a compound itself: `sharedaccesskey`.
     let known = QUALIFIED.iter().flat_map(|(_, qualifiers)| *qualifiers).filter(|known| known.len() > 2);
     let known = known.chain(OTHER_TOKENS).filter(|known| rest.ends_with(**known)).max_by_key(|known| known.len());
     Some((known.copied().unwrap_or(rest), *end))

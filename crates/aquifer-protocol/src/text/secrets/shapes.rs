@@ -1,5 +1,4 @@
-//! Credentials that cannot be described by a prefix and a run of characters: several parts, a key block, a part of a
-//! URL.
+//! Credentials that are not a prefix followed by a run of characters: several parts, a key block, a part of a URL.
 
 use std::ops::Range;
 
@@ -8,7 +7,7 @@ use super::begins_word;
 /// The range of a credential, and its kind.
 type Shape = (Range<usize>, &'static str);
 
-/// How some of them begin, for [`super::begins_like_secret`].
+/// Prefixes of some of them, for [`super::begins_like_secret`].
 pub(super) const PREFIXES: &[&str] = &["eyJ", BEGIN_BLOCK, "Bearer ", "Basic ", "Token "];
 
 const BEGIN_BLOCK: &str = "-----BEGIN ";
@@ -16,7 +15,7 @@ const DASHES: &str = "-----";
 
 type Finder = fn(&str, usize) -> Option<Shape>;
 
-/// The search function for two bytes.
+/// The function that examines text starting with these two bytes.
 fn finder(byte: u8, next: u8) -> Option<Finder> {
     match byte {
         b'e' if next == b'y' => Some(web_token),
@@ -45,15 +44,15 @@ fn is_url_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// How many bytes of a kind follow, no more than `max`.
+/// The number of consecutive bytes that satisfy `holds`, at most `max`.
 fn run(bytes: &[u8], from: usize, max: usize, holds: impl Fn(u8) -> bool) -> usize {
     bytes.get(from..).unwrap_or_default().iter().take(max).take_while(|byte| holds(**byte)).count()
 }
 
-/// A JSON Web Token, signed, unsigned or encrypted: two to five parts of base64, the first of which begins an object.
+/// A JSON Web Token, signed, unsigned or encrypted: two to five base64 parts, the first of which starts an object.
 fn web_token(text: &str, start: usize) -> Option<Shape> {
     let bytes = text.as_bytes();
-    // The byte before must not belong to the same run, or a long run would be walked again and again.
+    // The preceding byte must not belong to the same run, otherwise a long run would be scanned repeatedly.
     let before = start.checked_sub(1).and_then(|index| bytes.get(index)).copied();
     let begins = before.is_none_or(|byte| !is_url_byte(byte))
         || (begins_word(bytes, start) && before != Some(b'-') && before != Some(b'_'));
@@ -78,14 +77,13 @@ fn web_token(text: &str, start: usize) -> Option<Shape> {
     (parts > 0 && payload.len() >= 8).then(|| (start..trim_dots(bytes, start, end), "JSON Web Token"))
 }
 
-/// A full stop at the end of a sentence is not part of a token.
+/// Removes trailing dots, which end a sentence.
 fn trim_dots(bytes: &[u8], start: usize, end: usize) -> usize {
     let dots = bytes.get(start..end).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'.').count();
     end - dots
 }
 
-/// A private key block, to its end. If it has no end, it was truncated, and everything after its start belongs to the
-/// key.
+/// A private key block. If it has no end marker, it was truncated, and everything after its start belongs to the key.
 fn private_key(text: &str, start: usize) -> Option<Shape> {
     /// `-----BEGIN ENCRYPTED PRIVATE KEY-----` and the like.
     const MAX_LABEL_LEN: usize = 48;
@@ -123,7 +121,7 @@ fn url_password(text: &str, colon: usize) -> Option<Shape> {
     let authority = rest.get(..run(rest.as_bytes(), 0, MAX_AUTHORITY, is_authority))?;
     let user_info = match authority.rsplit_once('@') {
         Some((user_info, _)) => user_info,
-        // Passwords often contain an unescaped slash, although that is invalid. A port is a number.
+        // Passwords often contain an unescaped slash, although that is invalid. A port is numeric.
         None => {
             let (_, tail) = authority.split_once(':')?;
             if tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_digit()) || authority.starts_with('[') {
@@ -176,7 +174,7 @@ fn terraform_token(text: &str, dot: usize) -> Option<Shape> {
     (before == 14 && secret >= 30).then(|| (dot - before..after + secret, "Terraform token"))
 }
 
-/// The token of a Discord bot: its id in base64, a time and a signature.
+/// The token of a Discord bot: its id in base64, a timestamp and a signature.
 fn discord_token(text: &str, start: usize) -> Option<Shape> {
     let bytes = text.as_bytes();
     if !begins_word(bytes, start) {
@@ -196,9 +194,9 @@ fn discord_token(text: &str, start: usize) -> Option<Shape> {
 
 /// The credential after `Bearer`, `Basic`, `Token` and the like.
 fn authorization(text: &str, start: usize) -> Option<Shape> {
-    /// The scheme, and how many characters its credential has at least.
+    /// The scheme and the minimum length of its credential.
     const SCHEMES: &[(&str, usize)] = &[("bearer", 8), ("basic", 8), ("token", 16), ("apikey", 16), ("flyv1", 16)];
-    const MAX_JUDGED_BYTES: usize = 64;
+    const MAX_EXAMINED_BYTES: usize = 64;
     let bytes = text.as_bytes();
     let (scheme, min) = SCHEMES.iter().find(|(scheme, _)| {
         bytes.get(start..start + scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
@@ -210,25 +208,25 @@ fn authorization(text: &str, start: usize) -> Option<Shape> {
     }
     let from = blanks_from + blanks;
     let holds = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-    let judged = run(bytes, from, MAX_JUDGED_BYTES, holds);
-    let sample = bytes.get(from..from + judged)?;
+    let examined = run(bytes, from, MAX_EXAMINED_BYTES, holds);
+    let sample = bytes.get(from..from + examined)?;
     let has_digit = sample.iter().any(u8::is_ascii_digit) && sample.iter().any(u8::is_ascii_alphabetic);
     let length = || run(bytes, from, usize::MAX, holds);
     let is_credential = match *scheme {
-        "basic" => judged >= *min && is_user_and_password(bytes.get(from..from + run(bytes, from, 1024, holds))?),
-        _ => judged >= *min && (has_digit || judged >= 32) && !is_one_word(sample),
+        "basic" => examined >= *min && is_user_and_password(bytes.get(from..from + run(bytes, from, 1024, holds))?),
+        _ => examined >= *min && (has_digit || examined >= 32) && !is_one_word(sample),
     };
     is_credential.then(|| (from..trim_dots(bytes, from, from + length()), "authorization"))
 }
 
-/// Words with a digit in them that follow `Bearer` and `token` in prose.
+/// Whether it is a word with a digit, as in prose after `Bearer` or `token`.
 fn is_one_word(sample: &[u8]) -> bool {
     const WORDS: &[&str] =
         &["oauth2.0", "rfc6750", "rfc-6750", "base64url", "sha-256", "http/1.1", "oauth-2.0", "oauth2-token"];
     WORDS.iter().any(|word| sample.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// Whether base64 contains text with a colon, as in basic authentication.
+/// Whether base64 encodes text with a colon, as in basic authentication.
 fn is_user_and_password(encoded: &[u8]) -> bool {
     let mut bits: u32 = 0;
     let mut count = 0;

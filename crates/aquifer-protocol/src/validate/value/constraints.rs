@@ -1,5 +1,5 @@
-//! Checks a value of the right type against the constraints of its schema: enumerations, ranges, lengths, patterns and
-//! formats, and the encoding of all text.
+//! Checks a value of the correct type against the constraints of its schema: enumerations, ranges, lengths, patterns,
+//! formats and text encoding.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl Checker<'_> {
             Value::String(text) => self.text(path, schema, text),
             Value::Array(elements) => {
                 self.span(path, schema.items, elements.len(), "elements");
-                if schema.unique_items && has_twins(elements) {
+                if schema.unique_items && has_duplicates(elements) {
                     self.invalid(path, "must not hold equal elements", None);
                 }
             }
@@ -73,15 +73,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a value of unknown shape. Only the rules for all text apply (R-REQ-8).
-    pub(super) fn free(&mut self, path: Path<'_>, value: &Value) {
+    /// Checks a value without a schema. Only the rules for all text apply (R-REQ-8).
+    pub(super) fn check_text(&mut self, path: Path<'_>, value: &Value) {
         match value {
             Value::String(text) => self.no_nul(path, text),
-            Value::Array(elements) => elements.iter().for_each(|element| self.free(path, element)),
+            Value::Array(elements) => elements.iter().for_each(|element| self.check_text(path, element)),
             Value::Object(fields) => {
                 for (name, field) in fields {
                     self.no_nul(path, name);
-                    self.free(path, field);
+                    self.check_text(path, field);
                 }
             }
             _ => {}
@@ -114,8 +114,8 @@ fn is_multiple(value: f64, step: f64) -> bool {
     (quotient - quotient.round()).abs() < 1e-9 * quotient.abs().max(1.0)
 }
 
-/// Whether two elements are equal, without comparing each with each.
-fn has_twins(elements: &[Value]) -> bool {
+/// Whether any two elements are equal. Does not compare all pairs.
+fn has_duplicates(elements: &[Value]) -> bool {
     let mut texts: Vec<String> = elements.iter().map(Value::to_string).collect();
     texts.sort_unstable();
     texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))

@@ -1,4 +1,4 @@
-//! Validates one value against one schema, to any depth, and reports every problem with its path.
+//! Validates a value against a schema, at any depth, and reports every problem with its path.
 
 mod constraints;
 mod union;
@@ -23,12 +23,12 @@ pub(super) struct Checker<'a> {
     allow_nul: bool,
     /// Whether the current value may be left out.
     optional: bool,
-    /// The remaining budget for trying alternatives: a union of unions would double the work with every level.
+    /// The remaining budget for trying alternatives. Nested unions would otherwise double the work with every level.
     trials: usize,
     depth: usize,
     /// Whether only the presence of a problem matters, not its message.
     is_quiet: bool,
-    /// Whether a problem was found while quiet.
+    /// Whether a problem was found in quiet mode.
     has_failed: bool,
 }
 
@@ -39,15 +39,14 @@ const MAX_PROBLEMS: usize = 100;
 /// nested.
 const MAX_DEPTH: usize = 160;
 
-/// The budget for values that are checked against alternatives: a base for each request, an allowance for each value
-/// sent, and a maximum for one parameter. A definition of a few kilobytes can require billions of checks, so the budget
-/// limits how long a hostile one can occupy a thread: milliseconds. A long list whose elements are unions is legitimate
-/// and needs many.
+/// The budget for checking values against alternatives: a base for each request, an allowance for each value sent, and
+/// a maximum for one parameter. A definition of a few kilobytes can require billions of checks, so the budget limits
+/// how long a hostile one can occupy a thread to milliseconds. A long list of unions is legitimate.
 pub(super) const BASE_TRIALS: usize = 4_000;
 const TRIALS_PER_VALUE: usize = 32;
 const MAX_TRIALS: usize = 200_000;
 
-/// The path of a value in the parameters. It is formatted only if there is a problem.
+/// The path of a value in the parameters. Formatted only if there is a problem.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Parameter(&'a str),
@@ -114,7 +113,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a parameter. `trials` is what alternatives may still cost in this request.
+    /// Checks a parameter. `trials` is the remaining budget of the request for alternatives.
     pub(super) fn parameter(&mut self, parameter: &Parameter, value: &mut Value, trials: &mut usize) {
         self.allow_nul = parameter.allow_nul;
         self.optional = !parameter.required;
@@ -143,14 +142,14 @@ impl<'a> Checker<'a> {
         let resolved = schema.resolve(self.types);
         let fits = match (&resolved.kind, &mut *value) {
             (Kind::Any | Kind::Named(_), value) => {
-                self.free(path, value);
+                self.check_text(path, value);
                 true
             }
             (Kind::Null, Value::Null)
             | (Kind::Boolean, Value::Bool(_))
             | (Kind::Number, Value::Number(_))
             | (Kind::String, Value::String(_)) => true,
-            // An upstream gets the number as it came, however large.
+            // Upstreams receive numbers unchanged, however large.
             (Kind::Integer, Value::Number(_)) if !self.operation.native => type_of(value) == "integer",
             (Kind::Integer, Value::Number(number)) => match normalise_whole(number) {
                 false if type_of(value) == "integer" => {
@@ -158,7 +157,7 @@ impl<'a> Checker<'a> {
                 }
                 fits => fits,
             },
-            // Answers show integers that JavaScript would round as text (R-RES-5), so they come back as text.
+            // Answers contain integers that JavaScript would round as strings (R-RES-5), so requests may, too.
             (Kind::Integer, Value::String(digits)) => match large_integer(digits) {
                 Some(number) => {
                     *value = number.into();
@@ -170,7 +169,7 @@ impl<'a> Checker<'a> {
                 for (index, element) in elements.iter_mut().enumerate() {
                     match items {
                         Some(items) => self.value(Path::Element(&path, index), items, element),
-                        None => self.free(path, element),
+                        None => self.check_text(path, element),
                     }
                 }
                 true
@@ -189,7 +188,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Records a problem without a message if the check is quiet. Returns whether it is.
+    /// Records a problem without a message in quiet mode. Returns whether the mode is quiet.
     fn fails_quietly(&mut self) -> bool {
         self.has_failed |= self.is_quiet;
         self.is_quiet
@@ -200,7 +199,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let (expected, actual) = (type_words(schema), type_of(value));
-        // The name of a type does not say what to write.
+        // The name of a type does not tell the caller what to send.
         let kind = match &schema.kind {
             Kind::Named(_) => format!(" ({})", type_words(schema.resolve(self.types))),
             _ => String::new(),
@@ -261,8 +260,8 @@ impl<'a> Checker<'a> {
         self.rest(path, shape, object);
     }
 
-    /// Refuses undeclared fields that are other spellings of declared ones, for the same reason as such parameters.
-    fn respelled(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
+    /// Refuses undeclared fields that are other spellings of declared ones, as for parameters.
+    fn check_spelling(&mut self, path: Path<'_>, shape: &Shape, known: &FieldNames<'_>, object: &Map<String, Value>) {
         let mut declared = None;
         for name in object.keys().filter(|name| !known.has(name)) {
             let Some(meant) = declared.get_or_insert_with(|| Spellings::new(&shape.fields)).spelling_of(name) else {
@@ -278,13 +277,13 @@ impl<'a> Checker<'a> {
         let names = FieldNames::new(shape);
         let known = |name: &str| names.has(name);
         if !matches!(shape.rest, Rest::Refused) && !shape.fields.is_empty() {
-            self.respelled(path, shape, &names, object);
+            self.check_spelling(path, shape, &names, object);
         }
         match &shape.rest {
             Rest::Free => {
                 for (name, value) in object.iter().filter(|(name, _)| !known(name)) {
                     self.no_nul(path, name);
-                    self.free(path, value);
+                    self.check_text(path, value);
                 }
             }
             Rest::Of(schema) => {
@@ -334,7 +333,7 @@ impl<'a> Checker<'a> {
         if self.fails_quietly() {
             return;
         }
-        // Patterns and words come from definitions we did not write.
+        // Patterns and values come from untrusted definitions.
         let is_shown = !looks_like_a_leak(problem);
         let problem = if is_shown { problem } else { "breaks a constraint that introspect shows" };
         let found =
@@ -364,7 +363,7 @@ pub(super) fn quoted(value: &Value) -> String {
     }
 }
 
-/// Turns a whole number such as `3.0` into `3` for handlers.
+/// Normalizes a whole number such as `3.0` to `3`.
 fn normalise_whole(number: &mut serde_json::Number) -> bool {
     if number.is_i64() || number.is_u64() {
         return true;
@@ -389,7 +388,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The number that a text of digits stands for, if it is one that JSON numbers do not carry safely.
+/// Parses text as an integer that cannot be represented safely as a JSON number.
 fn large_integer(digits: &str) -> Option<i64> {
     const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
     digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() > MAX_SAFE_INTEGER && number.to_string() == digits)

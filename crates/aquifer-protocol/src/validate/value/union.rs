@@ -1,4 +1,4 @@
-//! Checks a value against the alternatives of a union, and finds the one that is meant.
+//! Checks a value against the alternatives of a union, and finds the intended one.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::{Checker, Path, StagedProblems, quoted, weight};
 use crate::schema::{Kind, Parameter, Schema, Types, type_of};
 
 impl Checker<'_> {
-    /// A value fits a union if it fits one member. If it fits none but only one member has its type, that member's
-    /// problems are reported. Messages are written only for the first member.
+    /// A value is valid for a union if it is valid for one member. If it is not and only one member has its type, that
+    /// member's problems are reported. Messages are created only for the first member.
     pub(super) fn union(&mut self, path: Path<'_>, union: &Schema, members: &[Schema], value: &mut Value) {
         let mut closest: Option<StagedProblems> = None;
         let weight = weight(value);
@@ -55,7 +55,7 @@ impl Checker<'_> {
     }
 }
 
-/// The alternative that an object selects by a discriminating field, which all alternatives have: `{"type": "card",
+/// The alternative that an object selects with a discriminator field, which all alternatives have: `{"type": "card",
 /// …}`.
 enum Choice<'a> {
     /// This one.

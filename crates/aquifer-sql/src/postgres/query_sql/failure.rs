@@ -1,4 +1,4 @@
-//! What a caller is told about a statement that PostgreSQL does not run.
+//! Failures for statements that PostgreSQL does not run.
 
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
@@ -37,7 +37,7 @@ pub(super) fn explain(error: &tokio_postgres::Error, access: &SqlAccess, request
     }
 }
 
-/// The number of the character in the caller's text, from 0.
+/// The character index in the caller's text, from 0.
 fn position(db: &DbError) -> Option<usize> {
     match db.position() {
         Some(ErrorPosition::Original(number)) => usize::try_from(*number).ok()?.checked_sub(1),

@@ -1,17 +1,17 @@
 //! Runs a caller's SELECT on PostgreSQL.
 //!
-//! Permissions of the database user limit what a statement reads, so `query_sql` is offered only if the user may read
-//! nothing but what is served ([`readable`]). This is checked again for every statement, in its transaction. The words of
-//! the statement are checked by an allowlist of functions ([`words`]): a read-only transaction does not stop functions
-//! that connect elsewhere, lock, or end other sessions.
+//! The permissions of the database user limit what a statement reads, so `query_sql` is offered only if the user cannot
+//! read anything that is not served ([`readable`]). This is checked again in the transaction of every statement. An
+//! allowlist limits the functions that a statement calls ([`statement_check`]), because a read-only transaction does not prevent
+//! functions from connecting elsewhere, locking, or ending other sessions.
 //!
-//! The statement runs as a subquery, in a read-only transaction that is rolled back. A statement that is not a SELECT
-//! cannot be a subquery, and the outer query limits rows and the size of a row, which the driver would hold in memory.
+//! The statement runs as a subquery, in a read-only transaction that is rolled back. Only a SELECT can be a subquery,
+//! and the outer query limits the number and size of rows, which the driver would hold in memory.
 
 mod failure;
 mod functions;
 mod readable;
-mod words;
+mod statement_check;
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ use crate::work::OperationOutput;
 use crate::work::session::WorkError;
 use readable::Readable;
 
-/// Strings have no escapes, as the lexer assumes.
+/// Disables escapes in strings, as the lexer assumes.
 const BEGIN: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL standard_conforming_strings = on; SET LOCAL jit = off";
 
@@ -77,7 +77,7 @@ impl Postgres {
             let reason = "the database user may read more than is served. The operator's log says which";
             return Err(query_sql::refused(reason).because(problems.join("; ")).into());
         }
-        words::check(&request.sql, &readable)?;
+        statement_check::check(&request.sql, &readable)?;
         session.connection.is_busy = true;
         let timeout = session.timeout;
         let running = execute(session, &self.search_path, request);
@@ -93,7 +93,7 @@ impl Postgres {
     }
 }
 
-/// Why a statement was not executed.
+/// Why a statement could not be executed.
 enum ExecuteError {
     Failure(Box<aquifer_protocol::error::Failure>),
     Driver(tokio_postgres::Error),
@@ -112,7 +112,7 @@ async fn execute(
 ) -> Result<TableResult, ExecuteError> {
     let client = &session.connection.client;
     client.execute("SELECT set_config('search_path', $1, true)", &[&search_path]).await?;
-    // Prepared alone first, so that errors have their position in the caller's text.
+    // Prepared on its own first, so that error positions refer to the caller's text.
     let own = client.prepare(request.sql.text()).await?;
     let failed = |failure| ExecuteError::Failure(Box::new(failure));
     query_sql::check_count(own.params().len(), request.sql.parameters(), request.binds.len()).map_err(failed)?;
@@ -137,7 +137,7 @@ async fn execute(
     Ok(result)
 }
 
-/// The statement as a subquery. The first column says whether the row is too large, and then the others are missing.
+/// The statement as a subquery. The first column is true if the row is too large; the other columns are then missing.
 fn outer_query(request: &SqlRequest, types: &[&Type]) -> (String, Vec<CellType>) {
     let limits = request.limits;
     let mut names = String::new();
@@ -156,7 +156,7 @@ fn outer_query(request: &SqlRequest, types: &[&Type]) -> (String, Vec<CellType>)
     (outer, cell_types)
 }
 
-/// How a value of a type is requested: in binary form, or as text or JSON made by the database.
+/// The expression that reads a value of a type: in binary form, or converted to text or JSON by the database.
 fn read_expression(of: &Type) -> (&'static str, &'static str, CellType) {
     if matches!(of.kind(), Kind::Array(_)) {
         let is_whole = [Type::INT2_ARRAY, Type::INT4_ARRAY, Type::INT8_ARRAY].contains(of);
@@ -178,7 +178,7 @@ fn read_expression(of: &Type) -> (&'static str, &'static str, CellType) {
     }
 }
 
-/// A list for a parameter that is an array, in PostgreSQL's notation.
+/// Converts a list to PostgreSQL's notation if the parameter is an array.
 fn array_bind(bind: &Bind, of: &Type) -> Bind {
     let (Bind::Text(text), Kind::Array(_)) = (bind, of.kind()) else { return bind.clone() };
     let Ok(serde_json::Value::Array(items)) = serde_json::from_str(text) else { return bind.clone() };

@@ -1,4 +1,4 @@
-//! What the database user may read and call: the catalog as it is now.
+//! Determines what the database user may read and call at the moment.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,11 +13,11 @@ use crate::rows::CellType;
 use crate::statement::{Bind, Dialect, Statement};
 use crate::work::session::Session as _;
 
-/// How many columns are named in a message.
+/// Maximum number of columns named in a message.
 const MAX_NAMED: usize = 5;
 
-/// Every column that the user may read, by table; a partition counts as the table it belongs to. Names that begin with
-/// `pg_` cannot be used in a statement.
+/// Every column that the user may read, by table. A partition counts as its parent table. Names that begin with `pg_`
+/// cannot be used in a statement.
 const READABLE: &str = "
     SELECT json_build_object('schema', n.nspname, 'table', r.relname,
         'columns', json_agg(DISTINCT a.attname))::text
@@ -48,7 +48,7 @@ const FUNCTIONS_END: &str = "::text[])) AS is_known
         FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname <> 'information_schema'
         AND (n.nspname <> 'pg_catalog' OR p.oid >= 16384))";
 
-/// The texts of a list in a row; none if it is missing.
+/// The strings of a list in a row. Empty if it is missing.
 fn list(row: &Value, name: &str) -> Vec<String> {
     row.get(name).map(texts).unwrap_or_default()
 }
@@ -56,8 +56,8 @@ fn list(row: &Value, name: &str) -> Vec<String> {
 /// What the user may read and call.
 pub(super) struct Readable {
     is_superuser: bool,
-    /// Predefined roles that reach files and programs of the server.
-    powers: Vec<String>,
+    /// Predefined roles that can access files and programs of the server.
+    privileged_roles: Vec<String>,
     tables: Vec<(String, String, Vec<String>)>,
     pub(super) sequences: HashSet<String>,
     /// Functions that are neither built in nor of an extension that only computes.
@@ -80,9 +80,9 @@ impl Readable {
         let entry =
             |row: Value| (text(&row, "schema").to_owned(), text(&row, "table").to_owned(), list(&row, "columns"));
         Ok(Self {
-            // What cannot be read counts as the worst.
+            // An unreadable value counts as the worst case.
             is_superuser: facts.get("superuser") != Some(&Value::Bool(false)),
-            powers: list(&facts, "powers"),
+            privileged_roles: list(&facts, "powers"),
             tables: tables.into_iter().flatten().map(entry).collect(),
             sequences: set("sequences"),
             functions: set("functions"),
@@ -99,10 +99,10 @@ impl Readable {
                  role that may read only what is served"
                     .to_owned(),
             );
-        } else if !self.powers.is_empty() {
-            let powers = self.powers.join(", ");
+        } else if !self.privileged_roles.is_empty() {
+            let privileged_roles = self.privileged_roles.join(", ");
             problems.push(format!(
-                "query_sql is on, but the database user is a member of {powers}: connect with another role"
+                "query_sql is on, but the database user is a member of {privileged_roles}: connect with another role"
             ));
         }
         let unserved = self.unserved(access);

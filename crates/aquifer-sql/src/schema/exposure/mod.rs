@@ -1,4 +1,4 @@
-//! Which columns callers get to see.
+//! Determines which columns callers see.
 
 mod restriction;
 mod secret_names;

@@ -13,10 +13,13 @@ use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
 use crate::schema::exposure::secret_names::looks_secret;
-use crate::schema::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
+use crate::schema::model::{
+    Column, ColumnDerivation, ColumnId, ExcludedTable, ForeignKey, Key, Model, Table, WithheldColumns,
+};
 use crate::settings::{Settings, TableSettings, Target};
 
-/// Above this number of hidden columns, those that no longer exist are forgotten: partitions come and go indefinitely.
+/// Above this number of hidden columns, columns that no longer exist are forgotten, because partitions may be created
+/// and dropped indefinitely.
 const MAX_REMEMBERED_COLUMNS: usize = 100_000;
 
 /// A setting that does not match the tables. For the operator, not for callers.
@@ -41,9 +44,9 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    fn new(model: &Model, settings: &Settings, flows: &[Flow], hidden: BTreeSet<ColumnId>) -> Self {
+    fn new(model: &Model, settings: &Settings, derivations: &[ColumnDerivation], hidden: BTreeSet<ColumnId>) -> Self {
         let columns: HashSet<ColumnId> =
-            existing_columns(model).chain(flows.iter().map(|flow| flow.from.clone())).collect();
+            existing_columns(model).chain(derivations.iter().map(|derivation| derivation.from.clone())).collect();
         let in_tables = model.tables.iter().flat_map(|table| {
             let entries = settings.tables.iter().filter(|(name, _)| names_table(table, settings, name));
             entries.flat_map(|(_, entry)| &entry.hide).map(|column| table.column_id(column))
@@ -87,10 +90,10 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
         mismatches.extend(found);
     }
     check_namesakes(model, settings, baseline, &mut mismatches);
-    let flows = all_flows(model);
+    let derivations = all_derivations(model);
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt_columns(table, settings)).collect();
     let mut hidden: HashSet<ColumnId> = HashSet::new();
-    if loses_hide(model, settings, baseline) {
+    if has_unmatched_hide(model, settings, baseline) {
         for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn).filter(|(_, withdrawn)| !**withdrawn) {
             *withdrawn = !every_column(table).all(|column| baseline.contains(&column));
             // At the first reflection every table is new, and the mismatch is reported anyway.
@@ -101,9 +104,9 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             }
         }
         let is_new = |column: &&ColumnId| !column.is_whole_table() && !baseline.contains(column);
-        hidden.extend(flows.iter().map(|flow| &flow.from).filter(is_new).cloned());
+        hidden.extend(derivations.iter().map(|derivation| &derivation.from).filter(is_new).cloned());
     } else {
-        let now_hidden = currently_hidden(model, settings, &flows, &exempt);
+        let now_hidden = currently_hidden(model, settings, &derivations, &exempt);
         report_still_hidden(model, settings, baseline, &now_hidden);
         let mut all: BTreeSet<ColumnId> = now_hidden.into_iter().collect();
         if baseline.hidden.len() <= MAX_REMEMBERED_COLUMNS {
@@ -111,15 +114,15 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
         } else {
             all.extend(existing_columns(model).filter(|column| baseline.hidden.contains(column)));
         }
-        *baseline = Baseline::new(model, settings, &flows, all);
+        *baseline = Baseline::new(model, settings, &derivations, all);
     }
     hidden.extend(baseline.hidden.iter().filter(|column| !exempt.contains(*column)).cloned());
     for (table, withdrawn) in model.tables.iter().zip(&withdrawn) {
         hidden.extend(if *withdrawn { every_column(table).collect() } else { hidden_by_name(table, settings) });
     }
     hidden.extend(hidden_elsewhere(model, settings));
-    hidden.extend(secrets_elsewhere(model, &flows));
-    let spared = propagate(&mut hidden, &flows, &exempt);
+    hidden.extend(secrets_elsewhere(model, &derivations));
+    let spared = propagate(&mut hidden, &derivations, &exempt);
     for table in &model.tables {
         let source = &*settings.name;
         for key in table.key_columns().filter(|key| !is_shown(table, settings, key)) {
@@ -153,20 +156,20 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     mismatches
 }
 
-/// Columns that are hidden or may be, as far as reflection knows so far. Reflection traces what shows them.
+/// Columns that are or may be hidden, as far as reflection has determined. Reflection traces which columns show them.
 pub(crate) fn possibly_hidden_columns(
     model: &Model,
     settings: &Settings,
     baseline: &Baseline,
-    more: &[Flow],
+    more: &[ColumnDerivation],
 ) -> BTreeSet<ColumnId> {
-    let mut flows = all_flows(model);
-    flows.extend_from_slice(more);
+    let mut derivations = all_derivations(model);
+    derivations.extend_from_slice(more);
     let mut hidden: HashSet<ColumnId> = baseline.hidden.iter().cloned().collect();
-    if loses_hide(model, settings, baseline) {
-        // Any column may be the one that `hide` meant.
+    if has_unmatched_hide(model, settings, baseline) {
+        // Any column may be the one that `hide` refers to.
         hidden.extend(model.tables.iter().flat_map(every_column));
-        hidden.extend(flows.iter().map(|flow| flow.from.clone()));
+        hidden.extend(derivations.iter().map(|derivation| derivation.from.clone()));
     }
     for table in &model.tables {
         // A table that does not match is hidden entirely.
@@ -174,8 +177,8 @@ pub(crate) fn possibly_hidden_columns(
         hidden.extend(if fits { hidden_by_name(table, settings) } else { every_column(table).collect() });
     }
     hidden.extend(hidden_elsewhere(model, settings));
-    hidden.extend(secrets_elsewhere(model, &flows));
-    propagate(&mut hidden, &flows, &HashSet::new());
+    hidden.extend(secrets_elsewhere(model, &derivations));
+    propagate(&mut hidden, &derivations, &HashSet::new());
     hidden.into_iter().collect()
 }
 
@@ -183,13 +186,13 @@ pub(crate) fn possibly_hidden_columns(
 fn currently_hidden(
     model: &Model,
     settings: &Settings,
-    flows: &[Flow],
+    derivations: &[ColumnDerivation],
     exempt: &HashSet<ColumnId>,
 ) -> HashSet<ColumnId> {
     let mut hidden: HashSet<ColumnId> = model.tables.iter().flat_map(|table| hidden_by_name(table, settings)).collect();
     hidden.extend(hidden_elsewhere(model, settings));
-    hidden.extend(secrets_elsewhere(model, flows));
-    propagate(&mut hidden, flows, exempt);
+    hidden.extend(secrets_elsewhere(model, derivations));
+    propagate(&mut hidden, derivations, exempt);
     hidden
 }
 
@@ -262,7 +265,7 @@ fn applies_to_excluded(table: &ExcludedTable, settings: &Settings, entry: &str) 
 }
 
 /// Whether a `hide` names a table or column that does not exist (any more) and may have been renamed.
-fn loses_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
+fn has_unmatched_hide(model: &Model, settings: &Settings, baseline: &Baseline) -> bool {
     !baseline.lost_columns(model).is_empty()
         || settings.tables.iter().filter(|(_, entry)| !entry.hide.is_empty()).any(|(name, entry)| {
             let in_tables = model.tables.iter().filter(|table| names_table(table, settings, name)).map(|table| {
@@ -395,25 +398,29 @@ fn exempt_columns(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     show.iter().map(String::as_str).chain(keys).map(|name| table.column_id(name)).collect()
 }
 
-/// All flows of values between columns. A reference contains the value it refers to.
-fn all_flows(model: &Model) -> Vec<Flow> {
-    let mut flows = model.flows.clone();
+/// All derivations between columns. A referring column shows the value it refers to.
+fn all_derivations(model: &Model) -> Vec<ColumnDerivation> {
+    let mut derivations = model.derivations.clone();
     for table in &model.tables {
         for foreign in &table.foreign {
             for (own, to) in foreign.columns.iter().zip(&foreign.to_columns) {
                 let from = ColumnId::new(foreign.to_schema.as_deref(), &foreign.to_table, to);
-                flows.push(Flow { from, to: table.column_id(own) });
+                derivations.push(ColumnDerivation { from, to: table.column_id(own) });
             }
         }
     }
-    flows
+    derivations
 }
 
 /// Hides every column that shows hidden values, transitively. Returns the exempt columns that would have been hidden.
-fn propagate(hidden: &mut HashSet<ColumnId>, flows: &[Flow], exempt: &HashSet<ColumnId>) -> Vec<ColumnId> {
+fn propagate(
+    hidden: &mut HashSet<ColumnId>,
+    derivations: &[ColumnDerivation],
+    exempt: &HashSet<ColumnId>,
+) -> Vec<ColumnId> {
     let mut leading: HashMap<&ColumnId, Vec<&ColumnId>> = HashMap::new();
-    for flow in flows {
-        leading.entry(&flow.from).or_default().push(&flow.to);
+    for derivation in derivations {
+        leading.entry(&derivation.from).or_default().push(&derivation.to);
     }
     let mut waiting: Vec<ColumnId> = hidden.iter().cloned().collect();
     let mut spared = Vec::new();
@@ -455,12 +462,12 @@ fn hidden_elsewhere(model: &Model, settings: &Settings) -> Vec<ColumnId> {
 }
 
 /// Columns of tables that are not offered whose names look like secrets: a view may show them under another name.
-fn secrets_elsewhere<'a>(model: &'a Model, flows: &'a [Flow]) -> impl Iterator<Item = ColumnId> + 'a {
+fn secrets_elsewhere<'a>(model: &'a Model, derivations: &'a [ColumnDerivation]) -> impl Iterator<Item = ColumnId> + 'a {
     let offered: Vec<ColumnId> = model.tables.iter().map(|table| table.column_id("")).collect();
     let is_elsewhere = move |column: &ColumnId| !offered.iter().any(|table| table.is_same_table(column));
-    let from = flows
+    let from = derivations
         .iter()
-        .map(|flow| &flow.from)
+        .map(|derivation| &derivation.from)
         .filter(|column| looks_secret(column.table(), column.column(), &FieldType::Text));
     from.filter(move |column| is_elsewhere(column)).cloned()
 }

@@ -1,4 +1,5 @@
-//! Decides what a statement may do, by an allowlist: read what the views of its tables read, and call harmless functions.
+//! Decides what a statement may do, by an allowlist: reading what the views of its tables read, and calling harmless
+//! functions.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use super::functions;
 
-/// A column that is read: schema, table and column in lower case. The column is empty where only rows are counted.
+/// A column that is read: schema, table and column in lower case. The column is empty if rows are only counted.
 type Read = (String, String, String);
 
 /// What statements read and call.
@@ -56,11 +57,11 @@ impl Reads {
     }
 }
 
-/// What a statement was refused for.
+/// The reason why a statement was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Function(String),
-    /// Reading anything else, or doing anything else, for the log.
+    /// Any other read or action, for the log.
     Other(String),
 }
 
@@ -127,7 +128,7 @@ impl Authorizer {
     }
 }
 
-/// Records what the statement reads that `prepare` prepares.
+/// Records what the statement that `prepare` prepares reads.
 pub(super) fn record(
     connection: &mut Connection,
     prepare: impl FnOnce(&Connection) -> rusqlite::Result<()>,

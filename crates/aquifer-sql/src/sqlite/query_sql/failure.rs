@@ -1,4 +1,4 @@
-//! What a caller is told about a statement that SQLite does not run.
+//! Failures for statements that SQLite does not run.
 
 use rusqlite::{Error, ErrorCode};
 
@@ -21,14 +21,14 @@ pub(super) fn explain(error: &Error, access: &SqlAccess, request: &SqlRequest, a
             query_sql::invalid(format_args!("makes or reads a value of more than {MAX_VALUE_BYTES} bytes"), error)
                 .into()
         }
-        // A function was refused where the message is that of the function.
+        // The message is that of the function, but the function was refused.
         _ if authorizer.refusal().is_some() => refusal(authorizer),
         ErrorCode::Unknown => {
             let after = |words: &str| message.strip_prefix(words);
             if let Some(name) = after("no such table: ") {
                 query_sql::no_such_table(name, access.shown_tables()).into()
             } else if let Some(name) = after("no such column: ") {
-                // SQLite asks whether a name in double quotes was meant as a string.
+                // SQLite appends a hint about double quotes.
                 let name = name.split(" - should").next().unwrap_or(name);
                 let name = name.rsplit('.').next().unwrap_or(name).trim_matches('"');
                 query_sql::no_such_column(name, access.shown_columns()).into()

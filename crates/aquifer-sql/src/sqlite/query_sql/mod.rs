@@ -34,12 +34,12 @@ use crate::work::OperationOutput;
 use crate::work::session::WorkError;
 use authorizer::Authorizer;
 
-/// The longest text or bytes that a statement can read or make. Some functions take a time that grows with the product of
-/// two lengths, and cannot be interrupted.
+/// Maximum size of a text or bytes that a statement can read or produce. Some functions take time proportional to the
+/// product of two lengths, and cannot be interrupted.
 const MAX_VALUE_BYTES: i32 = 1_000_000;
 
-/// How long to wait for a statement that does not notice its timeout.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long to wait for a statement that does not respond to its timeout.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 impl Sqlite {
     /// Runs one SELECT.
@@ -55,7 +55,7 @@ impl Sqlite {
             super::backend::record_schema(&last_seen, pooled);
             answer
         });
-        tokio::time::timeout(self.timeout + GRACE, running).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.timeout + GRACE_PERIOD, running).await.unwrap_or_else(|_| {
             Err(SqlError::Timeout { cause: "a function of the statement does not end".to_owned() }.into())
         })
     }
@@ -152,9 +152,9 @@ fn bind(prepared: &mut Prepared<'_>, request: &SqlRequest) -> Result<(), BindErr
     Ok(())
 }
 
-/// How the cells are written: a column of a table as its lists write it, anything else by its own type.
+/// How the cells are written: a table column as in lists, anything else by the type of its value.
 fn cell_types(prepared: &Prepared<'_>, access: &SqlAccess, request: &SqlRequest, named: &[usize]) -> Vec<CellType> {
-    // SQLite knows the columns of the first query only.
+    // SQLite reports the columns of the first query only.
     let is_compound = ["union", "intersect", "except"].iter().any(|word| request.sql.has_word(word));
     let cell_type = |index: usize| match prepared.column_metadata(index).ok().flatten() {
         Some((_, table, column, ..)) if !is_compound => {

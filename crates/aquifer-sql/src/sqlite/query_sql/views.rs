@@ -1,4 +1,4 @@
-//! The temporary views that stand before the tables of the file, and the check that a statement names nothing else.
+//! The temporary views that shadow the tables of the file, and the check that a statement names nothing else.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ const INTERNAL_PREFIXES: [&str; 2] = ["sqlite_", "pragma_"];
 /// The views of one connection.
 #[derive(Default)]
 pub(in crate::sqlite) struct ServedViews {
-    /// What the views were made for.
+    /// The access that the views were created for.
     access: Option<Arc<SqlAccess>>,
     /// What each view reads, by the index of its table.
     reads: HashMap<usize, Reads>,
 }
 
 impl ServedViews {
-    /// Makes the views of these tables, and returns what a statement over them may read.
+    /// Creates the views of these tables, and returns what a statement over them may read.
     pub(super) fn prepare(
         &mut self,
         connection: &mut Connection,
@@ -35,7 +35,7 @@ impl ServedViews {
         named: &[usize],
     ) -> rusqlite::Result<Authorizer> {
         if !self.access.as_ref().is_some_and(|known| Arc::ptr_eq(known, access)) {
-            // Text in double quotes is a name, and never silently a string.
+            // Text in double quotes is always a name, never a string.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
             self.drop_all(connection)?;
@@ -65,7 +65,7 @@ impl ServedViews {
     }
 }
 
-/// Makes the view of a table, and returns what it reads.
+/// Creates the view of a table, and returns what it reads.
 fn create(connection: &mut Connection, table: &SqlTable) -> rusqlite::Result<Reads> {
     let name = Name::reflected(&table.name);
     let mut statement = Statement::new(Dialect::Sqlite);
@@ -83,7 +83,7 @@ fn create(connection: &mut Connection, table: &SqlTable) -> rusqlite::Result<Rea
     record(connection, |connection| connection.prepare(select.text()).map(|_| ()))
 }
 
-/// The connection cannot write, not even to its temporary schema, except here.
+/// Makes the temporary schema writable for this statement only.
 fn change_temporary_schema(connection: &Connection, statement: &Statement) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", false)?;
     let done = connection.execute_batch(statement.text());
@@ -99,7 +99,7 @@ pub(super) fn named_tables(access: &SqlAccess, sql: &SqlText) -> Vec<usize> {
     named
 }
 
-/// Checks that a statement names no table that has no view, and no schema. Returns the names in the file that are not
+/// Checks that a statement names no schema and no table without a view. Returns the names in the file that are not
 /// served, in lower case.
 pub(super) fn check_names(
     connection: &Connection,
@@ -135,8 +135,8 @@ fn not_a_table(token: &Token, name: &str, access: &SqlAccess) -> Failure {
     }
 }
 
-/// The names of everything that can stand after FROM, in lower case, except functions that only compute. A table of the
-/// name of such a function is none.
+/// All names that can follow FROM, in lower case, except functions that only compute. A table that has the name of such
+/// a function is excluded.
 fn existing_names(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     let mut names = HashSet::new();
     let mut statement = connection.prepare(

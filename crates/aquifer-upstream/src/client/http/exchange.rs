@@ -14,19 +14,19 @@ use crate::client::pending_calls::CallOrigin;
 use crate::client::shared_state::SharedState;
 use crate::error::{Outage, RpcError, UpstreamError, is_inconclusive};
 
-/// Consecutive resumptions of a stream without a new event.
+/// Maximum number of consecutive resumptions of a stream without a new event.
 const MAX_FRUITLESS_RESUMPTIONS: u32 = 5;
 
-/// The shortest wait before a stream is resumed, and the first one if the server does not name one.
+/// The shortest wait before a stream is resumed, and the first wait if the server specifies none.
 const MIN_RESUME_WAIT: Duration = Duration::from_millis(250);
 
-/// The longest wait before a stream is resumed if the server does not name one.
+/// The longest wait before a stream is resumed if the server specifies none.
 const MAX_RESUME_WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes read from an error response.
+/// Maximum number of bytes read from an error response.
 const MAX_ERROR_BODY: usize = 256 * 1024;
 
-/// Characters shown of an error response that is not JSON-RPC.
+/// Maximum number of characters shown of an error response that is not JSON-RPC.
 const MAX_ERROR_TEXT: usize = 300;
 
 /// The messages in a response body.
@@ -34,13 +34,13 @@ const MAX_ERROR_TEXT: usize = 300;
 struct BodyMessages {
     /// The answer to this request.
     answer: Option<Result<Json, RpcError>>,
-    /// An error without a request id. Servers send one if they fail before they have read the id.
+    /// An error without a request id. Servers send it if they fail before they have read the id.
     stray: Option<RpcError>,
     unreadable: Option<serde_json::Error>,
 }
 
 impl HttpTransport {
-    /// Sends a request and waits for its answer. Other messages on its stream are dispatched.
+    /// Sends a request and waits for its answer. Other messages on the same stream are dispatched.
     pub(crate) async fn exchange(
         &self,
         shared: &Arc<SharedState>,
@@ -142,7 +142,8 @@ impl HttpTransport {
         }
     }
 
-    /// Reopens a stream after its last event. Every failure here means that the request was sent but not answered.
+    /// Reopens a stream after its last event. Every error returned here means that the request was sent but not
+    /// answered.
     async fn resume(&self, resumption: &mut Resumption) -> Result<Response, UpstreamError> {
         let disconnected = |cause: String| UpstreamError::Disconnected(Outage::new(DISCONNECTED, cause));
         let Some(after) = resumption.last_id.clone() else {
@@ -162,7 +163,7 @@ impl HttpTransport {
         Err(disconnected("its stream ended repeatedly without an answer".to_owned()))
     }
 
-    /// Passes every event to `more` until it returns false.
+    /// Calls `more` for every event until it returns false.
     pub(super) async fn read_events(
         &self,
         response: &mut Response,
@@ -188,13 +189,14 @@ impl HttpTransport {
 struct Resumption {
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// Resumptions in total, and since the last new event.
+    /// Resumptions in total and since the last new event.
     count: u32,
     fruitless: u32,
 }
 
 impl Resumption {
-    /// Records what a stream reported before it ended. Values it did not repeat still apply.
+    /// Records the last id and the reconnection time when a stream ends. Values that the stream did not send again stay
+    /// in effect.
     fn note(&mut self, events: EventParser) {
         self.retry = events.retry.or(self.retry);
         if let Some(id) = events.last_id
@@ -206,7 +208,7 @@ impl Resumption {
         }
     }
 
-    /// The wait before the next attempt. `None` after too many.
+    /// The wait before the next attempt. `None` after too many attempts.
     fn next_wait(&mut self) -> Option<Duration> {
         if self.fruitless >= MAX_FRUITLESS_RESUMPTIONS {
             return None;
@@ -231,7 +233,7 @@ fn plain_error(status: StatusCode, text: &[u8]) -> RpcError {
     RpcError::new(i64::from(status), message)
 }
 
-/// The body of an error response. Empty if it cannot be read; the status decides then.
+/// The body of an error response. Empty if it cannot be read, so that the status decides.
 async fn error_body(mut response: Response) -> Bytes {
     let mut body = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {

@@ -1,4 +1,4 @@
-//! The stream for notifications of the server, and the end of a session.
+//! The server's notification stream, and the end of the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const END_SESSION_TIMEOUT: Duration = Duration::from_secs(1);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl HttpTransport {
-    /// Opens a stream, after the given event if any.
+    /// Opens a stream that continues after the given event, if any.
     pub(super) async fn open_stream(&self, after: Option<&str>) -> Result<Response, UpstreamError> {
         let token = self.current_token().await;
         let request = self.client.get((*self.endpoint()).clone());
@@ -46,8 +46,8 @@ impl HttpTransport {
         Err(UpstreamError::Refused(RpcError::new(i64::from(status.as_u16()), "it offers no stream")))
     }
 
-    /// Receives notifications for as long as the connection lasts. A server may have no such stream (usually status
-    /// 405). A stream that ends or is refused says nothing about the session.
+    /// Receives notifications as long as the connection lasts. A server may not offer this stream (usually status 405).
+    /// If the stream ends or is refused, the session stays valid.
     pub(crate) async fn follow_notifications(self: Arc<Self>, shared: Arc<SharedState>) {
         let (mut pause, max_pause) = REOPEN_DELAY;
         let mut after: Option<String> = None;
@@ -75,7 +75,7 @@ impl HttpTransport {
                     retry = events.retry.or(retry);
                 }
                 Err(UpstreamError::Refused(_)) => return,
-                // The server had the stream, so it may only be unavailable for a while.
+                // The server has offered the stream before, so the failure may be temporary.
                 Err(_) if was_open => {}
                 Err(_) => return,
             }
@@ -97,7 +97,7 @@ impl HttpTransport {
     }
 }
 
-/// The wait before a stream is reopened. Servers that make clients poll name an interval. A stream without events is
+/// The wait before a stream is reopened. Servers that make clients poll specify an interval. Streams without events are
 /// reopened less often.
 fn reopen_wait(retry: Option<Duration>, brought_events: bool, pause: Duration) -> Duration {
     match retry {

@@ -1,4 +1,5 @@
-//! A connection over Streamable HTTP. Every message of ours is a request; answers come as JSON or as events.
+//! A connection over Streamable HTTP. Every message is sent as an HTTP request; answers arrive as JSON or as
+//! server-sent events.
 
 mod exchange;
 mod listen;

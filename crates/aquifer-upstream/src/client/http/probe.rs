@@ -1,9 +1,9 @@
-//! Finds out whether a session still works.
+//! Checks whether a session still works.
 //!
-//! Only a 404 without an answer means that a session is lost. Some servers answer 400 for an unknown session, and a
-//! broken connection or a server error says nothing about the session. Giving up a session loses the state that a
-//! server keeps in it; keeping a dead one fails every later call. So the server is pinged, and the connection is closed
-//! only if the ping is refused or not answered.
+//! Only a 404 without an answer means that a session is lost. Some servers answer 400 for an unknown session; a broken
+//! connection or a server error leaves it open. Giving up a session loses the state that the server keeps in it, and
+//! keeping a dead one fails every later call. The server is therefore pinged, and the connection is closed only if the
+//! ping is refused or not answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl HttpTransport {
         }
     }
 
-    /// Pings the server and closes the connection unless the session works. Returns whether it works.
+    /// Pings the server and closes the connection if the session does not work. Returns whether it works.
     pub(crate) async fn probe(
         self: Arc<Self>,
         shared: Arc<SharedState>,

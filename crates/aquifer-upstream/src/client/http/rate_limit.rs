@@ -1,8 +1,8 @@
 //! Rate limits that an HTTP server announces (R-SAF-4).
 //!
-//! `Retry-After` in a refusal (429, 503) counts, and so does an exhausted allowance: `RateLimit-Remaining: 0` with
-//! `RateLimit-Reset`, or the same headers with the prefix `X-`. Until then calls are refused here with the time to
-//! wait, and the server is not contacted.
+//! These are `Retry-After` in a refusal (429, 503) and an exhausted allowance: `RateLimit-Remaining: 0` with
+//! `RateLimit-Reset`, or the same headers with the prefix `X-`. Until the limit expires, calls fail here with the
+//! remaining time and the server is not contacted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// The wait if the server names none.
+/// The wait if the server specifies none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait. A header may be wrong.
+/// The longest wait, because a header may be wrong.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// Larger numbers are Unix times, smaller ones are seconds to wait. Servers use both.
 const MIN_UNIX_TIME: u64 = 1_000_000_000;
 
-/// Until when requests to a server are refused.
+/// The time until which requests to a server are refused.
 pub(crate) struct RateLimit {
     started_at: Instant,
     /// In milliseconds after `started_at`.

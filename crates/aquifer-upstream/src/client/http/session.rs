@@ -14,7 +14,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Records the id that the server assigned. Later ones are ignored.
+    /// Records the id that the server assigned. Ignored if there is an id already.
     pub(super) fn open(&self, id: &HeaderValue) {
         let mut id = id.clone();
         id.set_sensitive(true);
@@ -26,12 +26,12 @@ impl Session {
         self.id.get()
     }
 
-    /// The server no longer knows it.
+    /// Records that the server has lost the session.
     pub(super) fn lose(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the session has to be ended now. True once, and never for a session that the server has lost.
+    /// Marks the session as ended. Returns whether a DELETE request has to be sent: once, and never for a lost session.
     pub(super) fn end(&self) -> bool {
         self.id.get().is_some() && !self.is_over.swap(true, Ordering::Relaxed)
     }

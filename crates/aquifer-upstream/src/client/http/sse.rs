@@ -15,14 +15,14 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// An incremental parser of event streams.
 pub(crate) struct EventParser {
     buffer: BytesMut,
-    /// Bytes of the buffer that contain no line end.
+    /// Number of bytes at the start of the buffer that contain no line end.
     searched: usize,
     data: BytesMut,
     has_data: bool,
     max_bytes: usize,
     is_started: bool,
-    /// The id of the current event. It takes effect once the event is complete; resuming after an incomplete event
-    /// would lose it.
+    /// The id of the current event. It becomes `last_id` when the event is complete, because resuming after an
+    /// incomplete event would lose that event.
     pending_id: Option<String>,
     /// The id of the last complete event that had one. An empty id means that the stream cannot be resumed.
     pub(crate) last_id: Option<String>,
@@ -92,7 +92,7 @@ impl EventParser {
                 }
                 self.data.extend_from_slice(value);
             }
-            // An id that no header can hold cannot be resumed after.
+            // An id that is not a valid header value cannot be used to resume.
             b"id" if value.len() <= MAX_ID_BYTES && !value.iter().any(u8::is_ascii_control) => {
                 self.pending_id = std::str::from_utf8(value).ok().map(str::to_owned);
             }
@@ -156,7 +156,7 @@ mod tests {
     fn streams_resume_after_the_last_complete_event() {
         for (stream, last_id, retry) in [
             ("id: 1\ndata: x\n\n", Some("1"), None),
-            // Cut off in the middle of an event, which has to be sent again.
+            // The stream ends within an event, which has to be sent again.
             ("id: 1\ndata: x\n\nid: 2\ndata: {\"half", Some("1"), None),
             ("id: 1\ndata: x\n\nid: 2\ndata: whole\n", Some("1"), None),
             ("id: 2\ndata: x\n", None, None),

@@ -1,4 +1,4 @@
-//! Sends messages over HTTP: headers, logins, redirects and repetitions.
+//! Sends messages over HTTP: headers, logins, redirects and retries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,7 @@ pub(crate) struct HttpTransport {
     headers: HeaderMap,
     /// The tokens of a login, unless a token is configured.
     pub(super) tokens: Option<Arc<LoginTokens>>,
-    /// The login was insufficient for a request. A person may have logged in with more scopes since.
+    /// Whether a request was refused for missing scopes. A person may have logged in with more scopes since.
     is_forbidden: AtomicBool,
     pub(super) session: Session,
     protocol: OnceLock<HeaderValue>,
@@ -80,9 +80,9 @@ impl HttpTransport {
             value.set_sensitive(true);
             all.insert(name, value);
         }
-        // The client must not send anything twice by itself. Its redirect policy would repeat the body of a call, and
-        // its default retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats
-        // requests of which it has not written a byte, because an idle connection turned out to be closed.
+        // The HTTP client must not resend anything by itself. Its redirect policy would resend the body of a call, and
+        // its default retry policy resends requests that an HTTP/2 server reports as refused. hyper still resends
+        // requests if an idle connection was closed before a byte was written.
         let mut builder = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(Policy::none())
@@ -135,8 +135,8 @@ impl HttpTransport {
         }
     }
 
-    /// The token for this request. A once-only request cannot be repeated with a newer login, so after a refusal the
-    /// newer login is looked up first.
+    /// The token for this request. A once-only request cannot be retried with a newer login, so after an earlier
+    /// refusal this looks for a newer login first.
     async fn token_for(&self, delivery: &Delivery) -> Option<Arc<StoredLogin>> {
         if !delivery.is_repeatable()
             && self.is_forbidden.load(Ordering::Relaxed)
@@ -163,8 +163,8 @@ impl HttpTransport {
         request
     }
 
-    /// Sends a message, and sends it again with a newer login where that is allowed. The response has any status that
-    /// concerns neither the login nor rate limits.
+    /// Sends a message, and retries with a newer login if the request may be sent again. Responses about logins and
+    /// rate limits are returned as errors, all others as they are.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
@@ -201,8 +201,8 @@ impl HttpTransport {
 
     fn check_status(&self, response: Response, delivery: &Delivery) -> Result<Response, UpstreamError> {
         let status = response.status();
-        // A proxy also answers 503 if the server was cut off during a call. Only for repeatable requests is it no more
-        // than a rate limit.
+        // A proxy also answers 503 if the server was disconnected during a call. It counts as a rate limit only for
+        // repeatable requests.
         let is_refusal = status == StatusCode::TOO_MANY_REQUESTS || delivery.is_repeatable();
         if let Some(wait) = self.rate_limit.record(status, response.headers()).filter(|_| is_refusal) {
             return Err(UpstreamError::RateLimited { wait });
@@ -216,7 +216,7 @@ impl HttpTransport {
         Ok(response)
     }
 
-    /// Sends a message and follows redirects if it may be sent again.
+    /// Sends a message, and follows redirects if the message may be sent again.
     async fn post_with_redirects(
         &self,
         token: Option<&StoredLogin>,
@@ -280,7 +280,7 @@ impl HttpTransport {
         });
     }
 
-    /// Sends a message and waits until it was delivered. Notifications and responses may arrive twice without harm.
+    /// Sends a message and waits until it was delivered. Notifications and responses can safely be delivered twice.
     pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
         let in_session = self.session.id().is_some();
         let response = self.post(message, None, &mut Delivery::repeatable()).await?;
@@ -292,7 +292,7 @@ impl HttpTransport {
     }
 }
 
-/// The target of a redirect that keeps method and body. It must be on the same origin, because our headers are meant
+/// The target of a redirect that preserves method and body. It must have the same origin, because our headers are meant
 /// for this server.
 fn redirect_target(url: &Url, response: &Response) -> Option<Url> {
     let keeps_method = matches!(

@@ -36,13 +36,13 @@ pub(crate) const INHERITED_VARIABLES: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
-/// Lines of standard error kept to explain a failed start.
+/// Number of lines of standard error kept to explain a failed start.
 const MAX_TAIL_LINES: usize = 8;
 
-/// Longer lines are cut. The log shows much less; a secret at the cut must still be recognized as a whole.
+/// Longer lines are truncated. The log shows much less, but a secret at the cut must still be recognized as a whole.
 const MAX_LINE_LEN: usize = 16_000;
 
-/// Lines hidden for one private key, so that a key without an end does not hide everything.
+/// Maximum number of lines hidden for one private key, so that a key without an end marker does not hide everything.
 const MAX_KEY_LINES: usize = 200;
 
 /// How long a killed process may take to exit.
@@ -99,7 +99,7 @@ impl Child {
         };
         let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Outage::new(REASON, cause))?;
         let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Outage::new(REASON, cause))?;
-        // Ends when the group is killed, at the latest.
+        // Ends at the latest when the process group is killed.
         child.stderr_reader = Some(tokio::spawn(read_stderr(errors, name.clone(), sanitizer.clone(), stderr_tail)));
         Ok((child, Pipes { input, output }))
     }
@@ -116,7 +116,7 @@ impl Child {
         tokio::time::timeout(REAP_TIMEOUT, self.process.wait()).await.ok()?.ok()
     }
 
-    /// Waits until standard error is read completely, but no longer than the timeout: a grandchild may keep the pipe
+    /// Waits until standard error has been read completely, at most for the timeout: a grandchild may keep the pipe
     /// open.
     pub(crate) async fn drain_stderr(&mut self, timeout: Duration) {
         if let Some(stderr_reader) = self.stderr_reader.take() {
@@ -138,8 +138,8 @@ impl Child {
     }
 }
 
-/// Explains like a shell why a program cannot be started. The system reports the same error for a missing program,
-/// folder or interpreter.
+/// Explains why a program cannot be started, in the words of a shell. The system reports the same error for a missing
+/// program, folder or interpreter.
 fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: &std::io::Error) -> Outage {
     if error.kind() != ErrorKind::NotFound {
         return Outage::new(reason, format!("{command}: {error}"));
@@ -156,7 +156,7 @@ fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: 
 }
 
 impl Drop for Child {
-    /// Process ids are reused only after all others, so a group without members is not confused with a new one.
+    /// The system reuses process ids only after a full cycle, so the id of an empty group does not denote a new group.
     fn drop(&mut self) {
         self.kill();
     }
@@ -212,7 +212,7 @@ fn log_line(
     tail.push_back(text);
 }
 
-/// Detects the lines of a private key. A single one looks like any other base64.
+/// Detects the lines of a private key. A single such line looks like any other base64.
 #[derive(Default)]
 struct PrivateKeyFilter {
     /// Lines that may still belong to the current key.

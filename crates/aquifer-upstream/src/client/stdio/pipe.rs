@@ -1,8 +1,8 @@
 //! Writes to a child's standard input without waiting and without an intermediate task.
 //!
-//! A line is written at once if the pipe takes it. Otherwise it is queued, up to a limit, and written as soon as the
-//! pipe takes more. A message is therefore never cut off when its sender is dropped, and the common case costs one
-//! system call.
+//! A line is written immediately if the pipe accepts it. Otherwise it is queued, up to a limit, and written when the
+//! pipe accepts more. A message is therefore never truncated when its sender is dropped, and usually takes one system
+//! call.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::error::Outage;
 
-/// Bytes queued for a child that does not read.
+/// Maximum number of bytes queued for a child that does not read.
 const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;
 
 const NOT_READING: &str = "it does not read what it is sent";
@@ -31,7 +31,7 @@ pub(crate) struct Pipe {
 struct Backlog {
     lines: VecDeque<Bytes>,
     bytes: usize,
-    /// Why nothing can be written any more.
+    /// Why writing is no longer possible.
     broken: Option<Arc<str>>,
 }
 
@@ -44,7 +44,7 @@ impl Pipe {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends one line, now or as soon as the child reads. On failure, no byte of it is ever written.
+    /// Sends one line, immediately or as soon as the child reads. On failure, no byte of it is ever written.
     pub(crate) fn send(&self, mut line: Vec<u8>) -> Result<(), Outage> {
         line.push(b'\n');
         let mut line = Bytes::from(line);
@@ -73,12 +73,12 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether nothing can be written any more. [`drain`](Self::drain) returns then.
+    /// Whether writing is no longer possible. [`drain`](Self::drain) then returns.
     pub(crate) fn is_broken(&self) -> bool {
         self.backlog().broken.is_some()
     }
 
-    /// Writes queued lines. Returns when the child takes no more input.
+    /// Writes queued lines. Returns when the child accepts no more input.
     pub(crate) async fn drain(&self) -> Outage {
         loop {
             self.wakeup.notified().await;

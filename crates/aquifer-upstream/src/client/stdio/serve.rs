@@ -1,4 +1,4 @@
-//! Serves a connection to a child process, with one message per line.
+//! Serves a connection to a child process that sends one message per line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::client::message;
 use crate::client::shared_state::{Outbound, SharedState};
 use crate::error::{Outage, UpstreamError};
 
-/// Consecutive lines that are not messages, after which the program is not considered an MCP server.
+/// Maximum number of consecutive lines that are not messages. A program that sends more is not an MCP server.
 const MAX_INVALID_LINES: usize = 1_000;
 
 /// How long to read the remaining output of a process that has exited.
@@ -31,7 +31,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 /// kills the whole process group.
 pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, max_bytes: usize) {
     let pipe = Arc::new(Pipe::new(pipes.input));
-    // Set only here.
+    // This is the only place that sets it.
     let _ = shared.outbound.set(Outbound::Pipe(pipe.clone()));
     let shared = shared.clone();
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
 struct LineReader<R> {
     input: R,
     buffer: BytesMut,
-    /// Bytes of the buffer that contain no line end.
+    /// Number of bytes at the start of the buffer that contain no line end.
     searched: usize,
     max_bytes: usize,
 }
@@ -124,7 +124,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Some(line.freeze())
     }
 
-    /// Discards a line that is too long while it arrives, and fails the call that waits for it.
+    /// Discards a line that is too long while it arrives, and fails the call that it answers.
     async fn skip_line(&mut self, shared: &Arc<SharedState>) -> Result<(), Outage> {
         let mut salvage = Salvage::new();
         loop {

@@ -9,7 +9,7 @@ pub(crate) struct Challenge {
     pub(crate) resource_metadata: Option<String>,
     /// The required scopes.
     pub(crate) scopes: Vec<String>,
-    /// What was wrong with the token that was sent.
+    /// The error code for the token that was sent.
     pub(crate) error: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Challenge {
             }
             let (word, after) = split_token(rest);
             if word.is_empty() {
-                // Invalid syntax. What follows may still be valid.
+                // Invalid syntax. The rest of the header may still be valid.
                 rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default();
                 continue;
             }

@@ -78,7 +78,7 @@ async fn own_authorization_server(web: &OAuthHttp, server: &Url) -> Result<Autho
     }
 }
 
-/// The first of these URLs that returns a JSON object. Many servers answer any path with a page.
+/// The first document at these URLs that is a JSON object. Many servers answer any path with an HTML page.
 async fn first_document(web: &OAuthHttp, places: Vec<Url>) -> Result<Option<Vec<u8>>, LoginError> {
     for place in places {
         if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {

@@ -1,5 +1,5 @@
-//! The two documents that a login begins with: the metadata of the protected resource and of its authorization server.
-//! Only the fields that a login needs are read.
+//! The two documents that a login starts with: the metadata of the protected resource and of its authorization server.
+//! Only the fields that a login needs are parsed.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -19,7 +19,8 @@ pub(crate) struct ProtectedResource {
 }
 
 impl ProtectedResource {
-    /// Parses the metadata of a server. It must describe that server: tokens for other servers are not requested.
+    /// Parses the metadata of a server. Fails if it describes another server, because tokens are requested only for
+    /// this one.
     pub(crate) fn read(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found: Self = serde_json::from_slice(text)
             .map_err(|_| LoginError::new("the server's login metadata (RFC 9728) is invalid"))?;
@@ -52,14 +53,14 @@ pub(crate) struct AuthorizationServer {
     pub(crate) client_id_metadata_document_supported: bool,
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
-    /// Whether there was no metadata, so that the default endpoints of 2025-03-26 are assumed.
+    /// Whether the server has no metadata, so that the default endpoints of 2025-03-26 are assumed.
     #[serde(skip)]
     pub(crate) is_assumed: bool,
 }
 
 impl AuthorizationServer {
-    /// Parses the metadata of the named issuer. Refuses another issuer, a server without PKCE, and endpoints without
-    /// https.
+    /// Parses the metadata of the named issuer. Fails if the issuer differs, PKCE is not supported, or an endpoint does
+    /// not use https.
     pub(crate) fn read(text: &[u8], issuer: &str) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
         if !urls::is_same_issuer(&found.issuer, issuer) {
@@ -68,8 +69,8 @@ impl AuthorizationServer {
         found.checked()
     }
 
-    /// Parses the metadata found on the origin of a server that names no authorization server (2025-03-26). The issuer
-    /// may have a path, but has to be on the same origin.
+    /// Parses metadata from the origin of a server that names no authorization server (2025-03-26). The issuer may have
+    /// a path, but must be on the same origin.
     pub(crate) fn read_own(text: &[u8], server: &Url) -> Result<Self, LoginError> {
         let found = Self::parse(text)?;
         if !Url::parse(&found.issuer).is_ok_and(|issuer| issuer.origin() == server.origin()) {

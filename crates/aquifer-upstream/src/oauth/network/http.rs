@@ -94,7 +94,6 @@ impl OAuthHttp {
         read(send(body).await?).await
     }
 
-    /// Posts JSON.
     pub(crate) async fn post_json(&self, url: &Url, body: &Value) -> Result<HttpResponse, LoginError> {
         self.check(url)?;
         let request = self.client.post(url.clone()).header(ACCEPT, "application/json");
@@ -114,7 +113,7 @@ impl OAuthHttp {
         send(request).await
     }
 
-    /// Refuses URLs that the server may not name. Host names are checked when they are resolved.
+    /// Fails for URLs that the server's metadata may not name. Host names are checked when they are resolved.
     fn check(&self, url: &Url) -> Result<(), LoginError> {
         if url.origin() == self.server.origin() {
             return Ok(());
@@ -194,7 +193,7 @@ async fn zone_of_server(server: &Url) -> Zone {
     }
 }
 
-/// The operator may name a server anywhere, even in a forbidden zone.
+/// The operator may configure a server anywhere, even in a forbidden zone.
 fn at_least_private(zone: Zone) -> Zone {
     if zone == Zone::Forbidden { Zone::Private } else { zone }
 }
@@ -204,7 +203,7 @@ fn is_proxied() -> bool {
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
 }
 
-/// Resolves names to the addresses that the server may name.
+/// Resolves host names, but only to addresses that the server's metadata may name.
 struct FilteringResolver {
     own: String,
     zone: Zone,

@@ -1,4 +1,4 @@
-//! URLs of a login: where metadata is found, what a token is for, and where it may be sent.
+//! URLs of a login: the location of metadata, the resource of a token, and where it may be sent.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str() == Some("localhost") || address(url).is_some_and(|address| address.is_loopback())
 }
 
-/// Whether data sent there is protected on the way.
+/// Whether data sent there is protected in transit.
 pub(crate) fn is_secure(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.host_str().is_some(),

@@ -1,7 +1,7 @@
 //! `aquifer conformance`: tests a server and reports the level it reaches.
 
+mod command_line;
 mod progress;
-mod words;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -15,7 +15,7 @@ use aquifer_conformance::run::Run;
 use aquifer_conformance::{Target, run as drive};
 
 use super::{call, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
     ReportOutput,
@@ -23,27 +23,27 @@ use crate::cli::{
 use progress::ProgressDisplay;
 
 /// Errors that prevent a run or a report have the exit code of invalid usage.
-pub(crate) async fn run(arguments: ConformanceArgs) -> Ending {
+pub(crate) async fn run(arguments: ConformanceArgs) -> CommandOutcome {
     let done = match arguments.report {
         Some(ConformanceCommand::Report(arguments)) => render_again(&arguments),
         None => check(&arguments.run).await,
     };
     done.unwrap_or_else(|problem| {
         eprintln!("aquifer: {problem:#}");
-        Ending::Code(BAD_USAGE)
+        CommandOutcome::Code(BAD_USAGE)
     })
 }
 
 /// Renders an existing report.
-fn render_again(arguments: &ConformanceReportArgs) -> anyhow::Result<Ending> {
+fn render_again(arguments: &ConformanceReportArgs) -> anyhow::Result<CommandOutcome> {
     let shown = arguments.file.display();
     let text = crate::files::read(&arguments.file).with_context(|| format!("cannot read {shown}"))?;
     let report = render::json::parse(&text).map_err(|problem| anyhow::anyhow!("{shown} is {problem}"))?;
     write_report(&report, &arguments.output)?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
-async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
+async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome> {
     let target = target(arguments)?;
     let options = Options {
         level: arguments.level,
@@ -54,8 +54,9 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
     let mut shown = ProgressDisplay::new();
     let driven = drive::run(&target, &options, |progress| shown.step(&progress)).await;
     shown.end();
-    let Run { mut report, record } = driven.with_context(|| format!("cannot check {}", words::server(arguments)))?;
-    report.command = words::command(arguments);
+    let Run { mut report, record } =
+        driven.with_context(|| format!("cannot check {}", command_line::server(arguments)))?;
+    report.command = command_line::command(arguments);
     write_report(&report, &arguments.output)?;
     if !arguments.allow_writes {
         eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
@@ -71,12 +72,12 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<Ending> {
             }
             Err(empty) => {
                 eprintln!("aquifer: {} was not written: {empty}", path.display());
-                // Not everything was done that was asked for.
+                // The requested evidence was not written.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
         }
     }
-    Ok(Ending::Code(code))
+    Ok(CommandOutcome::Code(code))
 }
 
 fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {

@@ -27,9 +27,13 @@ impl ProgressDisplay {
 
     pub(super) fn step(&mut self, progress: &Progress) {
         match progress {
-            Progress::Connected(surface) => self.say(&format!("connected: {surface}")),
+            Progress::Connected(surface) => self.print_line(&format!("connected: {surface}")),
             Progress::Described { operations, types } => {
-                self.say(&format!("introspection: {}, {}", count(*operations, "operation"), count(*types, "type")));
+                self.print_line(&format!(
+                    "introspection: {}, {}",
+                    count(*operations, "operation"),
+                    count(*types, "type")
+                ));
             }
             Progress::Checking { number, total, id } => {
                 if self.is_terminal {
@@ -48,7 +52,7 @@ impl ProgressDisplay {
         }
     }
 
-    fn say(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         if self.is_terminal { self.move_to(line) } else { eprintln!("{line}") }
     }
 

@@ -14,7 +14,7 @@ use crate::command::write;
 
 /// Changes a client's file and returns the path of its backup.
 pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<PathBuf> {
-    // Where the path is a link, the file behind it is written, not the link.
+    // If the path is a link, its target is written.
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();
     let removed: Vec<&str> = client.servers.iter().map(|server| server.name.as_str()).collect();
@@ -27,7 +27,7 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
         bail!("{shown} cannot be edited safely. Paste the snippet yourself");
     };
     let copy = backup::create(&path)?;
-    // The client may have written its file meanwhile.
+    // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{shown} was changed by another program. Close {} and try again", client.name);
     }

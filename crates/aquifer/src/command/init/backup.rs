@@ -23,7 +23,7 @@ pub(super) fn create(path: &Path) -> anyhow::Result<PathBuf> {
             copy.push(format!("-{number}"));
         }
         let copy = PathBuf::from(copy);
-        // Never over a backup that is there: the first one is the most valuable.
+        // Never overwrites a backup: the first one is the most valuable.
         match std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&copy) {
             Ok(mut file) => {
                 let written = file.write_all(&bytes).and_then(|()| file.sync_all());

@@ -1,4 +1,4 @@
-//! MCP clients, and where they keep their servers.
+//! MCP clients, and the files in which they configure servers.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(super) struct Client {
     pub(super) dialect: Dialect,
     /// The text of the file.
     pub(super) text: String,
-    /// The folder of the project whose settings these are.
+    /// The folder of the project that the settings belong to.
     pub(super) workspace: Option<PathBuf>,
     /// The servers in the file, without Aquifer itself.
     pub(super) servers: Vec<Server>,
@@ -40,7 +40,7 @@ impl Client {
     }
 }
 
-/// A file where a client may keep its servers, relative to one of the directories below.
+/// A file in which a client may configure servers, relative to one of the directories below.
 struct ConfigLocation(&'static str, Dialect, Base, &'static str);
 
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<P
             let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
             (found.servers.into_iter().filter(in_use).collect(), found.inputs, problems)
         }
-        // Settings without servers are no mistake; a file that cannot be read is.
+        // A file without servers is valid; an unreadable one is reported.
         Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => (Vec::new(), Vec::new(), problems),
         Err(_) => return None,
     };

@@ -4,8 +4,8 @@ use toml::{Table, Value};
 
 const SECTION: &str = "mcp_servers";
 
-/// Removes the tables of these servers and adds one. Parses the result to verify it. Returns nothing if the servers are
-/// not written as separate tables.
+/// Removes the tables of these servers and adds one. Parses the result to verify it. `None` if the servers are not
+/// written as separate tables.
 pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: &str) -> Option<String> {
     let mut expected: Table = toml::from_str(text).ok()?;
     let servers = expected.get_mut(SECTION)?.as_table_mut()?;

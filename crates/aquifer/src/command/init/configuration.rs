@@ -1,4 +1,4 @@
-//! The configuration that `init` writes. It refers to values that may be secret and never contains them.
+//! The configuration that `init` writes. It contains references instead of values that may be secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ const KEY_ORDER: &[&str] = &["name", "command", "args", "env", "cwd", "url", "he
 pub(super) struct GeneratedConfig {
     sources: Vec<Table>,
     pub(super) variables: Vec<Variable>,
-    /// Remarks on what could not be taken over.
+    /// Remarks about settings that could not be migrated.
     pub(super) remarks: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl GeneratedConfig {
         self.sources.len()
     }
 
-    /// The text of the configuration, whose variables are in this file.
+    /// The text of the configuration. `env_file` is the file with the values of its variables.
     pub(super) fn text(&self, env_file: Option<&str>) -> String {
         let mut text = "# Written by aquifer init. See docs/configuration.md for all settings.\n".to_owned();
         if let Some(file) = env_file {
@@ -48,7 +48,7 @@ impl GeneratedConfig {
     }
 }
 
-/// One configuration for all servers, each once.
+/// Builds one configuration for all servers, without duplicates.
 pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
     let mut taken: BTreeMap<String, ServerTransport> = BTreeMap::new();
     let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
@@ -58,7 +58,7 @@ pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
             let own = format!("{}-{}", server.name, snake_identifier(client.name).replace('_', "-"));
             let numbered = (2..).map(|number| format!("{own}-{number}"));
             let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
-            // The first name that is free, or that this very server has already.
+            // The first name that is free or already belongs to the same server.
             let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.transport);
             let Some(name) = names.find(is_usable) else { continue };
             if taken.insert(name.clone(), server.transport.clone()).is_some() {
@@ -106,7 +106,7 @@ impl Writer<'_> {
                 let shown = redact::arguments(args);
                 let written = args.iter().zip(&shown).enumerate().map(|(index, (own, shown))| {
                     let wanted = format!("{}_ARGUMENT_{}", upper(self.name), index + 1);
-                    // Of `--token=VALUE`, the option is no secret.
+                    // In `--token=VALUE`, only the value is secret.
                     let option = own.split_once('=').filter(|(option, _)| option.starts_with('-'));
                     let (option, rest) =
                         option.map_or((String::new(), own.as_str()), |(option, rest)| (format!("{option}="), rest));
@@ -145,7 +145,7 @@ impl Writer<'_> {
                 let pairs = headers.iter().map(|(header, value)| {
                     let wanted = format!("{}_{}", upper(self.name), upper(header));
                     let is_secret = redact::header(header, value) != *value;
-                    // Of `Bearer TOKEN`, the token is the value.
+                    // In `Bearer TOKEN`, only the token is secret.
                     let (scheme, rest) = match value.split_once(' ') {
                         Some((scheme @ ("Bearer" | "Basic" | "Token"), rest)) => (format!("{scheme} "), rest),
                         _ => (String::new(), value.as_str()),
@@ -176,7 +176,7 @@ impl Writer<'_> {
         table
     }
 
-    /// Converts a text for the configuration: references in its own syntax, secrets and placeholders as references.
+    /// Converts a text for the configuration: references to its own syntax, secrets and placeholders to references.
     fn value(&mut self, wanted: &str, text: &str, place: &str, is_secret: bool) -> String {
         if !text.contains("${") {
             return if is_placeholder(text) {
@@ -196,7 +196,7 @@ impl Writer<'_> {
                     written.push_str(&self.converted(wanted, reference, place));
                     rest = after;
                 }
-                // Not a reference at all.
+                // Not a reference.
                 None => {
                     written.push_str("$${");
                     rest = after;
@@ -247,7 +247,7 @@ impl Writer<'_> {
         }
         match variable_of(reference) {
             Some(_) => format!("${{{}}}", reference.strip_prefix("env:").unwrap_or(reference)),
-            // `${command:…}` and the like, which only the editor understands.
+            // `${command:…}` and the like, which only the editor can resolve.
             None => self.reference(wanted, VariableValue::Unfilled, place),
         }
     }
@@ -277,7 +277,7 @@ fn default_of(input: Option<&Input>) -> Option<&str> {
     input?.default.as_deref().filter(|default| !default.contains(['}', '$', '\n']))
 }
 
-/// The environment variable named between the braces of a reference.
+/// The environment variable that a reference names.
 fn variable_of(reference: &str) -> Option<&str> {
     let name = reference.strip_prefix("env:").unwrap_or(reference);
     let name = name.split_once(":-").map_or(name, |(name, _)| name);
@@ -286,13 +286,13 @@ fn variable_of(reference: &str) -> Option<&str> {
     is_variable.then_some(name)
 }
 
-/// A value that is nothing but `$NAME`, as one client writes it.
+/// A value that consists only of `$NAME`, as one client writes it.
 fn environment_reference(value: &str) -> Option<String> {
     let name = value.strip_prefix('$').filter(|name| !name.starts_with('{'))?;
     (variable_of(name) == Some(name)).then(|| format!("${{{name}}}"))
 }
 
-/// The variables of the environment that servers refer to.
+/// The environment variables that servers refer to.
 fn environment_references(clients: &[Client]) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
     for server in clients.iter().flat_map(|client| &client.servers) {
@@ -312,7 +312,7 @@ fn environment_references(clients: &[Client]) -> BTreeSet<String> {
     found
 }
 
-/// Whether a value is harmless: a switch, a small number, an existing file, an address.
+/// Whether a value is certainly not secret: a switch, a small number, an existing file, an address.
 fn is_open(name: &str, value: &str) -> bool {
     const WORDS: &[&str] = &[
         "true",

@@ -23,8 +23,8 @@ pub(super) fn path_of(configuration: &Path) -> PathBuf {
 }
 
 impl EnvFile {
-    /// Plans the contents of the file: the stored values, an empty entry for each missing value, and everything else
-    /// already in the file. Fails if the file has another value for a name, unless it may be overwritten.
+    /// Plans the contents of the file: the stored values, an empty entry for each missing value, and all other existing
+    /// entries. Fails if the file has a different value for a name, unless it may be overwritten.
     pub(super) fn plan(path: &Path, variables: &[Variable], may_overwrite: bool) -> anyhow::Result<Self> {
         let shown = path.display();
         let there = match crate::files::read(path) {
@@ -82,7 +82,7 @@ impl EnvFile {
     }
 }
 
-/// Puts text from a client's file on one line, for a comment.
+/// Converts text from a client's file to one line, for a comment.
 fn one_line(words: &str) -> String {
     let plain = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.take(200).collect::<String>().trim().to_owned()

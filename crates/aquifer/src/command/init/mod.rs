@@ -17,7 +17,7 @@ use anyhow::{Context, bail};
 use aquifer_discovery::servers::is_placeholder;
 
 use super::{call, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
 use clients::Client;
@@ -25,7 +25,7 @@ use env_file::EnvFile;
 use snippet::ServeCommand;
 use values::{Variable, VariableValue};
 
-pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
+pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     let found = clients::find();
     for client in &found {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
@@ -54,10 +54,10 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     if arguments.dry_run {
         report_variables(&made.variables, &values);
         call::print(text.trim_end())?;
-        return Ok(Ending::Done);
+        return Ok(CommandOutcome::Done);
     }
     prompt_for_missing(&mut made.variables)?;
-    // Everything that may be refused comes before anything is written.
+    // Everything that can fail is checked before anything is written.
     let env_file = match made.variables.is_empty() {
         true => None,
         false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<Ending> {
     );
     eprintln!("each of them with this:");
     call::print(snippet::all(&found, &start, &made.variables)?.trim_end())?;
-    Ok(Ending::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Asks for missing values if there is a terminal. An empty answer leaves a value missing.
@@ -130,15 +130,15 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
 }
 
 /// Changes every client's file. A failure does not affect the other files.
-fn apply_to_clients(found: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<Ending> {
+fn apply_to_clients(found: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<CommandOutcome> {
     eprintln!();
-    let mut ending = Ending::Done;
+    let mut ending = CommandOutcome::Done;
     for client in found.iter().filter(|client| !client.servers.is_empty()) {
         match apply::apply(client, start, variables) {
             Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
                 eprintln!("aquifer: {}: {error:#}", client.name);
-                ending = Ending::Failure;
+                ending = CommandOutcome::Failure;
             }
         }
     }

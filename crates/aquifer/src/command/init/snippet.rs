@@ -50,7 +50,7 @@ impl ServeCommand {
     }
 }
 
-/// The entries to paste, one for every client, each below the path of its file.
+/// The entries to paste, one for each client, preceded by the path of its file.
 pub(super) fn all(clients: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<String> {
     let mut text = String::new();
     for client in clients.iter().filter(|client| !client.servers.is_empty()) {
@@ -73,7 +73,7 @@ fn section(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The entry as Codex writes it.
+/// The entry in Codex's format.
 pub(super) fn codex(entry: &Value) -> String {
     let quoted = |text: &Value| toml::Value::from(text.as_str().unwrap_or_default()).to_string();
     let args: Vec<String> = entry["args"].as_array().into_iter().flatten().map(quoted).collect();

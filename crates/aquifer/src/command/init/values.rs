@@ -1,19 +1,19 @@
-//! Values that stay out of the configuration, which contains a reference, `${NAME}`, in place of each.
+//! Values that are kept out of the configuration, which contains a reference `${NAME}` instead of each.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use aquifer_protocol::case::snake_identifier;
 
-/// A variable that the configuration refers to, and what is known of its value.
+/// A variable that the configuration refers to, and its value if known.
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) server: String,
-    /// The client's file, and where in the server's entry the value stands.
+    /// The client's file, and the position of the value in the server's entry.
     pub(super) file: PathBuf,
     pub(super) place: String,
     pub(super) value: VariableValue,
-    /// Every server that uses it, and every client's file that has one of them.
+    /// The servers that use it, and the client files that contain these servers.
     servers: Vec<String>,
     files: Vec<PathBuf>,
 }
@@ -25,7 +25,6 @@ impl Variable {
     }
 }
 
-/// What is known of a value.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum VariableValue {
     /// It goes into the env file.
@@ -39,7 +38,7 @@ pub(super) enum VariableValue {
 /// All variables, each under a unique name.
 #[derive(Default)]
 pub(super) struct Variables {
-    /// Names of environment variables that servers refer to. These keep their meaning.
+    /// Names of environment variables that servers refer to. They must not be reused.
     reserved: BTreeSet<String>,
     pub(super) all: Vec<Variable>,
     server: String,
@@ -87,7 +86,7 @@ impl Variables {
         own
     }
 
-    /// Another client's file has a server that is there already.
+    /// Records that another client's file contains a known server.
     pub(super) fn add_file(&mut self, server: &str, file: &Path) {
         for variable in self.all.iter_mut().filter(|variable| variable.servers.iter().any(|user| user == server)) {
             variable.files.push(file.to_owned());
@@ -96,7 +95,7 @@ impl Variables {
 
     fn is_same(&self, known: &Variable, value: &VariableValue) -> bool {
         match value {
-            // Inputs of two files are asked for apart, whatever they are called.
+            // Inputs of two files are separate, even if they have the same id.
             VariableValue::Input { id, .. } => {
                 known.file == self.file && matches!(&known.value, VariableValue::Input { id: known, .. } if known == id)
             }
@@ -105,7 +104,7 @@ impl Variables {
     }
 }
 
-/// A name that a variable can have.
+/// Converts text to a valid variable name.
 fn variable_name(text: &str) -> String {
     let is_usable = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

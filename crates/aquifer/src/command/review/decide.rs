@@ -17,8 +17,8 @@ use crate::cli::ReviewArgs;
 const DANGERS: [Danger; 5] =
     [Danger::Safe, Danger::Reversible, Danger::Destructive, Danger::Dangerous, Danger::Forbidden];
 
-/// Takes over what the command line says. `accepted` are exact names of tools. Of a quarantined tool, `--accept` is
-/// about its definition, and about its category only where that needs review.
+/// Applies the decisions on the command line. `accepted` contains exact tool names. For a quarantined tool, `--accept`
+/// accepts its definition, and its category only if that needs review.
 pub(super) fn apply_arguments(
     arguments: &ReviewArgs,
     accepted: &[String],
@@ -49,7 +49,7 @@ pub(super) fn apply_arguments(
     Ok(())
 }
 
-/// The exact name of the tool that an argument names.
+/// The exact name of the tool that an argument refers to.
 fn exact(bundle: &Bundle, word: &str) -> anyhow::Result<String> {
     Ok(select::select_tool(bundle, &[], word)?.map_or_else(|| word.to_owned(), |selected| selected.tool))
 }
@@ -84,7 +84,7 @@ pub(super) fn decision<'o>(
         bail!("there is no tool '{called}'{}", near.unwrap_or_default());
     };
     let tools = bundle.tools();
-    let tool = tools.iter().find(|tool| tool.name == made.source_tool_name).context("a tool that is not there")?;
+    let tool = tools.iter().find(|tool| tool.name == made.source_tool_name).context("the tool does not exist")?;
     let digest = pin(tool).digest;
     let index = match overrides.tools.iter().position(|(name, _)| name == &tool.name) {
         Some(index) => index,
@@ -93,7 +93,7 @@ pub(super) fn decision<'o>(
             overrides.tools.len() - 1
         }
     };
-    let (_, decided) = overrides.tools.get_mut(index).context("a decision that is not there")?;
+    let (_, decided) = overrides.tools.get_mut(index).context("the decision does not exist")?;
     if decided.digest.as_ref().is_some_and(|known| *known != digest) {
         *decided = Override::default();
     }

@@ -1,4 +1,4 @@
-//! Renders what changed in a definition, line by line: exact, with invisible characters made visible.
+//! Renders the changes of a definition line by line, with invisible characters made visible.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use aquifer_discovery::tool::Tool;
 use aquifer_discovery::visible;
 use serde_json::{Map, Value};
 
-/// How many lines of one definition are shown without `--all`.
+/// Maximum number of lines shown for one definition without `--all`.
 const MAX_LINES: usize = 200;
 
 /// Larger texts are not compared line by line: all old lines are shown, then all new ones.
 const MAX_COMPARED: usize = 4_000_000;
 
-/// The parts of a definition that people compare.
+/// The parts of a definition that are compared.
 const PARTS: &[(&str, &str)] = &[
     ("title", "title"),
     ("description", "description"),
@@ -21,7 +21,7 @@ const PARTS: &[(&str, &str)] = &[
     ("annotations", "hints"),
 ];
 
-/// Renders what differs between two definitions, or the whole definition if there is none to compare with.
+/// Renders the differences between two definitions, or the whole definition if there is no earlier one.
 pub(super) fn render(before: Option<&Tool>, now: &Tool, all: bool) -> String {
     let mut lines = Vec::new();
     for (key, name) in PARTS {
@@ -97,7 +97,7 @@ fn middle(old: &[String], new: &[String]) -> Vec<String> {
     if old.len().saturating_mul(new.len()) > MAX_COMPARED {
         return old.iter().map(gone).chain(new.iter().map(came)).collect();
     }
-    // Row by row from the end: how many lines two remainders have in common.
+    // For each pair of suffixes, from the end: the number of lines they have in common.
     let width = new.len() + 1;
     let mut common = vec![0_u32; (old.len() + 1) * width];
     let at = |row: usize, column: usize| row * width + column;

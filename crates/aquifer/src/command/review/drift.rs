@@ -10,8 +10,8 @@ use aquifer_upstream::Examination;
 
 use crate::sources::sidecar_of;
 
-/// Describes what differs from the reviewed definitions, and returns whether tools were added or removed. `waiting`
-/// holds the tools that were not accepted.
+/// Describes the differences from the reviewed definitions, and returns whether tools were added or removed. `waiting`
+/// contains the tools that have to be accepted.
 pub(super) fn report(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
     let beside = sidecar_of(file);
     let Ok(text) = crate::files::read(&beside) else {

@@ -1,9 +1,9 @@
 //! `aquifer review`: shows what needs a person's judgment and records the decisions.
 //!
-//! There are two kinds. A definition that changed since it was accepted is quarantined until a person accepts the
-//! difference. This decision goes to the state store, where a running gateway sees it. A tool whose evidence is too
-//! weak for a category needs a decision, which goes to an overrides file. Decisions hold for the definition that was
-//! reviewed: each carries its digest and lapses when the definition changes.
+//! There are two kinds of decisions. A definition that has changed since it was accepted is quarantined until a person
+//! accepts the change; that decision goes to the state store, where a running gateway sees it. A tool without
+//! sufficient evidence for a category needs a decision, which goes to an overrides file. A decision is bound to the
+//! digest of the reviewed definition and becomes invalid when the definition changes.
 
 mod ask;
 mod decide;
@@ -27,7 +27,7 @@ use aquifer_upstream::{Examination, Finding, Settings, examine};
 
 use super::table::columns;
 use super::{call, capture, write};
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::config::target::is_source;
@@ -46,17 +46,17 @@ struct ReviewedServer {
     found: Examination,
 }
 
-pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<CommandOutcome> {
     if let Some(path) = arguments.source.as_deref().map(Path::new).filter(|path| is_bundle(path)) {
         let bundle = capture::read(path)?;
-        let file = place(&arguments, None, &bundle);
+        let file = overrides_path(&arguments, None, &bundle);
         let mut accepted = Vec::new();
         for word in &arguments.accepted {
             let selected = select::select_tool(&bundle, &[], word)?;
             accepted.push(selected.map_or_else(|| word.clone(), |selected| selected.tool));
         }
         let left = review_bundle(&arguments, &bundle, &file, &accepted, &HashSet::new())?;
-        return Ok(if left { Ending::Failure } else { Ending::Done });
+        return Ok(if left { CommandOutcome::Failure } else { CommandOutcome::Done });
     }
     choose_config(&mut arguments)?;
     let config = Config::read(arguments.config.as_deref())?;
@@ -67,10 +67,10 @@ pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<Ending> {
     for one in &reviewed {
         left |= review(&arguments, &config, one).await?;
     }
-    Ok(if left { Ending::Failure } else { Ending::Done })
+    Ok(if left { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
-/// Examines every selected server and returns whether all of them answered. Reports those that did not, and fails if
+/// Examines all selected servers and returns whether all of them answered. Reports those that did not, and fails if
 /// none did.
 async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<(Vec<ReviewedServer>, bool)> {
     let plans = plans(arguments, config)?;
@@ -96,7 +96,7 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
                 reviewed.push(ReviewedServer { settings, adapter, overrides, found });
             }
             Some(Err(error)) => missing.push(quarantined::into_error(error)),
-            None => missing.push(UnreachableError::in_words(late_message(&settings.name)).into()),
+            None => missing.push(UnreachableError::new(late_message(&settings.name)).into()),
         }
     }
     if reviewed.is_empty()
@@ -109,8 +109,7 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
     Ok((reviewed, missing.is_empty()))
 }
 
-/// The configuration named as a source or with `--config`, or else `./aquifer.toml`, for all of its servers or one of
-/// them.
+/// The configuration named as a source or with `--config`, otherwise `./aquifer.toml`.
 fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
     let starts_command = !arguments.upstream.command.is_empty();
     let mut named: Vec<String> = arguments.source.iter().filter(|source| is_source(source)).cloned().collect();
@@ -122,7 +121,7 @@ fn choose_config(arguments: &mut ReviewArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The selected servers: one by its name in the configuration, those on the command line, or else all in the
+/// The selected servers: one by its name in the configuration, those on the command line, or otherwise all in the
 /// configuration.
 fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
     let source = arguments.source.as_deref();
@@ -167,16 +166,16 @@ fn check(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<
     Ok(())
 }
 
-/// `--accept-all`, and `--accept` without a digest, accept what an earlier run has shown. Otherwise this run shows
-/// everything and accepts nothing.
+/// Requires that `--accept-all`, and `--accept` without a digest, only accept what an earlier run has shown. Otherwise
+/// this run shows everything and accepts nothing.
 async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<()> {
     let mut is_new = false;
     for ReviewedServer { found, .. } in reviewed.iter().filter(|one| one.found.is_remembered()) {
         is_new |= arguments.accept_all && found.findings.iter().any(|finding| !finding.was_shown);
         for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
             let selected = select::select_tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
-            // What differs from what was shown is refused with its name.
-            let is_unknown = |finding: &Finding| !finding.was_shown && !finding.is_unseen;
+            // Definitions that differ from the shown ones are refused individually.
+            let is_unknown = |finding: &Finding| !finding.was_shown && !finding.differs_from_shown;
             is_new |= selected.is_some_and(|one| {
                 found.findings.iter().any(|finding| finding.tool == one.tool && is_unknown(finding))
             });
@@ -192,7 +191,7 @@ async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> a
     bail!("nothing was accepted, because not all of this had been shown before. Read it, then run the command again")
 }
 
-/// Reviews one server. Says whether something is left to look at.
+/// Reviews one server. Returns whether anything still needs review.
 async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -> anyhow::Result<bool> {
     let ReviewedServer { settings, adapter, overrides, found } = one;
     let mut selected = Vec::new();
@@ -221,7 +220,7 @@ async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -
         }
         None => {
             let known: HashSet<&str> = found.findings.iter().map(|finding| finding.tool.as_str()).collect();
-            let file = place(arguments, overrides.as_deref(), &found.bundle);
+            let file = overrides_path(arguments, overrides.as_deref(), &found.bundle);
             left |= review_bundle(arguments, &found.bundle, &file, &words, &known)?;
         }
     }
@@ -234,8 +233,8 @@ async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -
     Ok(left)
 }
 
-/// Takes over what was decided about tools that need review, and shows what is left. Says whether something is.
-/// `quarantined` are tools whose definitions `accepted` is about.
+/// Applies decisions about tools that need review, and shows the remaining ones. Returns whether there are any.
+/// `quarantined` contains the tools whose definitions `accepted` refers to.
 fn review_bundle(
     arguments: &ReviewArgs,
     fresh: &Bundle,
@@ -254,7 +253,7 @@ fn review_bundle(
     }
     let reviewed = applied(fresh, &overrides);
     call::print(table(&reviewed, arguments.all).trim_end())?;
-    // A file that was asked for is there afterwards: the next command reads it.
+    // A requested file is always written, because the next command reads it.
     if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
         eprintln!("Decisions written to {}", file.display());
@@ -262,7 +261,7 @@ fn review_bundle(
     Ok(reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review))
 }
 
-/// Whether a person is to be asked: nothing was decided on the command line, and there is somebody to ask.
+/// Whether to ask a person: nothing was decided on the command line, and there is a terminal.
 fn is_asked(arguments: &ReviewArgs) -> bool {
     let is_said = !arguments.accepted.is_empty()
         || arguments.accept_all
@@ -281,7 +280,7 @@ fn applied(bundle: &Bundle, overrides: &Overrides) -> Bundle {
     bundle
 }
 
-fn place(arguments: &ReviewArgs, configured: Option<&Path>, bundle: &Bundle) -> PathBuf {
+fn overrides_path(arguments: &ReviewArgs, configured: Option<&Path>, bundle: &Bundle) -> PathBuf {
     let chosen = arguments.output.clone().or_else(|| arguments.overrides.clone());
     let chosen = chosen.or_else(|| configured.map(Path::to_owned));
     chosen.unwrap_or_else(|| format!("{}.overrides.yaml", kebab(&bundle.source.name)).into())

@@ -1,4 +1,4 @@
-//! Definitions that wait to be accepted.
+//! Definitions that have to be accepted.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
@@ -17,7 +17,7 @@ use crate::safety;
 use crate::state::{self, StoreLocation};
 use crate::terminal::quoted;
 
-/// Renders what is quarantined, with every difference and how to accept it.
+/// Renders the quarantined definitions, with their differences and the command that accepts each.
 pub(super) fn render(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
     let mut out = String::new();
     for finding in &found.findings {
@@ -42,7 +42,7 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
     }
     let word = select::word_for(&found.bundle, finding);
     match word.starts_with('-') {
-        // Otherwise it would be taken for an option.
+        // Otherwise it would be parsed as an option.
         true => words.push(format!("--accept={word}")),
         false => words.extend(["--accept".to_owned(), word]),
     }
@@ -65,7 +65,7 @@ fn heading(finding: &Finding) -> String {
         }
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
-    let seen = if finding.is_unseen { ". It differs from the definition that was shown before" } else { "" };
+    let seen = if finding.differs_from_shown { ". It differs from the definition that was shown before" } else { "" };
     format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
 }
 
@@ -74,8 +74,8 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> a
     let mut chosen = Vec::new();
     for one in selected {
         let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
-        // Which definition is meant is not said, so it has to be the one that was shown.
-        if !one.has_digest && finding.is_unseen {
+        // Without a digest, only the definition that was shown can be accepted.
+        if !one.has_digest && finding.differs_from_shown {
             bail!(
                 "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
                 visible_name(&one.tool)
@@ -94,7 +94,7 @@ fn is_listed(found: &Examination, name: &str) -> bool {
         })
 }
 
-/// Whether an argument names a tool of this server.
+/// Whether an argument refers to a tool of this server.
 pub(super) fn knows(found: &Examination, word: &str) -> bool {
     is_listed(found, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(found, name))
 }
@@ -156,7 +156,7 @@ pub(super) async fn accept(
 /// Converts the error to a message for the operator.
 pub(super) fn into_error(error: ReviewError) -> anyhow::Error {
     match error {
-        ReviewError::Unreachable(failure) => crate::sources::UnreachableError::new(failure).into(),
+        ReviewError::Unreachable(failure) => crate::sources::UnreachableError::from_failure(failure).into(),
         other => anyhow::anyhow!("{other}"),
     }
 }

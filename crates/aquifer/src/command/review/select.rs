@@ -1,5 +1,5 @@
-//! Finds the tool that an argument names. Servers choose the names of their tools, so an ambiguous argument is refused,
-//! and the command that a review prints is bound to a definition by its digest.
+//! Finds the tool that an argument refers to. Servers choose the names of their tools, so an ambiguous argument is
+//! refused, and the commands that a review prints contain the digest of the definition.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use anyhow::bail;
 use aquifer_discovery::{Bundle, visible_name};
 use aquifer_upstream::Finding;
 
-/// The minimum number of digits of a digest on the command line.
+/// Minimum number of digits of a digest on the command line.
 const MIN_DIGITS: usize = 16;
 
-/// A tool that the command line names.
+/// A tool that the command line refers to.
 #[derive(Debug)]
 pub(super) struct SelectedTool {
     /// Its exact name.
     pub(super) tool: String,
-    /// Whether the argument names the definition by its digest. It is the current one then.
+    /// Whether the argument contains a digest. It is then that of the current definition.
     pub(super) has_digest: bool,
 }
 
-/// Finds the tool that an argument names by its name or that of its operation, optionally with `@` and the beginning of
-/// a digest. `None` if there is no such tool.
+/// Finds the tool that an argument refers to by the name of the tool or of its operation, optionally with `@` and the
+/// beginning of a digest. `None` if there is no such tool.
 pub(super) fn select_tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<SelectedTool>> {
     let shown = visible_name(word);
     let whole = tools_named(bundle, findings, word);
@@ -52,7 +52,7 @@ pub(super) fn select_tool(bundle: &Bundle, findings: &[Finding], word: &str) -> 
     }
 }
 
-/// The shortest argument that names exactly this definition and is not the name of another tool.
+/// The shortest argument that refers to exactly this definition and is not the name of another tool.
 pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
     let digest = plain(&finding.digest);
     let word = |digits: usize| {

@@ -1,4 +1,4 @@
-//! `aquifer validate`: reports errors in files that people write, with their place and a suggestion.
+//! `aquifer validate`: reports errors in files that people write, with their position and a suggestion.
 
 mod rules;
 
@@ -9,7 +9,7 @@ use aquifer_discovery::{Adapter, Bundle, FileProblem, Overrides, Servers};
 use aquifer_protocol::error::Code;
 use serde_json::{Value, json};
 
-use crate::Ending;
+use crate::CommandOutcome;
 use crate::cli::ValidateArgs;
 use crate::config::{Config, SourceConfig};
 use crate::safety::Safety;
@@ -31,7 +31,7 @@ struct FileReport {
     warnings: Vec<String>,
 }
 
-pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
+pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<CommandOutcome> {
     let (mut wrong, mut unreadable) = (false, false);
     for path in &arguments.files {
         let shown = path.display();
@@ -68,8 +68,8 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<Ending> {
     }
     match (unreadable, wrong) {
         (true, _) => anyhow::bail!("some files could not be read"),
-        (false, true) => Ok(Ending::Failure),
-        (false, false) => Ok(Ending::Done),
+        (false, true) => Ok(CommandOutcome::Failure),
+        (false, false) => Ok(CommandOutcome::Done),
     }
 }
 
@@ -193,7 +193,7 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
         }
         for (name, overrides) in &source.operations {
             let path = format!("source[{index}].operations.{name}");
-            let line = place(text, line, name);
+            let line = find_line(text, line, name);
             if let Some(problem) = overrides.problem() {
                 wrong(Code::SchemaInvalidType, format!("{path}.rows"), line, problem);
             }
@@ -208,7 +208,7 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
             problems.push(FileProblem {
                 code: Code::SchemaInvalidName,
                 path: format!("source[{index}].name"),
-                line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
+                line: find_line(text, lines.get(index).copied().unwrap_or(1), "name"),
                 column: 1,
                 message: problem,
                 suggestion: Some("Give it another name".to_owned()),
@@ -222,7 +222,7 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
         problems.push(FileProblem {
             code: Code::SchemaInvalidName,
             path: format!("source[{index}].name"),
-            line: place(text, lines.get(index).copied().unwrap_or(1), "name"),
+            line: find_line(text, lines.get(index).copied().unwrap_or(1), "name"),
             column: 1,
             message: format!("Another source also has the name '{name}'"),
             suggestion: Some("Give each source a different name".to_owned()),
@@ -243,7 +243,7 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
             problems.push(FileProblem {
                 code: Code::SchemaInvalidType,
                 path: format!("{section}.{}", wrong.name),
-                line: place(text, heading.map_or(1, |index| index as u64 + 1), wrong.name),
+                line: find_line(text, heading.map_or(1, |index| index as u64 + 1), wrong.name),
                 column: 1,
                 message,
                 suggestion: None,
@@ -254,7 +254,7 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
 }
 
 /// The first line at or after `from` that sets a name, or `from` if there is none.
-fn place(text: &str, from: u64, name: &str) -> u64 {
+fn find_line(text: &str, from: u64, name: &str) -> u64 {
     let rest = text.lines().zip(1_u64..).skip_while(|(_, line)| *line < from);
     let is_about = |line: &str| {
         let (line, heading) = (line.trim_start(), format!(".{name}]"));

@@ -1,7 +1,6 @@
 //! Checks the rules of a configuration against the operations of its sources.
 //!
-//! An unreachable source is not an error of the configuration. Rules that may apply to it are not checked, which is
-//! reported.
+//! An unreachable source is not an error in the configuration. Rules that may apply to it are reported as not checked.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{self, Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
-use crate::sources::{Absence, NameConflict, OpenSource};
+use crate::sources::{NameConflict, OnUnreachable, OpenSource};
 
 /// Adds the errors of rules that do not depend on the sources.
 pub(super) fn check_offline(text: &str, found: &mut FileReport) {
@@ -73,11 +72,11 @@ async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<Reachab
     for broken in plans.broken {
         missing(broken.name, &broken.why);
     }
-    // Nothing is read, so no cursor is ever sealed with it.
+    // No data is read, so this key never encrypts a cursor.
     let key = CursorKey::new([0; 32]);
     for plan in plans.plans {
         let name = plan.name.clone();
-        match plan.open(&key, Absence::Fails).await {
+        match plan.open(&key, OnUnreachable::Fail).await {
             Ok(one) => opened.push(one),
             Err(error) => missing(name, &format!("{error:#}")),
         }
@@ -85,14 +84,14 @@ async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<Reachab
     let asked = setup::check_ready(&opened, |_| true).await;
     let without: Vec<(String, String)> =
         asked.names().into_iter().filter_map(|name| asked.why_unknown(&name).map(|why| (name, why))).collect();
-    // What is known from before, or from an adapter file, is enough.
+    // A cached catalog or an adapter file is sufficient.
     opened.retain(|one| !without.iter().any(|(name, _)| name == one.source.name()));
     without.into_iter().for_each(|(name, why)| missing(name, &why));
     Ok(ReachableSources { opened, unknown, facts })
 }
 
 fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<UnusedRule>> {
-    let safety = Safety::looking(config, &reached.facts)?;
+    let safety = Safety::for_inspection(config, &reached.facts)?;
     let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }

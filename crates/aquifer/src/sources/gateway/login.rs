@@ -10,8 +10,8 @@ use crate::state::StateFiles;
 use crate::terminal::quoted;
 
 impl Plans {
-    /// Lets every server on the web be logged in to that has no token or header for it in its configuration.
-    /// `config` is the file that the command to log in names.
+    /// Enables logins for every remote server that has no token or header configured. `config` is the file that the
+    /// login command names.
     pub(crate) fn log_in(&mut self, config: Option<&Path>, state_files: &StateFiles) {
         let Some(folder) = state_files.logins() else { return };
         let is_configured = self.is_configured;
@@ -39,7 +39,7 @@ impl Plans {
     }
 }
 
-/// Whether nothing is configured that a login would stand in the way of.
+/// Whether no credential is configured that a login would conflict with.
 fn is_open(settings: &Settings) -> bool {
     match &settings.transport {
         Transport::Http { headers, bearer, .. } => {
@@ -49,7 +49,7 @@ fn is_open(settings: &Settings) -> bool {
     }
 }
 
-/// What a person runs to log in: the server as it was named to us.
+/// The command that a person runs to log in, with the server as it was named.
 fn command(plan: &Plan, is_configured: bool, config: Option<&Path>, shown: fn(&Path) -> String) -> String {
     let mut words = vec!["aquifer".to_owned(), "login".to_owned()];
     let origin = &plan.origin;

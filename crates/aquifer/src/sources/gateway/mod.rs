@@ -1,10 +1,10 @@
-//! MCP servers as sources. Everything that the rest of the program knows of `aquifer-upstream` is here; builds without
-//! the feature `gateway` have `no_gateway.rs` instead.
+//! MCP servers as sources. This is the only module that uses `aquifer-upstream`; builds without the feature `gateway`
+//! use `no_gateway.rs` instead.
 
 mod login;
 pub(crate) mod pins;
-mod place;
 mod plan;
+mod server_label;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
 
-use super::Absence;
+use super::OnUnreachable;
 use crate::config::StateConfig;
 
 pub(crate) use aquifer_upstream::Settings;
@@ -21,19 +21,19 @@ pub(crate) use aquifer_upstream::describe_failure;
 pub(crate) use pins::record_in;
 pub(super) use plan::{of_client, plan};
 
-/// Opens a server. It may not have been started yet.
+/// Opens a server, which may not be running yet.
 pub(super) async fn open(
     mut settings: Settings,
     state: &StateConfig,
-    absence: Absence,
+    on_unreachable: OnUnreachable,
 ) -> (Arc<Upstream>, Arc<dyn Source>) {
-    settings.is_watched = matches!(absence, Absence::Fails | Absence::IsShown);
-    let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, absence)).await;
+    settings.is_watched = matches!(on_unreachable, OnUnreachable::Fail | OnUnreachable::ShowCached);
+    let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, on_unreachable)).await;
     (upstream.clone(), upstream)
 }
 
-/// Gives a server the name of its source. Definitions stay pinned under the name that the server had before, unless the
-/// operator chose the new one.
+/// Gives a server the name of its source. Definitions stay pinned under the server's previous name, unless the operator
+/// chose the new one.
 pub(super) fn rename(settings: &mut Settings, name: &str, is_chosen: bool) {
     let before = std::mem::replace(&mut settings.name, name.to_owned());
     if !is_chosen {
@@ -42,8 +42,8 @@ pub(super) fn rename(settings: &mut Settings, name: &str, is_chosen: bool) {
 }
 
 /// Describes the server, without secrets.
-pub(super) fn place(settings: &Settings) -> String {
-    place::server(&settings.transport)
+pub(super) fn label(settings: &Settings) -> String {
+    server_label::server(&settings.transport)
 }
 
 /// The limits that its adapter file declares.

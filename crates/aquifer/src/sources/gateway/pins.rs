@@ -1,5 +1,5 @@
-//! The accepted definitions of MCP servers, kept in the state store. The store is opened once per process, with the
-//! first server. Commands that only look read from it and write nothing.
+//! Pinned definitions of MCP servers in the state store. The store is opened once per process, with the first server.
+//! Commands that only inspect do not write to it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_upstream::{DefinitionObserver, PinStore, QuarantinePolicy};
 
-use super::super::{Absence, Kind, Plans, store};
+use super::super::{Kind, OnUnreachable, Plans, store};
 use crate::config::{Config, QuarantineConfig, StateConfig};
 
-/// Entries that wait for the audit to be opened.
+/// Maximum number of entries that wait until the audit log is opened.
 const MAX_WAITING: usize = 1_000;
 
 impl From<QuarantineConfig> for QuarantinePolicy {
@@ -24,18 +24,18 @@ impl From<QuarantineConfig> for QuarantinePolicy {
 }
 
 impl Plans {
-    /// Says of every MCP server where its accepted definitions are and what happens to others. What a source says of
-    /// itself beats what `[gate]` says of all.
+    /// Sets for every MCP server where its pins are stored and which definitions are quarantined. The setting of a
+    /// source takes precedence over that of `[gate]`.
     pub(in crate::sources) fn pin_definitions(&mut self, config: &Config) {
         for plan in &mut self.plans {
             let Kind::Upstream(settings) = &mut plan.kind else { continue };
             let quarantine = plan.origin.config.quarantine.or(config.gate.quarantine());
-            // A changed policy makes another source of it.
+            // A changed policy makes it a different source.
             plan.origin.config.quarantine = quarantine;
-            // Of sources that only a number tells apart nobody can say whose record one would continue.
+            // If only a number distinguishes sources, it is unknown which record belongs to which.
             let is_shared = self.numbered.contains(settings.pinned_as.as_ref().unwrap_or(&settings.name));
             settings.inherits_pins = self.is_configured && !is_shared;
-            // The servers of a client's file have their names from that file.
+            // Servers in a client's file are named by that file.
             if plan.origin.server.is_none() {
                 let is_named = self.is_configured && plan.origin.has_chosen_name();
                 settings.named_in = is_named.then(|| identify(config.path.as_deref()));
@@ -45,27 +45,27 @@ impl Plans {
     }
 }
 
-/// A file that gives sources their names, wherever it is named from. Links in its path stay: a deployment that repoints
-/// one publishes the same configuration anew.
+/// Identifies a file that names sources, however its path is written. Links are not resolved, because a deployment that
+/// changes a link publishes the same configuration again.
 pub(super) fn identify(file: Option<&Path>) -> String {
     let Some(file) = file else { return String::new() };
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
-/// Where definitions are pinned for what is about to be done with them.
-pub(super) fn pinning(state: &StateConfig, absence: Absence) -> PinStore {
-    match store::is_looking(absence) {
-        true => PinStore::read_only(store::looked_into(state)),
-        false => PinStore::new(store::opened(state)).with_observer(Arc::new(QuarantineObserver)),
+/// The pin store for this use of the definitions.
+pub(super) fn pinning(state: &StateConfig, on_unreachable: OnUnreachable) -> PinStore {
+    match store::is_inspection(on_unreachable) {
+        true => PinStore::read_only(store::open_for_inspection(state)),
+        false => PinStore::new(store::open(state)).with_observer(Arc::new(QuarantineObserver)),
     }
 }
 
-/// Where a person accepts definitions.
+/// The pin store in which a person accepts definitions.
 pub(crate) fn for_review(state: &StateConfig) -> PinStore {
-    PinStore::new(store::opened(state))
+    PinStore::new(store::open(state))
 }
 
-/// The audit that hears of quarantined definitions, and what happened before it was opened.
+/// The audit log that records quarantined definitions, and the entries from before it was opened.
 #[derive(Default)]
 struct QuarantineRecord {
     audit: Option<Audit>,
@@ -74,7 +74,7 @@ struct QuarantineRecord {
 
 static RECORD: Mutex<Option<QuarantineRecord>> = Mutex::new(None);
 
-/// Puts quarantined definitions on record there from now on, and those from before.
+/// Records quarantined definitions in this audit log from now on, including earlier ones.
 pub(crate) fn record_in(audit: &Audit) {
     let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
     let record = record.get_or_insert_default();

@@ -49,7 +49,7 @@ fn try_plan(source: &SourceConfig, name: &str, state_files: &StateFiles) -> Resu
         settings.concurrency = max;
     }
     settings.adapter = adapter;
-    // The word of the file itself does not settle anything: only that of the operator.
+    // A level that the file itself claims does not count as the operator's decision.
     let level = match source.trust {
         Some(TrustSetting::Level(level)) => Some(level),
         Some(TrustSetting::File) => None,
@@ -63,7 +63,7 @@ fn try_plan(source: &SourceConfig, name: &str, state_files: &StateFiles) -> Resu
     Ok(Plan { name, prefix, hidden: Vec::new(), trust, origin, kind, state })
 }
 
-/// Plans a server that a client's file names.
+/// Plans a server from a client's file.
 pub(in crate::sources) fn of_client(
     server: &Server,
     file: &str,
@@ -86,7 +86,7 @@ pub(in crate::sources) fn of_client(
                 }
                 None => Vec::new(),
             };
-            // What is written in the file itself wins.
+            // Variables in the file itself take precedence.
             all.retain(|(name, _)| !env.iter().any(|(known, _)| known == name));
             all.extend(env.iter().cloned());
             Transport::Stdio {
@@ -119,7 +119,7 @@ pub(in crate::sources) fn of_client(
     })
 }
 
-/// What is said of every kind of server alike.
+/// Applies the settings that all kinds of servers share.
 fn finish(
     settings: &mut Settings,
     source: &SourceConfig,
@@ -155,7 +155,7 @@ fn finish(
     Ok(())
 }
 
-/// How much a server may define.
+/// The limits of a server's definitions.
 fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
     let default = DefinitionLimits::default();
     let limit = |name: &str, value: Option<usize>, default: usize, range: RangeInclusive<usize>| match value {
@@ -181,7 +181,7 @@ fn limits(source: &SourceConfig) -> Result<DefinitionLimits, String> {
     })
 }
 
-/// How results are shaped, which may be said under an operation's name or its tool's.
+/// Applies the settings for shaping results, by the name of an operation or of its tool.
 fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> {
     settings.controls = source.controls.map_or(settings.controls, Into::into);
     for (name, overrides) in &source.operations {
@@ -247,9 +247,9 @@ fn default_name(source: &SourceConfig) -> String {
     match (&source.command, &source.url, &source.adapter) {
         (Some(command), _, _) => {
             let words: Vec<String> = [std::slice::from_ref(command), &source.args].concat();
-            naming::of_command(&words)
+            naming::name_from_command(&words)
         }
-        (_, Some(url), _) => naming::of_url(url),
+        (_, Some(url), _) => naming::name_from_url(url),
         (_, _, Some(file)) => {
             let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             stem.strip_suffix("-adapter").unwrap_or(&stem).to_owned()

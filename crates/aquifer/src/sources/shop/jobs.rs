@@ -9,10 +9,10 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
 
-/// Rows between two reports of progress, at most.
+/// Maximum number of rows between two progress reports.
 const MAX_ROWS_PER_STEP: usize = 500;
 
-/// The shop's jobs, over the memory that holds its data.
+/// The shop's jobs, on the in-memory database.
 pub(super) struct Jobs {
     memory: String,
 }
@@ -28,7 +28,7 @@ enum ExportedTable {
     Tickets,
 }
 
-/// How much was exported.
+/// The result of an export.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Export {
     table: ExportedTable,
@@ -37,7 +37,7 @@ struct Export {
     bytes: usize,
 }
 
-/// The standing of a customer.
+/// The tier of a customer.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum CustomerTier {
@@ -46,13 +46,13 @@ enum CustomerTier {
     Gold,
 }
 
-/// What came of a newsletter.
+/// The result of a newsletter.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Newsletter {
     subject: String,
     /// How many customers get it.
     recipients: u64,
-    /// Whether it was sent; not after a dry run.
+    /// Whether it was sent. False after a dry run.
     sent: bool,
 }
 
@@ -77,7 +77,7 @@ impl Jobs {
     ) -> Answer<Export> {
         let lines = self.read(move |connection| json_lines(connection, table)).await?;
         let (total, mut rows, mut bytes) = (lines.len(), 0, 0);
-        // About two reports in a second, whatever the speed.
+        // About two reports per second, at any speed.
         let step = (rows_per_second / 2).clamp(1, MAX_ROWS_PER_STEP);
         let pause = Duration::from_secs(1).mul_f64(step as f64 / rows_per_second as f64);
         for chunk in lines.chunks(step) {
@@ -112,10 +112,10 @@ impl Jobs {
     ) -> Answer<Newsletter> {
         let recipients = self.read(move |connection| count_recipients(connection, country, tier)).await?;
         let mut sent = false;
-        // The demo has no mail server: to send is to say so in the log.
+        // The demo has no mail server, so sending only writes to the log.
         dry_run.otherwise(|| {
             sent = true;
-            tracing::info!(recipients, length = body.len(), "a newsletter would leave now");
+            tracing::info!(recipients, length = body.len(), "the newsletter would be sent now");
         });
         Ok(Newsletter { subject, recipients, sent })
     }
@@ -130,7 +130,7 @@ impl Jobs {
         self.into_adapter().named(name).build()
     }
 
-    /// Reads from the sample, on a thread that may wait.
+    /// Reads from the sample database on a blocking thread.
     async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -138,7 +138,7 @@ impl Jobs {
         let memory = self.memory.clone();
         let read = tokio::task::spawn_blocking(move || {
             let connection = Connection::open(memory)?;
-            // A writer of the same memory holds its tables for a moment.
+            // A writer may hold a lock for a moment.
             connection.busy_timeout(Duration::from_secs(5))?;
             connection.pragma_update(None, "query_only", true)?;
             read(&connection)

@@ -21,20 +21,21 @@ use tokio::sync::watch;
 
 use jobs::Jobs;
 
-/// A database in memory that holds the sample: what is changed in it is gone with the process.
+/// Creates an in-memory database with the sample data. Changes are lost when the process ends.
 pub(crate) fn fill(name: &str) -> anyhow::Result<String> {
-    // Opened anew after a change of its configuration, it is another memory, not one that is filled already.
+    // After a configuration change, the reopened demo gets a new database instead of one that is already filled.
     static OPENED: AtomicU32 = AtomicU32::new(0);
     let memory = format!("aquifer-demo-{name}-{}", OPENED.fetch_add(1, Ordering::Relaxed));
     let mut connection =
         rusqlite::Connection::open(aquifer_sql::memory_name(&memory)).context("cannot open the sample database")?;
     aquifer_sample::fill(&mut connection).context("cannot fill the sample database")?;
-    // The memory is there as long as one connection is: for as long as the process runs.
+    // An in-memory database exists as long as a connection is open, so this one is kept for the lifetime of the
+    // process.
     Box::leak(Box::new(connection));
     Ok(memory)
 }
 
-/// Opens the demo over a filled memory. What may only be read has no jobs.
+/// Opens the demo with a filled database. A read-only demo has no jobs.
 pub(crate) async fn open(settings: Settings, memory: &str, key: &CursorKey) -> anyhow::Result<Arc<dyn Source>> {
     let (name, is_read_only) = (settings.name.clone(), settings.read_only);
     let failed = |failure: Failure| anyhow::anyhow!("{}", failure.message());
@@ -55,7 +56,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// The half that has this operation.
+    /// The part of the demo that has this operation.
     fn owner(&self, operation: &str) -> &dyn Source {
         if self.job_names.contains(operation) { &*self.jobs } else { &*self.database }
     }

@@ -1,5 +1,5 @@
-//! Describes the database or server behind a source to the operator, without secrets. A few digits of a hash over the
-//! whole address tell two places with the same description apart.
+//! Labels the database or server behind a source for the operator, without secrets. A few digits of a hash over the
+//! whole address distinguish sources with the same label.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 use super::{Kind, gateway, rest};
 
 impl Kind {
-    pub(super) fn place(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match self {
             Kind::Demo => "demo:".to_owned(),
             Kind::Tasks => "tasks:".to_owned(),
             Kind::Database(settings) => database(&settings.target),
-            Kind::Upstream(settings) => gateway::place(settings),
-            Kind::Rest(settings) => rest::place(settings),
+            Kind::Upstream(settings) => gateway::label(settings),
+            Kind::Rest(settings) => rest::label(settings),
         }
     }
 }
@@ -25,21 +25,20 @@ fn database(target: &Target) -> String {
     match target {
         Target::Sqlite(path) => format!("sqlite:{}", canonical(path).display()),
         Target::Memory(name) => format!("memory:{name}"),
-        Target::Postgres(url) => format!("{} #{}", Target::without_secrets(url), digits([url.as_str()])),
+        Target::Postgres(url) => format!("{} #{}", Target::without_secrets(url), hash_digits([url.as_str()])),
     }
 }
 
-/// The file itself, however it was named.
+/// The canonical path of a file.
 fn canonical(path: &Path) -> std::path::PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A few digits, which are others where anything that was written is another. Too few to find out from them what it
-/// was.
-pub(super) fn digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
+/// A few digits of a hash over these texts. Too few to recover the texts.
+pub(super) fn hash_digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     for part in written {
-        // The length keeps two parts from running into each other.
+        // The length separates adjacent parts.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }

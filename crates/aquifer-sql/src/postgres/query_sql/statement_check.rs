@@ -1,4 +1,4 @@
-//! Checks the words of a statement: it calls only functions that compute, and names nothing of the catalog.
+//! Checks that a statement calls only functions that compute, and does not refer to the catalog.
 
 use aquifer_protocol::error::Failure;
 
@@ -7,11 +7,11 @@ use super::functions::{BEFORE_PARENTHESIS, FUNCTIONS};
 use super::readable::Readable;
 use crate::query_sql::{Lexeme, SqlText, Token, refused};
 
-/// Words that say who is connected, and where.
+/// Words that reveal the current user or connection.
 const IDENTITY: &str = "\
     current_catalog current_role current_schema current_user session_user system_user user";
 
-/// Types whose values are names of the catalog.
+/// Types whose values refer to the catalog.
 const CATALOG_TYPES: &str = "\
     regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype";
 
@@ -59,7 +59,7 @@ pub(super) fn check(sql: &SqlText, readable: &Readable) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a name before a parenthesis is that of a common table expression or an alias, with names of columns.
+/// Whether a name before a parenthesis is a common table expression or an alias with column names.
 fn is_alias(lexemes: &[Lexeme], index: usize) -> bool {
     let token = |at: usize| lexemes.get(at).map(|lexeme| &lexeme.token);
     match index.checked_sub(1).and_then(token) {

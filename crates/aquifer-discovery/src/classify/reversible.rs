@@ -1,18 +1,19 @@
-//! Which changes are clear: additions and changes that can be undone, from the tool's own words (R-DIS-4).
+//! Recognizes additions and changes that can be undone, by the tool's name and description (R-DIS-4).
 //!
-//! A tool that declares nothing is asked about before it runs, unless its words leave no doubt. Removing, overwriting
-//! whole things, merging, sending to others, moving money, giving access and whatever stands in neither list are not
-//! clear. Words are evidence for a default only: what the server declares outranks them, and the operator both.
+//! A tool that declares nothing needs confirmation unless its wording leaves no doubt. Removing, overwriting something
+//! as a whole, merging, sending to others, moving money, granting access and everything in neither list is in doubt.
+//! Wording only provides a default: the server's declaration takes precedence over it, and the operator's configuration
+//! over both.
 
 use aquifer_protocol::category::Category;
 
 use super::Subject;
-use super::evidence::{in_description, in_name};
+use super::evidence::{verbs_in_description, verbs_in_name};
 use super::verbs::VerbEffect;
 use crate::text::first_sentence;
 
 /// Verbs of additions and changes that can be undone.
-const CLEAR_VERBS: &str = "create add insert new make generate register clone duplicate mkdir init initialize initialise \
+const REVERSIBLE_VERBS: &str = "create add insert new make generate register clone duplicate mkdir init initialize initialise \
                            attach draft bookmark star note update edit modify patch rename append prepend assign unassign \
                            mark pin unpin archive unarchive mute unmute hide unhide reopen reorder reassign increment \
                            decrement adjust bump";
@@ -24,17 +25,17 @@ const HAZARDS: &str = "delete remove destroy drop purge wipe erase clear discard
                        sell trade order bid withdraw withdrawal deposit transaction subscription billing checkout deploy \
                        release execute permission grant role collaborator credential all bulk mass every";
 
-/// Words that make a name unclear and are harmless in a sentence. A review or an approval goes to others and decides about
-/// their work.
+/// Words that raise doubt in a name but are harmless in a sentence. A review or an approval is sent to others and
+/// affects their work.
 const NAME_HAZARDS: &str = "post batch force access review approval";
 
-/// What is overwritten as a whole when it is updated.
-const WHOLES: &str = "file content document blob";
+/// Objects that are overwritten as a whole when they are updated.
+const WHOLE_OBJECTS: &str = "file content document blob";
 
-/// What takes in other work when it is updated: that merges or rebases it.
-const LINES_OF_WORK: &str = "branch ref fork";
+/// Objects whose update merges or rebases other work.
+const MERGED_OBJECTS: &str = "branch ref fork";
 
-/// Parameters that decide what happens, or let it go further than the name says.
+/// Parameters that determine what happens, or allow more than the name implies.
 const DECIDING_PARAMETERS: &[&str] = &[
     "action",
     "method",
@@ -49,36 +50,36 @@ const DECIDING_PARAMETERS: &[&str] = &[
     "script",
 ];
 
-/// Whether the words of a tool say clearly that it adds or changes something, and nothing more.
-pub(super) fn is_clear_change(subject: Subject<'_>, category: Category) -> bool {
+/// Whether the wording of a tool says clearly that it only adds or changes something.
+pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category) -> bool {
     if !matches!(category, Category::Create | Category::Update) {
         return false;
     }
-    let name = in_name(subject.name);
-    // Two verbs are not clear, even if each is: "create or update" may overwrite what nobody meant.
-    if name.joined.is_some() || !name.lead.as_ref().is_some_and(|(verb, _)| has(CLEAR_VERBS, verb)) {
+    let name = verbs_in_name(subject.name);
+    // Two verbs are in doubt, even if each is not: "create or update" may overwrite something unintentionally.
+    if name.joined.is_some() || !name.lead.as_ref().is_some_and(|(verb, _)| has(REVERSIBLE_VERBS, verb)) {
         return false;
     }
     if subject.parameters.iter().any(|parameter| DECIDING_PARAMETERS.contains(parameter)) {
         return false;
     }
-    let described = in_description(subject.description);
+    let described = verbs_in_description(subject.description);
     let contradicts = |(_, effect): &(String, VerbEffect)| matches!(effect, VerbEffect::Deletes | VerbEffect::Acts);
     if described.lead.as_ref().filter(|_| described.firm).is_some_and(contradicts)
         || described.joined.as_ref().is_some_and(contradicts)
     {
         return false;
     }
-    // A request to merge merges nothing.
+    // A merge request does not merge anything.
     let words = |text: &str| -> Vec<String> {
         let text = text.to_lowercase().replace("merge_request", "request").replace("merge request", "request");
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let in_name = words(subject.name);
     let in_sentence = words(first_sentence(subject.description));
-    let is_whole = |word: &String| category == Category::Update && has_stem(WHOLES, word);
+    let is_whole = |word: &String| category == Category::Update && has_stem(WHOLE_OBJECTS, word);
     let is_brought_up_to_date = name.lead.as_ref().is_some_and(|(verb, _)| verb == "update");
-    let is_merged = |word: &String| is_brought_up_to_date && has_stem(LINES_OF_WORK, word);
+    let is_merged = |word: &String| is_brought_up_to_date && has_stem(MERGED_OBJECTS, word);
     let is_unclear =
         |word: &String| has_stem(HAZARDS, word) || has_stem(NAME_HAZARDS, word) || is_whole(word) || is_merged(word);
     !in_name.iter().any(is_unclear) && !in_sentence.iter().any(|word| has_stem(HAZARDS, word))
@@ -88,7 +89,7 @@ fn has(list: &str, wanted: &str) -> bool {
     list.split_ascii_whitespace().any(|word| word == wanted)
 }
 
-/// Whether a word, or what it is a form of, is in a list.
+/// Whether a word or its base form is in a list.
 fn has_stem(list: &str, word: &str) -> bool {
     let stems = ["s", "es", "ed", "d", "ing"].iter().filter_map(|suffix| word.strip_suffix(suffix));
     std::iter::once(word).chain(stems).any(|stem| has(list, stem))

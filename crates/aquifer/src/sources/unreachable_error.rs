@@ -9,13 +9,12 @@ use super::gateway::describe_failure;
 pub(crate) struct UnreachableError(String);
 
 impl UnreachableError {
-    pub(crate) fn new(failure: Failure) -> Self {
+    pub(crate) fn from_failure(failure: Failure) -> Self {
         Self(into_error(failure).to_string())
     }
 
-    /// An error with this message.
-    pub(crate) fn in_words(words: String) -> Self {
-        Self(words)
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
     }
 }
 

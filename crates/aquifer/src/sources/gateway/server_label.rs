@@ -3,23 +3,23 @@
 use aquifer_sql::Target;
 use aquifer_upstream::Transport;
 
-use super::super::place::digits;
+use super::super::source_label::hash_digits;
 
 pub(super) fn server(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, env, cwd } => {
             let folder = cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()).unwrap_or_default();
-            // How many arguments there are, so that none is taken for a variable.
+            // The number of arguments separates them from the variables that follow.
             let count = args.len().to_string();
             let variables = env.iter().flat_map(|(name, value)| [name.as_str(), value]);
             let written = [command.as_str(), &folder, &count].into_iter();
-            format!("{command} #{}", digits(written.chain(args.iter().map(String::as_str)).chain(variables)))
+            format!("{command} #{}", hash_digits(written.chain(args.iter().map(String::as_str)).chain(variables)))
         }
         Transport::Http { url, headers, bearer } => {
             let headers = headers.iter().flat_map(|(name, value)| [name.as_str(), value]);
             let token = bearer.iter().map(|bearer| bearer.token.as_str());
             let written = [url.as_str()].into_iter().chain(headers).chain(token);
-            format!("{} #{}", Target::without_secrets(url), digits(written))
+            format!("{} #{}", Target::without_secrets(url), hash_digits(written))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::ConformanceRunArgs;
 
-/// The server, for people.
+/// Describes the server for the report.
 pub(super) fn server(arguments: &ConformanceRunArgs) -> String {
     match &arguments.url {
         Some(url) => without_secrets(url),
