@@ -9,7 +9,7 @@ use aquifer_discovery::bundle::BundleError;
 use serde_json::{Map, Value, json};
 
 use super::record::ApiRecord;
-use crate::api::{Api, AuthScheme, CredentialPlace};
+use crate::api::{Api, AuthScheme, CredentialPlace, Security};
 use crate::openapi::{self, DescriptionError, ReadOptions};
 use crate::route::{Pagination, Place, Route};
 
@@ -81,6 +81,25 @@ pub fn build_adapter(
     read.and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
         .map_err(BuildError::Invalid)?;
     Ok((files, api))
+}
+
+/// What the front matter of a built file cannot say about an API. Its sidecar says it, so it is lost only without that.
+pub fn beyond_front_matter(api: &Api) -> Vec<String> {
+    let is_said = |security: &Security| match security {
+        Security::Any => true,
+        Security::OneOf(alternatives) if api.auth.is_empty() => alternatives.iter().all(Vec::is_empty),
+        Security::OneOf(alternatives) => **alternatives == [vec![0]],
+    };
+    let routes = api.operations.iter().filter_map(|operation| api.routes.get(&operation.name));
+    let count = routes.filter(|route| !is_said(&route.security)).count();
+    let operations = if count == 1 { "operation" } else { "operations" };
+    let credentials = (count > 0).then(|| {
+        format!(
+            "The file states one way to authenticate. {count} {operations} with other credentials, with several, or with \
+             none are described by the sidecar only."
+        )
+    });
+    credentials.into_iter().collect()
 }
 
 fn operations(api: &Api) -> Vec<ApiOperation<'_>> {

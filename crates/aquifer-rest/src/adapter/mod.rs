@@ -20,7 +20,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use crate::api::{Api, AuthScheme, CredentialPlace};
 use crate::route::{Body, BodyEncoding, Method, Notation, Pagination, Place, Route, RouteParameter, Style};
 
-pub use build::{BuildError, build_adapter};
+pub use build::{BuildError, beyond_front_matter, build_adapter};
 use record::ApiRecord;
 
 /// Why an adapter file cannot be served.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aquifer_engine::Validity;
 
+use crate::api::Security;
 use crate::error::RestProblem;
 use crate::route::{HttpRequest, Route};
 
@@ -28,6 +29,8 @@ pub struct SendRules {
     pub effect: Effect,
     /// The header for a random key by which the target recognizes a copy.
     pub idempotency_header: Option<Arc<str>>,
+    /// Which credentials it needs.
+    pub security: Security,
     /// Whether the request may still be carried out.
     pub validity: Validity,
 }
@@ -35,7 +38,8 @@ pub struct SendRules {
 impl SendRules {
     /// The rules for a request of a route.
     pub fn for_route(route: &Route, effect: Effect, validity: Validity) -> Self {
-        Self { effect, idempotency_header: route.idempotency_header.clone(), validity }
+        let (idempotency_header, security) = (route.idempotency_header.clone(), route.security.clone());
+        Self { effect, idempotency_header, security, validity }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::{AddressPolicy, is_loopback};
 use super::answer::HttpAnswer;
-use super::auth::{Authenticator, Credential};
+use super::auth::{Authenticator, Credentials};
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
 use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
@@ -21,7 +21,7 @@ use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
 use super::status::StatusError;
-use crate::api::CredentialPlace;
+use crate::api::{CredentialPlace, Security};
 use crate::error::{RestError, RestProblem};
 use crate::route::{HttpRequest, check_base_url};
 
@@ -77,8 +77,8 @@ impl HttpClient {
             }
             trusted_targets.push(url);
         }
-        authenticator.token_url().into_iter().for_each(|url| policy.trust_if_both_local(url));
-        for url in trusted_targets.iter().chain(authenticator.token_url()) {
+        authenticator.token_urls().for_each(|url| policy.trust_if_both_local(url));
+        for url in trusted_targets.iter().chain(authenticator.token_urls()) {
             policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
         }
         let untrusting = AddressPolicy::new(settings.allow_private_addresses);
@@ -127,9 +127,9 @@ impl HttpClient {
         })
     }
 
-    /// The environment variables that must be set before requests can be sent.
-    pub fn missing_variables(&self) -> &[String] {
-        self.authenticator.missing_variables()
+    /// The environment variables that must be set before requests that need these credentials can be sent.
+    pub fn missing_variables(&self, security: &Security) -> Vec<String> {
+        self.authenticator.missing_variables(security)
     }
 
     /// A text of the target without the credentials that were sent to it.
@@ -164,7 +164,7 @@ impl HttpClient {
             biased;
             () = cancelled.cancelled() => Err(RestProblem::Cancelled),
             () = tokio::time::sleep_until(deadline) => Err(RestProblem::TimedOut),
-            result = self.send_with_retries(&prepared, &mut delivery, deadline) => result,
+            result = self.send_with_retries(&prepared, &rules.security, &mut delivery, deadline) => result,
         };
         let is_in_doubt = delivery.is_in_doubt();
         match result {
@@ -176,13 +176,14 @@ impl HttpClient {
     async fn send_with_retries(
         &self,
         request: &Prepared,
+        security: &Security,
         delivery: &mut Delivery,
         deadline: Instant,
     ) -> Result<HttpAnswer, RestProblem> {
         let _permit = self.permits.acquire().await;
         let mut attempt = 1;
         loop {
-            let problem = match self.send_authenticated(request, delivery).await {
+            let problem = match self.send_authenticated(request, security, delivery).await {
                 Ok(answer) => return Ok(answer),
                 Err(problem) => problem,
             };
@@ -209,18 +210,26 @@ impl HttpClient {
     }
 
     /// Sends a copy, and another one with a new token if the target refuses the token.
-    async fn send_authenticated(&self, request: &Prepared, delivery: &mut Delivery) -> Result<HttpAnswer, RestProblem> {
-        let credential =
-            if self.is_trusted(&request.url) { self.authenticator.credential(&self.client).await? } else { None };
-        let answer = self.send_with_redirects(request, credential.as_ref(), delivery).await?;
-        let answer = match (answer.status, &credential) {
-            (401, Some(refused)) => match self.authenticator.renewed(&self.client, refused).await? {
-                Some(_) if !delivery.may_send() => return Err(RestProblem::TokenRenewed),
-                Some(renewed) => self.send_with_redirects(request, Some(&renewed), delivery).await?,
-                None => answer,
-            },
-            _ => answer,
+    async fn send_authenticated(
+        &self,
+        request: &Prepared,
+        security: &Security,
+        delivery: &mut Delivery,
+    ) -> Result<HttpAnswer, RestProblem> {
+        let credentials = if self.is_trusted(&request.url) {
+            self.authenticator.credentials(security, &self.client).await?
+        } else {
+            Credentials::new()
         };
+        let mut answer = self.send_with_redirects(request, &credentials, delivery).await?;
+        if answer.status == 401
+            && let Some(renewed) = self.authenticator.renewed(&self.client, &credentials).await?
+        {
+            if !delivery.may_send() {
+                return Err(RestProblem::TokenRenewed);
+            }
+            answer = self.send_with_redirects(request, &renewed, delivery).await?;
+        }
         if (200..300).contains(&answer.status) {
             return Ok(answer);
         }
@@ -230,17 +239,17 @@ impl HttpClient {
     async fn send_with_redirects(
         &self,
         request: &Prepared,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
         delivery: &mut Delivery,
     ) -> Result<HttpAnswer, RestProblem> {
         let mut url = request.url.clone();
         let mut redirects = 0;
         loop {
-            let response = self.send_copy(request, &url, credential, delivery).await?;
+            let response = self.send_copy(request, &url, credentials, delivery).await?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION);
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return self.read(response, url, credential).await;
+                return self.read(response, url, credentials).await;
             };
             let refuse = |reason| Err(RestProblem::Redirected { status, reason });
             let is_followed = matches!(request.method, Method::GET | Method::HEAD)
@@ -268,7 +277,7 @@ impl HttpClient {
         &self,
         request: &Prepared,
         url: &Url,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
         delivery: &mut Delivery,
     ) -> Result<Response, RestProblem> {
         let (mut url, mut headers) = (url.clone(), request.headers.clone());
@@ -276,7 +285,7 @@ impl HttpClient {
         self.check(&url)?;
         if self.is_trusted(&url) {
             headers.extend(self.headers.clone());
-            credential.map(|credential| apply(credential, &mut url, &mut headers)).transpose()?;
+            credentials.iter().try_for_each(|(_, credential)| apply(credential, &mut url, &mut headers))?;
         }
         let mut builder = self.client.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
@@ -297,7 +306,7 @@ impl HttpClient {
         &self,
         mut response: Response,
         mut url: Url,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
     ) -> Result<HttpAnswer, RestProblem> {
         let is_success = response.status().is_success();
         let max_bytes = if is_success { self.max_answer_bytes } else { self.max_answer_bytes.min(MAX_ERROR_BYTES) };
@@ -324,8 +333,10 @@ impl HttpClient {
                 break;
             }
         }
-        if let Some(Credential { place: CredentialPlace::Query(name), .. }) = credential {
-            remove_query_parameter(&mut url, name);
+        for (_, credential) in credentials {
+            if let CredentialPlace::Query(name) = &credential.place {
+                remove_query_parameter(&mut url, name);
+            }
         }
         let status = response.status().as_u16();
         let body = body.freeze();

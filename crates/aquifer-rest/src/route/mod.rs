@@ -14,6 +14,8 @@ mod request;
 
 use std::sync::Arc;
 
+use crate::api::Security;
+
 pub use header::is_reserved_header;
 pub use request::{HttpRequest, RequestBody, check_base_url};
 
@@ -37,6 +39,8 @@ pub struct Route {
     /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one. The
     /// client fills it with a random key.
     pub idempotency_header: Option<Arc<str>>,
+    /// Which credentials it needs.
+    pub security: Security,
     /// How the target pages, if it does.
     pub pagination: Option<Pagination>,
     /// Where the result is inside an answer, as a path such as `data.items`.
@@ -55,6 +59,7 @@ impl Route {
             accept: "".into(),
             headers: Vec::new(),
             idempotency_header: None,
+            security: Security::default(),
             pagination: None,
             unwrap: None,
         }

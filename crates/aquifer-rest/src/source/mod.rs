@@ -4,7 +4,7 @@ mod answer;
 mod offering;
 mod update;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aquifer_engine::shape::Controls;
@@ -18,7 +18,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::api::Api;
+use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
@@ -102,9 +102,11 @@ impl RestSource {
         Ok(Self { name, base_url, version, offering, endpoints, client, status })
     }
 
-    /// The environment variables that must be set before the API can be called.
-    pub fn missing_variables(&self) -> &[String] {
-        self.client.missing_variables()
+    /// The environment variables that must be set before all operations of the API can be called.
+    pub fn missing_variables(&self) -> Vec<String> {
+        let needs: BTreeSet<&Security> = self.endpoints.values().map(|endpoint| &endpoint.route.security).collect();
+        let missing: BTreeSet<String> = needs.into_iter().flat_map(|one| self.client.missing_variables(one)).collect();
+        missing.into_iter().collect()
     }
 
     async fn execute(&self, mut call: Call) -> Result<Answer, Failure> {

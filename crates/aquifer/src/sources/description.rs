@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use aquifer_discovery::adapter::AdapterFiles;
-use aquifer_rest::build_adapter;
 use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::{beyond_front_matter, build_adapter};
 
 use super::rest;
 use crate::config::SourceConfig;
@@ -43,6 +43,9 @@ pub(crate) async fn build(target: &str, name: Option<String>, base_url: Option<&
     if let Some(first) = api.omitted.first() {
         let (count, route, reason) = (api.omitted.len(), &first.route, &first.reason);
         eprintln!("Operations of the description that cannot be served: {count}. The first is {route}: {reason}");
+    }
+    for line in beyond_front_matter(&api) {
+        eprintln!("{line}");
     }
     Ok(files)
 }

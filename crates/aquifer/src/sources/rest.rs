@@ -12,7 +12,7 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
-use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
+use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
 use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
@@ -342,11 +342,7 @@ fn rest_settings(
         anyhow::bail!("source '{name}' cannot be served: its description has no absolute server URL. Set base_url");
     }
     if let Some(variable) = &source.bearer_env {
-        api.auth = vec![AuthScheme::Credential {
-            place: CredentialPlace::Header("Authorization".to_owned()),
-            prefix: "Bearer ".to_owned(),
-            variable: variable.clone(),
-        }];
+        api.use_bearer(variable);
     }
     let mut headers = Vec::new();
     for (header, value) in &source.headers {

@@ -1,7 +1,7 @@
 //! Credentials: where they go, and that they are never shown.
 
 use aquifer_protocol::error::Code;
-use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient};
+use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient, Security};
 
 use super::server::{Reply, Server};
 use super::{assert_code, failure, get, send, settings};
@@ -87,7 +87,7 @@ async fn the_first_complete_scheme_is_used() {
     let client = client(&settings(&server), &[header("UNSET"), cookie(), header("KEY")]);
     send(&client, get(&server.url())).await.unwrap();
     assert!(server.received()[0].headers.contains_key("cookie"));
-    assert!(client.missing_variables().is_empty());
+    assert!(client.missing_variables(&Security::Any).is_empty());
     assert_eq!(client.without_credentials(&format!("a {SECRET} b")), "a [redacted] b");
 }
 
@@ -101,7 +101,7 @@ async fn missing_variables_are_named() {
         (vec![AuthScheme::Basic { username_variable: "U".to_owned(), password_variable: "P".to_owned() }], &["U", "P"]),
     ] {
         let client = client(&settings(&server), &schemes);
-        assert_eq!(client.missing_variables(), names);
+        assert_eq!(client.missing_variables(&Security::Any), names);
         let failure = failure(&client, get(&server.url())).await;
         assert_code(&failure, Code::AuthCredentialMissing);
         assert!(names.iter().all(|name| failure.message().contains(&format!("'{name}'"))), "{}", failure.message());

@@ -5,7 +5,7 @@ mod credentials;
 mod faults;
 mod redirects;
 mod retries;
-mod server;
+pub(crate) mod server;
 mod statuses;
 #[cfg(feature = "test-tls")]
 mod tls;

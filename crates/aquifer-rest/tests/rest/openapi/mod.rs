@@ -7,4 +7,5 @@ pub(crate) mod installed;
 #[cfg(feature = "test-descriptions")]
 mod invalid;
 mod reading;
+mod security;
 mod swagger;
