@@ -30,6 +30,8 @@ pub struct Api {
     pub described_at: BTreeMap<Arc<str>, Arc<str>>,
     /// The digests of all definitions that were reviewed with an adapter file, by where they stand in the description.
     pub reviewed_digests: BTreeMap<String, String>,
+    /// The fields that operations return if a caller asks for none, by the operation's name.
+    pub default_fields: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The operations of the description that are not served.
     pub omitted: Vec<OmittedOperation>,
     /// What else the operator should know about the description.

@@ -391,7 +391,7 @@ impl Engine {
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
         loop {
-            let page = shaping.as_ref().filter(|_| is_paged).map(Shaping::page_request).unwrap_or_default();
+            let page = shaping.as_ref().map(Shaping::page_request).unwrap_or_default();
             let call = Call {
                 name: own_name.clone(),
                 operation: operation.clone(),

@@ -321,7 +321,7 @@ fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
             "shape"
         ]
     );
-    let shaping = Shaping { controls: vec!["first".into(), "fields".into()], rows: None, is_paged: false };
+    let shaping = Shaping { controls: vec!["first".into(), "fields".into()], ..Shaping::default() };
     let mut params = controls(json!({ "a": 1, "first": 2, "b": 3, "sort": "x" }));
     assert_eq!(shape::take_controls(&shaping, &mut params), controls(json!({ "first": 2 })));
     assert_eq!(params, controls(json!({ "a": 1, "b": 3, "sort": "x" })));

@@ -2,6 +2,7 @@
 
 mod build;
 mod drift;
+mod fields;
 mod record;
 mod reviewed;
 
@@ -64,6 +65,9 @@ impl Api {
             None => adapter.operations.iter().collect(),
         };
         add_written(&mut api, adapter, written, source, is_settled);
+        for operation in &adapter.operations {
+            fields::select(&mut api, operation);
+        }
         let order: HashMap<&str, usize> =
             adapter.operations.iter().enumerate().map(|(index, one)| (one.name.as_str(), index)).collect();
         api.operations.sort_by_key(|operation| order.get(&*operation.name).copied());

@@ -41,6 +41,8 @@ pub struct Route {
     pub idempotency_header: Option<Arc<str>>,
     /// Which credentials it needs.
     pub security: Security,
+    /// The parameter with which the target selects fields, by its canonical name. It gets the fields that callers ask for.
+    pub fields_parameter: Option<Arc<str>>,
     /// How the target pages, if it does.
     pub pagination: Option<Pagination>,
     /// Where the result is inside an answer, as a path such as `data.items`.
@@ -60,6 +62,7 @@ impl Route {
             headers: Vec::new(),
             idempotency_header: None,
             security: Security::default(),
+            fields_parameter: None,
             pagination: None,
             unwrap: None,
         }

@@ -14,6 +14,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -79,6 +80,8 @@ struct Endpoint {
     effect: Effect,
     /// The request that reads what a PUT replaces, and the fields that may be written.
     current: Option<update::Current>,
+    /// The parameter with which the API selects fields.
+    fields: Option<Parameter>,
 }
 
 impl RestSource {
@@ -126,6 +129,12 @@ impl RestSource {
         let page = route.pagination.as_ref().map(|pagination| pagination.page(position.clone(), call.page.rows));
         if let Some(page) = &page {
             route.add_page(page, &mut params);
+        }
+        if let Some(parameter) = &endpoint.fields {
+            let is_list = matches!(parameter.schema.kind, Kind::Array(_));
+            let written = |names: &Vec<String>| if is_list { json!(names) } else { Value::String(names.join(",")) };
+            let value = call.page.fields.as_ref().map(written).or_else(|| parameter.schema.default.clone());
+            params.extend(value.map(|value| (parameter.name.to_string(), value)));
         }
         let mut condition = None;
         if let Some(current) = &endpoint.current {

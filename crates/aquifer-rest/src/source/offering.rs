@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use aquifer_engine::Offering;
-use aquifer_engine::shape;
+use aquifer_engine::shape::{self, Controls};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation};
@@ -16,7 +16,7 @@ use crate::route::{Method, Place, Route};
 
 /// The offering of an API, and its endpoints by the names of operations.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
-    let RestSettings { name, api, controls, operation_controls, rows, operation_dangers, .. } = settings;
+    let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, .. } = settings;
     let readable = readable_paths(&api.operations, &api.routes);
     let mut offering = Offering { types: api.types, ..Offering::default() };
     let mut endpoints = BTreeMap::new();
@@ -45,15 +45,35 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
         let rows = rows.get(&*operation.name).map(String::as_str);
+        let fields = take_fields_parameter(&mut operation, &route, controls);
         shape::add_controls(&mut operation, rows, controls);
         if let Some(shaping) = &mut operation.shaping {
             shaping.is_paged = route.pagination.is_some();
+            shaping.sends_fields = fields.is_some();
         }
-        endpoints
-            .insert(operation.name.clone(), Endpoint { route: Arc::new(route), effect: effect(&operation), current });
+        shape::set_default_fields(&mut operation, &api.default_fields.remove(&operation.name).unwrap_or_default());
+        let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), current, fields };
+        endpoints.insert(operation.name.clone(), endpoint);
         offering.operations.push(operation);
     }
     (offering, endpoints)
+}
+
+/// Takes the parameter with which the API selects fields: callers ask with `fields`, as everywhere.
+fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Controls) -> Option<Parameter> {
+    let name = route.fields_parameter.as_ref()?;
+    if operation.native || operation.category != Category::Read || controls == Controls::None {
+        return None;
+    }
+    let index = operation.parameters.iter().position(|parameter| parameter.name == *name && !parameter.required)?;
+    let taken = operation.parameters.remove(index);
+    let is_offered =
+        shape::control_parameters(&operation.parameters, controls).iter().any(|one| &*one.name == "fields");
+    if !is_offered {
+        operation.parameters.insert(index, taken);
+        return None;
+    }
+    Some(taken)
 }
 
 /// Marks an UPDATE operation that takes its changes in `input` as one of ours (R-REQ-6). A definition that the catalog

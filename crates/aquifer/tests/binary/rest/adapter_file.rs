@@ -64,3 +64,32 @@ fn r_dis_9_problems_are_told_with_line_and_column() {
         assert!(matches!(place.as_slice(), [Some(1..), Some(1..)]), "{line}");
     }
 }
+
+#[test]
+fn r_dis_9_fields_are_sent_along_and_have_defaults() {
+    let fixture = Fixture::adapted();
+    fixture.edit(
+        "shop-adapter.md",
+        "      response: { unwrap: items }\n      params:\n",
+        "      response: { unwrap: items }\n      supports_fields: true\n      default_fields: [id, name]\n      params:\n        \
+         fields: { type: string }\n",
+    );
+    let mut server = fixture.serve();
+    let sent = |fixture: &Fixture| fixture.shop.take("/products").remove(0).query.get("fields").cloned();
+    let names = |row: &serde_json::Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let page = server.data("read", "list_products", json!({ "first": 1 }));
+    assert_eq!(names(&page["items"][0]), ["id", "name"], "{page}");
+    assert_eq!(sent(&fixture).as_deref(), Some("id,name"));
+    let page = server.data("read", "list_products", json!({ "first": 1, "fields": ["price"], "sort": "-stock" }));
+    assert_eq!(names(&page["items"][0]), ["price"], "{page}");
+    assert_eq!(sent(&fixture).as_deref(), Some("price,stock"));
+    let page = server.data("read", "list_products", json!({ "first": 1, "fields": "full" }));
+    assert!(names(&page["items"][0]).len() > 3, "{page}");
+    assert_eq!(sent(&fixture), None);
+    fixture.folder.file(
+        "broken.md",
+        &std::fs::read_to_string(fixture.folder.path("shop-adapter.md")).unwrap().replace("[id, name]", "id"),
+    );
+    let output = fixture.command(&["validate", "broken.md"]).output().unwrap();
+    assert!(!output.status.success() && text(&output.stdout).contains("default_fields"), "{output:?}");
+}
