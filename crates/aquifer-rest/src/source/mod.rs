@@ -1,10 +1,12 @@
 //! An HTTP API as a source of the engine.
 
 mod answer;
+mod files;
 mod offering;
 mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aquifer_engine::shape::Controls;
@@ -24,6 +26,7 @@ use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClien
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
+use files::FileRoots;
 
 /// The header that makes a change conditional.
 const IF_MATCH: &str = "If-Match";
@@ -45,6 +48,8 @@ pub struct RestSettings {
     pub rows: BTreeMap<String, String>,
     /// The danger that the operator assigns to single operations.
     pub operation_dangers: BTreeMap<String, Danger>,
+    /// The folders whose files callers may send by naming their paths. None by default.
+    pub file_roots: Vec<PathBuf>,
 }
 
 impl RestSettings {
@@ -58,6 +63,7 @@ impl RestSettings {
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
             operation_dangers: BTreeMap::new(),
+            file_roots: Vec::new(),
         }
     }
 }
@@ -70,6 +76,7 @@ pub struct RestSource {
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
     client: HttpClient,
+    file_roots: FileRoots,
     status: SourceStatus,
 }
 
@@ -93,6 +100,7 @@ impl RestSource {
     pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
         let authenticator = Authenticator::new(&settings.api.auth, variable);
         let client = HttpClient::new(&settings.client, authenticator)?;
+        let file_roots = FileRoots::new(&settings.file_roots)?;
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
@@ -102,7 +110,7 @@ impl RestSource {
         };
         let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, status })
+        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
     }
 
     /// The environment variables that must be set before all operations of the API can be called.
@@ -140,6 +148,7 @@ impl RestSource {
         if let Some(current) = &endpoint.current {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
+        let params = self.load_files(&endpoint.route, params).await?;
         let mut request = route.request(&self.base_url, &params)?;
         let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
         request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
@@ -165,6 +174,15 @@ impl RestSource {
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
         pagination.remove_cursor(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
+    }
+
+    /// Replaces paths of files by their contents.
+    async fn load_files(&self, route: &Arc<Route>, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        if self.file_roots.is_empty() || !FileRoots::takes_files(route) {
+            return Ok(params);
+        }
+        let (roots, route) = (self.file_roots.clone(), route.clone());
+        tokio::task::spawn_blocking(move || roots.load(&route, params)).await.map_err(Failure::internal)?
     }
 
     async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {

@@ -10,13 +10,14 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation};
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 
-use super::{Endpoint, RestSettings, effect, update};
+use super::{Endpoint, RestSettings, effect, files, update};
 use crate::adapter::{INPUT, hide_paging};
 use crate::route::{Method, Place, Route};
 
 /// The offering of an API, and its endpoints by the names of operations.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
-    let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, .. } = settings;
+    let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, file_roots, .. } =
+        settings;
     let readable = readable_paths(&api.operations, &api.routes);
     let mut offering = Offering { types: api.types, ..Offering::default() };
     let mut endpoints = BTreeMap::new();
@@ -35,6 +36,9 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             operation.danger = *danger;
             operation.danger_evidence = Some("the configuration says so".into());
         }
+        if !file_roots.is_empty() {
+            files::offer_paths(&mut operation, &route);
+        }
         take_changes(&mut operation, &route, &offering.types);
         let current = current(&operation, &route, &readable, &offering.types);
         if operation.takes_changes() {
@@ -51,7 +55,9 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             shaping.is_paged = route.pagination.is_some();
             shaping.sends_fields = fields.is_some();
         }
-        shape::set_default_fields(&mut operation, &api.default_fields.remove(&operation.name).unwrap_or_default());
+        if let Some(fields) = api.default_fields.remove(&operation.name) {
+            shape::set_default_fields(&mut operation, &fields);
+        }
         let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), current, fields };
         endpoints.insert(operation.name.clone(), endpoint);
         offering.operations.push(operation);

@@ -184,9 +184,12 @@ pub(crate) struct SourceConfig {
     /// values of the variables in the description's server URLs,
     #[serde(default)]
     pub(crate) server_variables: BTreeMap<String, String>,
-    /// and whether its host may have a private address.
+    /// whether its host may have a private address,
     #[serde(default)]
     pub(crate) allow_private_addresses: bool,
+    /// and the folders whose files callers may send to it.
+    #[serde(default)]
+    pub(crate) file_roots: Vec<PathBuf>,
     /// How one logs in to it, if it wants that and does not say enough itself.
     pub(crate) login: Option<LoginConfig>,
     /// Of a file that names several servers: only these.
@@ -425,7 +428,7 @@ impl Config {
         }
         for source in &mut self.source {
             let files = [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten();
-            for file in files.chain(&mut source.overlays) {
+            for file in files.chain(&mut source.overlays).chain(&mut source.file_roots) {
                 *file = folder.join(&*file);
             }
             let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());
