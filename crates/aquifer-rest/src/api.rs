@@ -104,6 +104,23 @@ impl Api {
         });
     }
 
+    /// Sends every request to the base URL, also those for which the description names servers of their own.
+    pub fn use_one_server(&mut self) {
+        for route in self.routes.values_mut().filter(|route| route.base_url.is_some()) {
+            Arc::make_mut(route).base_url = None;
+        }
+    }
+
+    /// Gets all tokens from this endpoint, whatever the description says.
+    pub fn use_token_url(&mut self, url: &str) {
+        for scheme in &mut self.auth {
+            if let AuthScheme::ClientCredentials { token_url, .. } | AuthScheme::RefreshToken { token_url, .. } = scheme
+            {
+                url.clone_into(token_url);
+            }
+        }
+    }
+
     /// Uses these ways to authenticate wherever credentials are needed, whatever the description says.
     pub fn use_auth(&mut self, auth: Vec<AuthScheme>) {
         self.auth = auth;
@@ -127,6 +144,29 @@ impl AuthScheme {
     /// Whether it is sent in the `Authorization` header.
     fn is_authorization(&self) -> bool {
         self.place() == CredentialPlace::Header("authorization".to_owned())
+    }
+
+    /// The endpoint that it gets tokens from.
+    pub fn token_url(&self) -> Option<&str> {
+        match self {
+            AuthScheme::ClientCredentials { token_url, .. } | AuthScheme::RefreshToken { token_url, .. } => {
+                Some(token_url)
+            }
+            AuthScheme::Credential { .. } | AuthScheme::Basic { .. } => None,
+        }
+    }
+
+    /// The environment variables that it needs.
+    pub fn variables(&self) -> Vec<&str> {
+        match self {
+            AuthScheme::Credential { variable, .. } => vec![variable],
+            AuthScheme::Basic { username_variable, password_variable } => vec![username_variable, password_variable],
+            AuthScheme::ClientCredentials { id_variable, secret_variable, .. } => vec![id_variable, secret_variable],
+            AuthScheme::RefreshToken { id_variable, secret_variable, token_variable, .. } => {
+                let all = [Some(id_variable), secret_variable.as_ref(), Some(token_variable)];
+                all.into_iter().flatten().map(String::as_str).collect()
+            }
+        }
     }
 
     /// Where it goes. Names of headers are in lower case.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::{AdapterFiles, ApiAdapter, ApiOperation, build_api};
 use aquifer_discovery::bundle::BundleError;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::record::ApiRecord;
@@ -60,7 +61,7 @@ pub fn build_adapter(
     let digests = openapi::digests(description, &options);
     let record = ApiRecord {
         source: options.source.clone(),
-        url: options.url.clone(),
+        url: options.url.as_deref().map(shareable_url),
         server_variables: options.server_variables.clone(),
         digests,
         description: description.clone(),
@@ -81,6 +82,17 @@ pub fn build_adapter(
     read.and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
         .map_err(BuildError::Invalid)?;
     Ok((files, api))
+}
+
+/// The URL of a description without what may be a credential in it: the file is meant to be shared.
+fn shareable_url(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else { return url.split(['?', '#']).next().unwrap_or_default().to_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail for URLs that cannot have a user or a password.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
 }
 
 /// What the front matter of a built file cannot say about an API. Its sidecar says it, so it is lost only without that.

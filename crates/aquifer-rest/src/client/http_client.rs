@@ -1,23 +1,23 @@
 //! The client of one target: attempts, redirects, and answers of bounded size.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Method, Response, Url};
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::address::{AddressPolicy, is_loopback};
+use super::address::AddressPolicy;
 use super::answer::HttpAnswer;
 use super::auth::{Authenticator, Credentials};
+use super::clients::Clients;
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
 use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
-use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
 use super::status::StatusError;
@@ -25,17 +25,14 @@ use crate::api::{CredentialPlace, Security};
 use crate::error::{RestError, RestProblem};
 use crate::route::{HttpRequest, check_base_url};
 
-const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
-const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
 /// The part of an error's body that is read for its message.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// A client for one target.
 pub struct HttpClient {
-    client: Client,
+    clients: Clients,
     policy: AddressPolicy,
     /// The URLs whose origins get requests and credentials.
     trusted_targets: Vec<Url>,
@@ -84,36 +81,11 @@ impl HttpClient {
         let untrusting = AddressPolicy::new(settings.allow_private_addresses);
         let others = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
         let other_targets: Vec<Url> = others.filter(|url| untrusting.check(url).is_ok()).collect();
-        let is_local = trusted_targets.iter().chain(&other_targets).all(is_loopback);
-        let resolver = CheckedResolver {
-            policy: policy.clone(),
-            inner: settings.resolver.clone(),
-            proxies: if is_local { Vec::new() } else { environment_proxies() },
-        };
-        // The client must not send anything twice by itself: its redirect policy would repeat the body of a request, and
-        // its retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats requests of
-        // which it has not written a byte, because an idle connection turned out to be closed.
-        let mut builder = Client::builder()
-            .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
-            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-            .pool_max_idle_per_host(settings.max_concurrent.max(1))
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .tcp_nodelay(true)
-            .dns_resolver(Arc::new(resolver))
-            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if is_local {
-            builder = builder.no_proxy();
-        }
-        for bundle in &settings.root_certificates {
-            let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
-            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);
-        }
-        let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
+        let urls = trusted_targets.iter().chain(&other_targets).chain(authenticator.token_urls());
+        let clients = Clients::new(settings, &policy, urls)?;
+        settings.secrets.iter().for_each(|secret| authenticator.secrets().add(secret));
         Ok(Self {
-            client,
+            clients,
             policy,
             trusted_targets,
             other_targets,
@@ -132,9 +104,25 @@ impl HttpClient {
         self.authenticator.missing_variables(security)
     }
 
+    /// The environment variables whose values may be sent.
+    pub(crate) fn used_variables(&self) -> &BTreeSet<String> {
+        self.authenticator.used_variables()
+    }
+
     /// A text of the target without the credentials that were sent to it.
     pub fn without_credentials(&self, text: &str) -> String {
         self.authenticator.secrets().remove(text.to_owned())
+    }
+
+    /// An answer as callers may see it: without the credentials, which some targets repeat.
+    pub fn without_credentials_in(&self, answer: HttpAnswer) -> HttpAnswer {
+        let body = self.authenticator.secrets().remove_from_answer(answer.body);
+        HttpAnswer { body, ..answer }
+    }
+
+    /// Removes the credentials from the strings of a value.
+    pub(crate) fn remove_credentials(&self, value: &mut Value) {
+        self.authenticator.secrets().remove_from_value(value);
     }
 
     /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
@@ -217,13 +205,13 @@ impl HttpClient {
         delivery: &mut Delivery,
     ) -> Result<HttpAnswer, RestProblem> {
         let credentials = if self.is_trusted(&request.url) {
-            self.authenticator.credentials(security, &self.client).await?
+            self.authenticator.credentials(security, &self.clients).await?
         } else {
             Credentials::new()
         };
         let mut answer = self.send_with_redirects(request, &credentials, delivery).await?;
         if answer.status == 401
-            && let Some(renewed) = self.authenticator.renewed(&self.client, &credentials).await?
+            && let Some(renewed) = self.authenticator.renewed(&self.clients, &credentials).await?
         {
             if !delivery.may_send() {
                 return Err(RestProblem::TokenRenewed);
@@ -287,7 +275,7 @@ impl HttpClient {
             headers.extend(self.headers.clone());
             credentials.iter().try_for_each(|(_, credential)| apply(credential, &mut url, &mut headers))?;
         }
-        let mut builder = self.client.request(request.method.clone(), url).headers(headers);
+        let mut builder = self.clients.get(&url)?.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
@@ -339,9 +327,7 @@ impl HttpClient {
             }
         }
         let status = response.status().as_u16();
-        let body = body.freeze();
-        let body = if is_success { self.authenticator.secrets().remove_from_answer(body) } else { body };
-        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body, url.into()))
+        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
     }
 
     /// Whether credentials are sent there.

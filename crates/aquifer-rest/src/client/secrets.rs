@@ -6,6 +6,8 @@ use aquifer_protocol::secrets::{REDACTED, redact};
 use aquifer_protocol::text;
 use base64::Engine as _;
 use bytes::Bytes;
+use memchr::memmem;
+use serde_json::Value;
 
 /// Shorter values are too common to be removed everywhere.
 const MIN_SECRET_CHARS: usize = 4;
@@ -52,21 +54,38 @@ impl Secrets {
         truncated(redact(&cleaned).trim(), MAX_TEXT_CHARS)
     }
 
-    /// An answer without the credentials, which some targets repeat. Only text is searched, and no numbers: they may be
-    /// outside of the strings of JSON.
+    /// An answer without the credentials, which some targets repeat. An answer without any is returned as it is.
     pub(super) fn remove_from_answer(&self, body: Bytes) -> Bytes {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_removed = |secret: &&String| {
-            secret.len() >= MIN_SECRET_BYTES_IN_ANSWERS && !secret.bytes().all(|byte| byte.is_ascii_digit())
+        let mut secrets: Vec<String> = {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            known.iter().filter(|secret| is_removed_from_answers(secret)).cloned().collect()
         };
-        let Ok(text) = std::str::from_utf8(&body) else { return body };
-        if !known.iter().filter(is_removed).any(|secret| text.contains(secret.as_str())) {
+        if secrets.is_empty() {
             return body;
         }
-        let mut removed: Vec<&String> = known.iter().filter(is_removed).collect();
-        removed.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let text = removed.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED));
-        text.into()
+        // Longest first, because one may contain another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        if let Some(mut value) = repeated_with_escapes(&body, &secrets) {
+            remove_long(&mut value, &secrets);
+            return value.to_string().into();
+        }
+        let mut found = body;
+        for secret in &secrets {
+            if memmem::find(&found, secret.as_bytes()).is_some() {
+                found = replaced(&found, secret.as_bytes()).into();
+            }
+        }
+        found
+    }
+
+    /// Removes the credentials from all strings of a value.
+    pub(super) fn remove_from_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.remove(std::mem::take(text)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.remove_from_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.remove_from_value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// The text without the known credentials.
@@ -81,6 +100,59 @@ impl Secrets {
         }
         text
     }
+}
+
+/// Whether a credential is removed from answers, whose content matters more than that of errors. Numbers are not: they may
+/// be outside of the strings of JSON.
+fn is_removed_from_answers(secret: &str) -> bool {
+    secret.len() >= MIN_SECRET_BYTES_IN_ANSWERS && !secret.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The value of a JSON text that holds a secret with escapes, such as `\/` for `/`, so that its bytes differ.
+fn repeated_with_escapes(body: &[u8], secrets: &[String]) -> Option<Value> {
+    memmem::find(body, b"\\")?;
+    let value: Value = serde_json::from_slice(body).ok()?;
+    holds(&value, secrets).then_some(value)
+}
+
+fn holds(value: &Value, secrets: &[String]) -> bool {
+    match value {
+        Value::String(text) => secrets.iter().any(|secret| text.contains(secret.as_str())),
+        Value::Array(items) => items.iter().any(|item| holds(item, secrets)),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, field)| secrets.iter().any(|secret| name.contains(secret.as_str())) || holds(field, secrets)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Removes secrets from the strings of a value and from the names of its fields.
+fn remove_long(value: &mut Value, secrets: &[String]) {
+    let clean = |text: &str| secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED));
+    match value {
+        Value::String(text) => *text = clean(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| remove_long(item, secrets)),
+        Value::Object(fields) => {
+            for (name, mut field) in std::mem::take(fields) {
+                remove_long(&mut field, secrets);
+                fields.insert(clean(&name), field);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The bytes with something else in the place of a secret.
+fn replaced(bytes: &[u8], secret: &[u8]) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut start = 0;
+    for found in memmem::find_iter(bytes, secret) {
+        clean.extend_from_slice(bytes.get(start..found).unwrap_or_default());
+        clean.extend_from_slice(REDACTED.as_bytes());
+        start = found + secret.len();
+    }
+    clean.extend_from_slice(bytes.get(start..).unwrap_or_default());
+    clean
 }
 
 fn spellings(secret: &str) -> Vec<String> {
@@ -137,7 +209,13 @@ mod tests {
         for kept in ["{\"a\":\"short\"}", "{\"number\":1234567890}", "{\"a\":\"b\"}"] {
             assert_eq!(removed(kept), kept);
         }
-        let binary = Bytes::from_static(b"\xffa-long-secret");
-        assert_eq!(secrets.remove_from_answer(binary.clone()), binary);
+        let binary = Bytes::from_static(b"\xffa-long-secret\xff");
+        assert_eq!(secrets.remove_from_answer(binary), b"\xff[redacted]\xff".as_slice());
+        secrets.add("with/a/slash");
+        for escaped in [r#"{"key":"with\/a\/slash"}"#, r#"{"key":"with\u002fa/slash"}"#] {
+            assert_eq!(secrets.remove_from_answer(escaped.into()), r#"{"key":"[redacted]"}"#, "{escaped}");
+        }
+        let harmless = r#"{"path": "a\/b", "n": 1e400}"#;
+        assert_eq!(removed(harmless), harmless, "also the way it is written");
     }
 }

@@ -123,7 +123,8 @@ fn read_openapi(description: &Value, options: &ReadOptions<'_>, selection: &Sele
     let entries = entries(&document, &mut api, &mut notes);
     let mut uses = SchemeUses::new();
     entries.iter().filter_map(|entry| entry.json.get("security")).for_each(|all| security::count(all, &mut uses));
-    let mut schemes = security::read(&document, &options.source, &api.base_url, &uses);
+    let mut schemes =
+        security::read(&document, options.variable_prefix.as_deref().unwrap_or(&options.source), &api.base_url, &uses);
     let securities = requirements::read(description, &entries, &mut schemes);
     let (auth, security_notes) = schemes.finish();
     api.auth = auth;

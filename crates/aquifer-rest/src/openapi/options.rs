@@ -14,8 +14,11 @@ pub type Loader<'a> = &'a dyn Fn(&str) -> Option<Value>;
 /// What the operator wants of a description.
 #[derive(Clone, Default)]
 pub struct ReadOptions<'a> {
-    /// The name of the source. Names of environment variables are derived from it.
+    /// The name of the source.
     pub source: String,
+    /// What the names of environment variables with credentials begin with, if not with the name of the source. A name
+    /// that comes from the description itself must not choose which credentials are sent to it.
+    pub variable_prefix: Option<String>,
     /// Globs that select operations by name, by `/path`, by `METHOD /path` or by tag. Empty for all.
     pub include: Vec<String>,
     /// Globs that leave operations out, by the same names.
@@ -32,6 +35,7 @@ impl fmt::Debug for ReadOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadOptions")
             .field("source", &self.source)
+            .field("variable_prefix", &self.variable_prefix)
             .field("include", &self.include)
             .field("exclude", &self.exclude)
             .field("url", &self.url)

@@ -222,7 +222,8 @@ impl<'r> SchemeReader<'r> {
         }
         let mut variable = self.variable(if is_token { "TOKEN" } else { "API_KEY" });
         if !self.keys.insert(variable.clone()) {
-            variable = self.variable(&snake_identifier(name).to_uppercase());
+            // `API_KEY` stays in the name, so that a description cannot name any variable that begins with the source.
+            variable = self.variable(&format!("API_KEY_{}", snake_identifier(name).to_uppercase()));
             self.keys.insert(variable.clone());
         }
         self.push(AuthScheme::Credential { place, prefix: String::new(), variable });
@@ -359,7 +360,7 @@ mod tests {
         );
         let (auth, notes) = read_schemes(&json!({ "components": schemes }), &uses);
         assert_eq!(auth[0], key(CredentialPlace::Header("X-B".to_owned()), "", "GIT_HUB_API_KEY"));
-        assert_eq!(auth[1], key(CredentialPlace::Header("X-A".to_owned()), "", "GIT_HUB_A"));
+        assert_eq!(auth[1], key(CredentialPlace::Header("X-A".to_owned()), "", "GIT_HUB_API_KEY_A"));
         assert!(notes[0].contains("mutualTLS"));
     }
 }

@@ -113,6 +113,11 @@ impl RestSource {
         Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
     }
 
+    /// The environment variables whose values may be sent to the API.
+    pub fn used_variables(&self) -> Vec<&str> {
+        self.client.used_variables().iter().map(String::as_str).collect()
+    }
+
     /// The environment variables that must be set before all operations of the API can be called.
     pub fn missing_variables(&self) -> Vec<String> {
         let needs: BTreeSet<&Security> = self.endpoints.values().map(|endpoint| &endpoint.route.security).collect();
@@ -161,11 +166,14 @@ impl RestSource {
             })?;
         }
         if is_dry_run {
-            return Ok(Answer::new(shown_request(&request)));
+            let mut shown = shown_request(&request);
+            self.client.remove_credentials(&mut shown);
+            return Ok(Answer::new(shown));
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
         let answer = self.send(request, &rules, &call).await?;
         let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
+            let answer = self.client.without_credentials_in(answer);
             return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
         };
         let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
@@ -173,6 +181,7 @@ impl RestSource {
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
         pagination.remove_cursor(&mut body);
+        self.client.remove_credentials(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
@@ -186,7 +195,7 @@ impl RestSource {
     }
 
     async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
-        let shown = shown_path(&request.url);
+        let shown = self.client.without_credentials(&shown_path(&request.url));
         let sent = self.client.send(request, rules, &call.context.cancelled).await;
         sent.map_err(|error| {
             let failure = error.into_failure(&self.name);

@@ -181,6 +181,8 @@ pub(crate) struct SourceConfig {
     pub(crate) overlays: Vec<PathBuf>,
     /// the base URL, if not that of the description,
     pub(crate) base_url: Option<String>,
+    /// where client credentials get their tokens, if not where the description says,
+    pub(crate) token_url: Option<String>,
     /// values of the variables in the description's server URLs,
     #[serde(default)]
     pub(crate) server_variables: BTreeMap<String, String>,

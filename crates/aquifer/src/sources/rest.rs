@@ -20,6 +20,10 @@ use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
 
+/// What the names of variables with credentials begin with if only the description names the source: its title must not
+/// choose which variables of the environment are sent to its servers.
+const UNNAMED_PREFIX: &str = "OPENAPI";
+
 /// What is known of an API before it is opened.
 pub(crate) struct Settings {
     name: String,
@@ -133,8 +137,10 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
     } else {
         let description = read_description(&target, &mut files)?;
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
+        let variable_prefix = name.is_none().then(|| UNNAMED_PREFIX.to_owned());
         let name = name.map_or_else(|| titled_name(&description), str::to_owned);
-        let api = read(description, &overlays, source, &name, None, Some(&loader))?;
+        let options = ReadOptions { variable_prefix, loader: Some(&loader), ..read_options(source, &name) };
+        let api = read(description, &overlays, &options)?;
         (name, PlannedApi::Read(Box::new(api)))
     };
     let settings = Settings { name: name.clone(), api, overlays, rate_limits: None };
@@ -147,25 +153,21 @@ fn finish(source: &SourceConfig, name: String, trust: Trust, settings: Settings,
     Plan { name, prefix, hidden: Vec::new(), trust, origin, kind: Kind::Rest(Box::new(settings)), state }
 }
 
-/// Reads a description with its patches.
-fn read(
-    mut description: Value,
-    overlays: &[Value],
-    source: &SourceConfig,
-    name: &str,
-    url: Option<String>,
-    loader: Option<openapi::Loader<'_>>,
-) -> Result<Api, String> {
-    apply_overlays(&mut description, overlays)?;
-    let options = ReadOptions {
+/// What the operator wants of a description.
+fn read_options(source: &SourceConfig, name: &str) -> ReadOptions<'static> {
+    ReadOptions {
         source: name.to_owned(),
         include: source.include.clone(),
         exclude: source.exclude.clone(),
-        url,
         server_variables: source.server_variables.clone(),
-        loader,
-    };
-    let api = openapi::read(&description, &options).map_err(|error| error.to_string())?;
+        ..ReadOptions::default()
+    }
+}
+
+/// Reads a description with its patches.
+fn read(mut description: Value, overlays: &[Value], options: &ReadOptions<'_>) -> Result<Api, String> {
+    apply_overlays(&mut description, overlays)?;
+    let api = openapi::read(&description, options).map_err(|error| error.to_string())?;
     if api.operations.is_empty() {
         return Err("it describes no operation that can be served".to_owned());
     }
@@ -278,7 +280,8 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         PlannedApi::Read(api) => *api,
         PlannedApi::At(url) => {
             let description = fetch(&url, &name, source.start_timeout_seconds).await?;
-            read(description, &overlays, source, &name, Some(url), None)
+            let options = ReadOptions { url: Some(url), ..read_options(source, &name) };
+            read(description, &overlays, &options)
                 .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?
         }
         PlannedApi::Reviewed(mut api, url) => {
@@ -314,10 +317,30 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         };
         anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
     })?;
+    let used = served.used_variables();
+    if !used.is_empty() {
+        tracing::info!(source = name, "credentials from {} are sent to {base_url}", used.join(", "));
+    }
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
     Ok(Arc::new(served))
+}
+
+/// Refuses to send the operator's client secret to a host that only a description names.
+fn check_token_urls(name: &str, api: &Api, source: &SourceConfig) -> anyhow::Result<()> {
+    let is_set = |variable: &&str| source.variables.get(variable).is_some_and(|value| !value.is_empty());
+    for scheme in &api.auth {
+        let Some(token_url) = scheme.token_url() else { continue };
+        let is_elsewhere = url_origin(token_url) != url_origin(&api.base_url);
+        if is_elsewhere && scheme.variables().iter().all(is_set) {
+            anyhow::bail!(
+                "source '{name}' cannot be served: its description sends your client credentials to {token_url}, which \
+                 is not the host of the API. If that is right, set token_url = \"{token_url}\""
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The scheme, host and port of a URL, in lower case.
@@ -335,14 +358,23 @@ fn rest_settings(
     rate_limits: Option<RateLimits>,
 ) -> anyhow::Result<RestSettings> {
     let is_chosen = source.base_url.is_some();
+    let mut secrets = Vec::new();
     if let Some(base_url) = &source.base_url {
         api.base_url = source.variables.expand(base_url)?.trim_end_matches('/').to_owned();
+        // A path may hold a key.
+        secrets = source.variables.values_in(base_url);
+        api.use_one_server();
     }
     if api.base_url.is_empty() {
         anyhow::bail!("source '{name}' cannot be served: its description has no absolute server URL. Set base_url");
     }
     if let Some(variable) = &source.bearer_env {
         api.use_bearer(variable);
+    }
+    if let Some(token_url) = &source.token_url {
+        api.use_token_url(&source.variables.expand(token_url)?);
+    } else if !is_file {
+        check_token_urls(name, &api, source)?;
     }
     let mut headers = Vec::new();
     for (header, value) in &source.headers {
@@ -357,6 +389,7 @@ fn rest_settings(
     let is_chosen = is_file || is_chosen || is_fetched_there;
     let mut settings = RestSettings::new(name, api);
     settings.client.headers = headers;
+    settings.client.secrets = secrets;
     settings.client.base_url_origin = if is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();

@@ -2,12 +2,14 @@
 
 mod token;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use reqwest::{Client, Url};
+use reqwest::Url;
 
 use super::address::parse_token_url;
+use super::clients::Clients;
 use super::secrets::Secrets;
 use crate::api::{AuthScheme, CredentialPlace, Security};
 use crate::error::RestProblem;
@@ -18,6 +20,8 @@ use token::{Grant, TokenSource};
 pub struct Authenticator {
     /// The ways to authenticate, in their order.
     methods: Vec<AuthMethod>,
+    /// The environment variables whose values may be sent.
+    used_variables: BTreeSet<String>,
     secrets: Secrets,
 }
 
@@ -61,7 +65,7 @@ impl std::fmt::Debug for Authenticator {
 impl Authenticator {
     /// Sends requests without credentials.
     pub fn none() -> Self {
-        Self { methods: Vec::new(), secrets: Secrets::default() }
+        Self { methods: Vec::new(), used_variables: BTreeSet::new(), secrets: Secrets::default() }
     }
 
     /// Reads the credentials of every scheme from the environment. Requests that need one that is not there fail and name
@@ -73,7 +77,11 @@ impl Authenticator {
             missing if missing.is_empty() => method(scheme, &variable, &secrets).unwrap_or_else(AuthMethod::Unusable),
             missing => AuthMethod::Missing(missing),
         });
-        Self { methods: methods.collect(), secrets }
+        let methods: Vec<AuthMethod> = methods.collect();
+        let is_used = |method: &AuthMethod| matches!(method, AuthMethod::Fixed { .. } | AuthMethod::Token(_));
+        let used = schemes.iter().zip(&methods).filter(|(_, method)| is_used(method));
+        let used_variables = used.flat_map(|(scheme, _)| scheme.variables()).map(str::to_owned).collect();
+        Self { methods, used_variables, secrets }
     }
 
     /// The environment variables that must be set before requests that need these credentials can be sent.
@@ -106,6 +114,11 @@ impl Authenticator {
         }
     }
 
+    /// The environment variables whose values may be sent.
+    pub(super) fn used_variables(&self) -> &BTreeSet<String> {
+        &self.used_variables
+    }
+
     pub(super) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
@@ -118,21 +131,21 @@ impl Authenticator {
     }
 
     /// The credentials to send now.
-    pub(super) async fn credentials(&self, security: &Security, client: &Client) -> Result<Credentials, RestProblem> {
+    pub(super) async fn credentials(&self, security: &Security, clients: &Clients) -> Result<Credentials, RestProblem> {
         let chosen = self.choose(security).map_err(|variables| RestProblem::CredentialMissing { variables })?;
         let mut credentials = Vec::with_capacity(chosen.len());
         for index in chosen {
-            credentials.push((index, self.credential(index, client).await?));
+            credentials.push((index, self.credential(index, clients).await?));
         }
         Ok(credentials)
     }
 
-    async fn credential(&self, index: usize, client: &Client) -> Result<Credential, RestProblem> {
+    async fn credential(&self, index: usize, clients: &Clients) -> Result<Credential, RestProblem> {
         match self.methods.get(index) {
             Some(AuthMethod::Fixed { place, value }) => {
                 Ok(Credential { place: place.clone(), value: value.clone(), generation: None })
             }
-            Some(AuthMethod::Token(source)) => source.current(client, &self.secrets).await,
+            Some(AuthMethod::Token(source)) => source.current(clients.get(source.url())?, &self.secrets).await,
             Some(AuthMethod::Missing(variables)) => {
                 Err(RestProblem::CredentialMissing { variables: variables.clone() })
             }
@@ -144,7 +157,7 @@ impl Authenticator {
     /// Other credentials after the target refused these. `None` if there are no others.
     pub(super) async fn renewed(
         &self,
-        client: &Client,
+        clients: &Clients,
         refused: &Credentials,
     ) -> Result<Option<Credentials>, RestProblem> {
         let mut renewed = refused.clone();
@@ -155,7 +168,7 @@ impl Authenticator {
                 continue;
             };
             source.discard(generation).await;
-            *credential = source.current(client, &self.secrets).await?;
+            *credential = source.current(clients.get(source.url())?, &self.secrets).await?;
             has_new = true;
         }
         Ok(has_new.then_some(renewed))
@@ -163,15 +176,7 @@ impl Authenticator {
 }
 
 fn missing_variables(scheme: &AuthScheme, variable: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let needed: Vec<&String> = match scheme {
-        AuthScheme::Credential { variable, .. } => vec![variable],
-        AuthScheme::Basic { username_variable, password_variable } => vec![username_variable, password_variable],
-        AuthScheme::ClientCredentials { id_variable, secret_variable, .. } => vec![id_variable, secret_variable],
-        AuthScheme::RefreshToken { id_variable, secret_variable, token_variable, .. } => {
-            [Some(id_variable), secret_variable.as_ref(), Some(token_variable)].into_iter().flatten().collect()
-        }
-    };
-    needed.into_iter().filter(|name| variable(name).is_none()).cloned().collect()
+    scheme.variables().into_iter().filter(|name| variable(name).is_none()).map(str::to_owned).collect()
 }
 
 fn method(

@@ -75,8 +75,8 @@ async fn sent(api: &Api, operation: &str, variables: &[&str]) -> String {
 const ALL: &[&str] = &[
     "PETSTORE_TOKEN",
     "PETSTORE_API_KEY",
-    "PETSTORE_APP",
-    "PETSTORE_SESSION",
+    "PETSTORE_API_KEY_APP",
+    "PETSTORE_API_KEY_SESSION",
     "PETSTORE_USERNAME",
     "PETSTORE_PASSWORD",
 ];
@@ -112,7 +112,7 @@ async fn credentials_are_sent_where_the_requirement_names_them() {
         ("both", ALL, "authorization=Bearer token x-key=api_key"),
         ("both", &["PETSTORE_TOKEN"], "missing PETSTORE_API_KEY"),
         ("both", &[], "missing PETSTORE_TOKEN PETSTORE_API_KEY"),
-        ("places", ALL, "authorization=Bearer token x-key=api_key cookie=session=session ?app=app"),
+        ("places", ALL, "authorization=Bearer token x-key=api_key cookie=session=api_key_session ?app=api_key_app"),
         ("either", ALL, "authorization=Basic dXNlcm5hbWU6cGFzc3dvcmQ="),
         ("either", &["PETSTORE_API_KEY", "PETSTORE_USERNAME"], "x-key=api_key"),
         ("either", &["PETSTORE_USERNAME"], "missing PETSTORE_PASSWORD"),
