@@ -361,6 +361,8 @@ fn rest_settings(
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();
+    settings.call_headers.clone_from(&source.call_headers);
+    settings.idempotency_header.clone_from(&source.idempotency_header);
     settings.file_roots.clone_from(&source.file_roots);
     settings.client.allow_private_addresses = source.allow_private_addresses;
     if let Some(seconds) = source.timeout_seconds {
