@@ -63,7 +63,16 @@ pub(super) fn operator_headers(
             return Err(invalid());
         }
         // The word before a credential, such as "Bearer", is no secret.
-        value.split_whitespace().last().into_iter().for_each(|secret| authenticator.secrets().add(secret));
+        let is_credential = {
+            let name = name.to_ascii_lowercase();
+            ["auth", "key", "token", "secret", "password", "signature"].iter().any(|word| name.contains(word))
+        };
+        if let Some(secret) = value.split_whitespace().next_back() {
+            match is_credential {
+                true => authenticator.secrets().add(secret),
+                false => authenticator.secrets().add_doubtful(secret),
+            }
+        }
         let name = HeaderName::try_from(name).map_err(|_| invalid())?;
         let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
         value.set_sensitive(true);
