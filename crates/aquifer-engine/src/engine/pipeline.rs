@@ -423,9 +423,12 @@ impl Engine {
                         Some(begun) => match self.shaper.finish(begun, answer).boxed().await {
                             ShapingEnd::Finished(outcome) => outcome,
                             ShapingEnd::NeedsNextPage(more) => {
-                                shaping = Some(more);
-                                params = repeated_params.clone().unwrap_or_default();
-                                continue;
+                                if snapshot.gate().count_page(&operation, context).await.is_ok() {
+                                    shaping = Some(more);
+                                    params = repeated_params.clone().unwrap_or_default();
+                                    continue;
+                                }
+                                self.shaper.finish_early(more).boxed().await
                             }
                         },
                         None => Outcome::Done(answer),

@@ -254,6 +254,15 @@ impl Shaper {
         ShapingEnd::Finished(outcome(shaped, warnings, attachments))
     }
 
+    /// The page of a list of which no further rows may be fetched.
+    pub(crate) async fn finish_early(&self, mut shaping: Shaping) -> Outcome {
+        shaping.progress.is_limited = true;
+        match self.list_page(shaping, Vec::new()).await {
+            ShapingEnd::Finished(outcome) => outcome,
+            ShapingEnd::NeedsNextPage(_) => Outcome::Failed(Failure::internal("a page of a list that ended")),
+        }
+    }
+
     /// The page of a list, or the request for more rows of it.
     async fn list_page(&self, shaping: Shaping, attachments: Vec<Attachment>) -> ShapingEnd {
         match self.rows_page(shaping).await {

@@ -232,6 +232,14 @@ impl Quotas {
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
+    /// Those of these counters that a source declared. They count every request to it.
+    pub(crate) fn declared(&self, counters: &OperationCounters) -> OperationCounters {
+        let rates = counters.rates.iter().filter(|index| self.rates.get(**index).is_some_and(|rate| rate.is_declared));
+        let quotas =
+            counters.quotas.iter().filter(|(index, _)| self.quotas.get(*index).is_some_and(|quota| quota.is_declared));
+        OperationCounters { rates: rates.copied().collect(), quotas: quotas.copied().collect() }
+    }
+
     /// Whether any of these count calls of this caller.
     pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()

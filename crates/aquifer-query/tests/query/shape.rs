@@ -24,7 +24,7 @@ pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
             let seal = |location: usize| Some(location.to_string());
             let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &seal });
             if shows_items {
-                shape::add_envelope(&mut data, envelope);
+                shape::add_envelope(&mut data, envelope, false);
             }
             Value::Object(data)
         }
@@ -270,7 +270,7 @@ fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
     let ResultContent::Rows { envelope, .. } = ResultContent::new(result, None, &Map::new()) else { panic!() };
     let mut data = controls(json!({ "items": [], "pageInfo": {} }));
-    let warning = shape::add_envelope(&mut data, envelope).unwrap();
+    let warning = shape::add_envelope(&mut data, envelope, false).unwrap();
     assert_eq!(
         Value::Object(data),
         json!({ "items": [], "pageInfo": {}, "data": { "total": 5 }, "_upstream": { "pageInfo": { "next": "t" } } })

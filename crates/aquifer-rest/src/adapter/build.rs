@@ -111,7 +111,18 @@ pub fn beyond_front_matter(api: &Api) -> Vec<String> {
              none are described by the sidecar only."
         )
     });
-    credentials.into_iter().collect()
+    let is_lost = |route: &&std::sync::Arc<Route>| {
+        route.pagination.as_ref().is_some_and(|pagination| written_pagination(pagination).is_none())
+    };
+    let count = api.operations.iter().filter_map(|one| api.routes.get(&one.name)).filter(is_lost).count();
+    let operations = if count == 1 { "operation pages" } else { "operations page" };
+    let pages = (count > 0).then(|| {
+        format!(
+            "{count} {operations} by cursors or links, for which the file has no fields. That is described by the sidecar \
+             only."
+        )
+    });
+    credentials.into_iter().chain(pages).collect()
 }
 
 fn operations(api: &Api) -> Vec<ApiOperation<'_>> {

@@ -120,9 +120,10 @@ impl HttpClient {
         HttpAnswer { body, ..answer }
     }
 
-    /// Removes the credentials from the strings of a value.
-    pub(crate) fn remove_credentials(&self, value: &mut Value) {
-        self.authenticator.secrets().remove_from_value(value);
+    /// A value as callers may see it.
+    pub(crate) fn without_credentials_in_value(&self, value: Value) -> Value {
+        let shown = self.authenticator.secrets().remove_from_answer(value.to_string().into());
+        serde_json::from_slice(&shown).unwrap_or(Value::Null)
     }
 
     /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.

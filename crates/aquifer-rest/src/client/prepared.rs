@@ -85,6 +85,8 @@ pub(super) fn operator_headers(
         }
         if is_secret_header(name) {
             secret_parts(value).for_each(|secret| authenticator.secrets().add(secret));
+        } else {
+            authenticator.secrets().add_doubtful(value);
         }
         let name = HeaderName::try_from(name).map_err(|_| invalid())?;
         let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;

@@ -62,7 +62,7 @@ pub(super) fn cookies(parameter: &RouteParameter, value: &Value, notation: Notat
 }
 
 /// Whether a header's name is valid (RFC 9110, section 5.6.2).
-pub(super) fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod files;
+mod headers;
 mod offering;
 mod update;
 
@@ -48,6 +49,11 @@ pub struct RestSettings {
     pub rows: BTreeMap<String, String>,
     /// The danger that the operator assigns to single operations.
     pub operation_dangers: BTreeMap<String, Danger>,
+    /// Headers that the description does not mention, and that callers may fill.
+    pub call_headers: Vec<String>,
+    /// The header for a random key by which the API recognizes a copy of a request, for all writes. The description may
+    /// state one for single operations.
+    pub idempotency_header: Option<String>,
     /// The folders whose files callers may send by naming their paths. None by default.
     pub file_roots: Vec<PathBuf>,
 }
@@ -63,6 +69,8 @@ impl RestSettings {
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
             operation_dangers: BTreeMap::new(),
+            call_headers: Vec::new(),
+            idempotency_header: None,
             file_roots: Vec::new(),
         }
     }
@@ -96,8 +104,9 @@ impl RestSource {
     ///
     /// # Errors
     ///
-    /// If a URL of the API is invalid or not allowed.
-    pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
+    /// If a URL, a header or a folder of the settings is invalid or not allowed.
+    pub fn new(mut settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
+        headers::add(&mut settings)?;
         let authenticator = Authenticator::new(&settings.api.auth, variable);
         let client = HttpClient::new(&settings.client, authenticator)?;
         let file_roots = FileRoots::new(&settings.file_roots)?;
@@ -166,9 +175,7 @@ impl RestSource {
             })?;
         }
         if is_dry_run {
-            let mut shown = shown_request(&request);
-            self.client.remove_credentials(&mut shown);
-            return Ok(Answer::new(shown));
+            return Ok(Answer::new(self.client.without_credentials_in_value(shown_request(&request))));
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
         let answer = self.send(request, &rules, &call).await?;
@@ -180,8 +187,12 @@ impl RestSource {
         let rows = pagination::count_rows(&body, route.unwrap.as_deref());
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        let received = answer.body.clone();
+        let shown = self.client.without_credentials_in(answer);
+        if shown.body != received {
+            body = shown.json().map_err(|error| error.into_failure(&self.name))?;
+        }
         pagination.remove_cursor(&mut body);
-        self.client.remove_credentials(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 

@@ -189,6 +189,11 @@ pub(crate) struct SourceConfig {
     /// whether its host may have a private address,
     #[serde(default)]
     pub(crate) allow_private_addresses: bool,
+    /// headers that callers may fill,
+    #[serde(default)]
+    pub(crate) call_headers: Vec<String>,
+    /// the header for a key by which it recognizes copies of a request,
+    pub(crate) idempotency_header: Option<String>,
     /// and the folders whose files callers may send to it.
     #[serde(default)]
     pub(crate) file_roots: Vec<PathBuf>,

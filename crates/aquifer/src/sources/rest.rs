@@ -15,6 +15,7 @@ use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
 use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
+use super::description_cache::DescriptionCache;
 use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, place, trust};
 use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     overlays: Vec<Value>,
     /// What its adapter file declares.
     rate_limits: Option<RateLimits>,
+    /// The folder for descriptions that were fetched.
+    cache: Option<PathBuf>,
 }
 
 enum PlannedApi {
@@ -56,7 +59,13 @@ pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Pl
         Some(file) => plan_adapter(source, file, state_files),
         None => plan_description(source, name.as_deref()),
     };
-    planned.map_err(|why| InvalidSource { name: name.unwrap_or_else(|| "api".to_owned()), why })
+    let with_cache = |mut plan: Plan| {
+        if let Kind::Rest(settings) = &mut plan.kind {
+            settings.cache = state_files.descriptions();
+        }
+        plan
+    };
+    planned.map(with_cache).map_err(|why| InvalidSource { name: name.unwrap_or_else(|| "api".to_owned()), why })
 }
 
 fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) -> Result<Plan, String> {
@@ -78,7 +87,7 @@ fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) ->
         }
         None => PlannedApi::Read(Box::new(api)),
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits) };
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits), cache: None };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -143,7 +152,7 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
         let api = read(description, &overlays, &options)?;
         (name, PlannedApi::Read(Box::new(api)))
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None };
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None, cache: None };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -272,22 +281,51 @@ pub(super) async fn fetch(url: &str, name: &str, timeout_seconds: Option<u64>) -
     openapi::parse(&text).map_err(|error| anyhow::anyhow!("the description of '{name}' cannot be read: {error}"))
 }
 
+/// Fetches a description and uses it. If that fails, the last one with which it succeeded is used, and the operator is
+/// told.
+async fn fetch_or_cached<T>(
+    url: &str,
+    name: &str,
+    timeout_seconds: Option<u64>,
+    cache: Option<DescriptionCache>,
+    mut use_it: impl FnMut(Value) -> Result<T, String>,
+) -> anyhow::Result<T> {
+    let unusable = |why: String| anyhow::anyhow!("source '{name}' cannot be served: {why}");
+    let fetched = match fetch(url, name, timeout_seconds).await {
+        Ok(description) => use_it(description.clone()).map(|used| (used, description)).map_err(unusable),
+        Err(error) => Err(error),
+    };
+    match (fetched, cache) {
+        (Ok((used, description)), cache) => {
+            cache.inspect(|cache| cache.store(&description));
+            Ok(used)
+        }
+        (Err(error), cache) => {
+            let Some(used) = cache.and_then(|cache| cache.load()).and_then(|known| use_it(known).ok()) else {
+                return Err(error);
+            };
+            tracing::warn!(source = name, "{error:#}. The last description that was fetched is used instead");
+            Ok(used)
+        }
+    }
+}
+
 /// Opens an API. Only a description on the web is fetched; the API itself is not called.
 pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
-    let Settings { name, api, overlays, rate_limits } = settings;
+    let Settings { name, api, overlays, rate_limits, cache } = settings;
     let is_file = source.adapter.is_some();
     let api = match api {
         PlannedApi::Read(api) => *api,
         PlannedApi::At(url) => {
-            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
-            let options = ReadOptions { url: Some(url), ..read_options(source, &name) };
-            read(description, &overlays, &options)
-                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let options = ReadOptions { url: Some(url.clone()), ..read_options(source, &name) };
+            let use_it = |description| read(description, &overlays, &options);
+            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?
         }
         PlannedApi::Reviewed(mut api, url) => {
-            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
-            compare(&mut api, description, &overlays, Some(url), None)
-                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?;
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let use_it = |description| compare(&mut api, description, &overlays, Some(url.clone()), None);
+            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?;
             *api
         }
     };
@@ -394,6 +432,8 @@ fn rest_settings(
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();
+    settings.call_headers.clone_from(&source.call_headers);
+    settings.idempotency_header.clone_from(&source.idempotency_header);
     settings.file_roots.clone_from(&source.file_roots);
     settings.client.allow_private_addresses = source.allow_private_addresses;
     if let Some(seconds) = source.timeout_seconds {

@@ -23,6 +23,22 @@ fn r_saf_4_limits_of_the_file_are_enforced_and_shown() {
 }
 
 #[test]
+fn r_saf_4_every_page_of_a_list_counts() {
+    let fixture = Fixture::adapted();
+    fixture.edit("shop-adapter.md", "endpoint: \"/report\", limit: 2", "endpoint: \"/orders\", limit: 4");
+    let mut server = fixture.serve();
+    let sum = json!({ "aggregate": { "all": { "sum": "amount" } } });
+    let whole = server.data("read", "list_orders", sum.clone());
+    assert!(whole.to_string().contains("650"), "{whole}");
+    let status = server.data("read", "introspect", json!({ "query": "quota_status" }));
+    assert_eq!(status["api_limits"]["shop: endpoint_1_per_day"]["remaining"], 1, "{status}");
+    assert_eq!(fixture.shop.take("/orders").len(), 3);
+    let part = server.call("mcp_aql_read", json!({ "operation": "list_orders", "params": sum }));
+    assert!(part.to_string().contains("RESULT_INCOMPLETE"), "{part}");
+    assert_eq!(fixture.shop.take("/orders").len(), 1, "the limit is kept");
+}
+
+#[test]
 fn r_dis_9_a_file_that_nobody_reviewed_only_reads() {
     let fixture = Fixture::adapted();
     let mut server = Fixture::start(&mut fixture.command(&["serve", "shop-adapter.md"]));
@@ -79,10 +95,10 @@ fn r_dis_9_fields_are_sent_along_and_have_defaults() {
     let names = |row: &serde_json::Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let page = server.data("read", "list_products", json!({ "first": 1 }));
     assert_eq!(names(&page["items"][0]), ["id", "name"], "{page}");
-    assert_eq!(sent(&fixture).as_deref(), Some("id,name"));
+    assert_eq!(sent(&fixture).as_deref(), Some("id%2Cname"));
     let page = server.data("read", "list_products", json!({ "first": 1, "fields": ["price"], "sort": "-stock" }));
     assert_eq!(names(&page["items"][0]), ["price"], "{page}");
-    assert_eq!(sent(&fixture).as_deref(), Some("price,stock"));
+    assert_eq!(sent(&fixture).as_deref(), Some("price%2Cstock"));
     let page = server.data("read", "list_products", json!({ "first": 1, "fields": "full" }));
     assert!(names(&page["items"][0]).len() > 3, "{page}");
     assert_eq!(sent(&fixture), None);
