@@ -28,7 +28,9 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
         announce("tests");
-        cargo(&["nextest", "run", "--no-fail-fast", "--profile", "default"])
+        let mut nextest = cargo(&["nextest", "run", "--no-fail-fast", "--profile", "default"]);
+        nextest.args(["--test-threads", &test_threads().to_string()]);
+        nextest
     } else {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
@@ -58,6 +60,11 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
     printed.search(nextest)?;
     announce("all tests passed");
     Ok(())
+}
+
+/// How many tests run at once: two on each core, because most of them wait for processes, databases and timeouts.
+fn test_threads() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

@@ -4,18 +4,17 @@
 //! once. A database translates the plan to SQL; [`evaluate`] runs it over JSON values in memory. Both must give the same
 //! answer. `docs/query-language.md` specifies it.
 
+pub mod answer;
 pub mod budget;
 pub mod collection;
 pub mod cursor;
 pub mod evaluate;
 pub mod grammar;
-pub mod groups;
 pub mod parameters;
 mod parse;
 pub mod plan;
 pub mod selection;
 pub mod shape;
-pub mod table;
 pub mod value;
 
 pub use collection::Collection;

@@ -9,9 +9,8 @@
 
 mod database;
 mod error;
-mod exposure;
 mod offer;
-#[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
+#[cfg_attr(not(feature = "postgres"), path = "postgres/unavailable.rs")]
 mod postgres;
 mod query_sql;
 mod rows;

@@ -32,7 +32,7 @@ pub enum CaptureError {
     NoTools(usize),
 }
 
-/// An object whose values stay bytes.
+/// The fields of an object, with values as raw JSON.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Fields {
 }
 
 impl RawCapture {
-    /// The capture of these pages: each the `result` of one `tools/list`, in order.
+    /// Joins pages into one capture. Each page is the `result` of one `tools/list`, in order.
     pub fn from_pages(pages: &[&str]) -> Result<Self, CaptureError> {
         let mut inner: Vec<&str> = Vec::new();
         let mut others: Vec<Box<RawValue>> = Vec::new();
@@ -91,8 +91,8 @@ impl RawCapture {
         Ok(Self { tools, beside })
     }
 
-    /// The capture without the tools that exceed a limit, and the number of omitted ones. If none exceeds a limit, the
-    /// bytes are unchanged.
+    /// Removes the tools that exceed a limit, and reports what was removed. If no tool exceeds a limit, the bytes are
+    /// unchanged.
     pub fn within(self, limits: &DefinitionLimits) -> (Self, OmittedTools) {
         let Ok((selected, left_out)) = limits::select(self.tools.get(), limits) else {
             return (self, OmittedTools::default());
@@ -102,23 +102,23 @@ impl RawCapture {
         }
         let texts: Vec<&str> = selected.iter().map(|tool| tool.get()).collect();
         let tools = RawValue::from_string(format!("[{}]", texts.join(",")));
-        // Joining valid values makes a valid list.
+        // This cannot fail, because each tool is valid JSON.
         let tools = tools.unwrap_or_else(|_| self.tools.clone());
         (Self { tools, beside: self.beside }, left_out)
     }
 
-    /// The tools, each as its bytes.
+    /// The tools, each as raw JSON.
     pub fn tools(&self) -> Vec<Box<RawValue>> {
         serde_json::from_str(self.tools.get()).unwrap_or_default()
     }
 
-    /// The bytes of the whole list.
+    /// The whole list of tools, as raw JSON.
     pub fn tools_text(&self) -> &str {
         self.tools.get()
     }
 }
 
-/// Fields written in their order.
+/// Serializes fields in their original order.
 struct Entries<'a>(Vec<&'a (String, Box<RawValue>)>);
 
 impl Serialize for Entries<'_> {

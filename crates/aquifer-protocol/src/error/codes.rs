@@ -16,7 +16,7 @@ pub enum Fault {
     Us,
 }
 
-/// What the registry knows of one code.
+/// The registry's entry for one code.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeInfo {
     /// The code.

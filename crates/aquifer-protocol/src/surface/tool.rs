@@ -1,7 +1,7 @@
-//! The tools themselves: names, texts and hints, within a budget of tokens however many operations there are.
+//! The MCP tools: names, descriptions and hints, within a budget of tokens however many operations there are.
 //!
-//! A client pays for these words in every conversation, so they say only what it takes to begin: what the family is
-//! for, which systems are there, and the call that tells the rest.
+//! A client pays for these texts in every conversation, so they say only what a model needs to begin: what the family
+//! is for, which systems there are, and the call that returns the rest.
 
 use serde_json::{Map, Value, json};
 
@@ -18,27 +18,29 @@ pub struct Tool {
     pub name: String,
     /// What a model reads.
     pub description: String,
-    /// As risky as the riskiest operation inside.
+    /// Those of the riskiest operation that it offers.
     pub permissions: Permissions,
-    /// Whether an operation inside may have to be confirmed.
+    /// Whether one of its operations may have to be confirmed.
     pub takes_token: bool,
 }
 
-/// How many characters of names a family's text may hold, and the text of the single tool.
+/// Maximum number of characters of names in the description of a family's tool.
 const FAMILY_NAMES: usize = 80;
+
+/// Maximum number of characters of names in the description of the single tool.
 const SINGLE_NAMES: usize = 110;
 
-/// The call that finds operations. Both queries answer with everything that the next call needs.
+/// The call that finds operations. Both queries return everything that the next call needs.
 const FIND: &str = "Search: {operation:\"introspect\",params:{query:\"signatures\",search:\"words\"}}";
 const FIND_TABLES: &str = "; tables: {query:\"schema\"}";
 
-/// What a batch is: nothing is undone if an operation fails, and a parameter can be taken from an earlier answer.
+/// Describes batches: nothing is undone if an operation fails, and a parameter can be taken from an earlier answer.
 const BATCH: &str = "not atomic; {\"$from\":\"0.data.id\"}";
 
 impl Tool {
-    /// What the tool accepts. One schema for single requests, batches and top-level parameters, with nothing
-    /// required, so that strict clients let all three pass (R-END-5). The token is at the top level, where it is read for
-    /// single requests and batches.
+    /// The schema of the arguments. It covers single requests, batches and top-level parameters and requires nothing,
+    /// so that strict clients accept all three (R-END-5). The token is at the top level, where it is read for single
+    /// requests and batches.
     pub fn input_schema(&self) -> Map<String, Value> {
         let mut schema = json!({
             "type": "object",
@@ -90,7 +92,7 @@ impl Surface {
         let introspect_tool = catalog.operation(class::NAME).map(|op| self.tool_of(op)).unwrap_or_default();
         let name = self.family_tool(family);
         let names = names(members.iter().copied(), FAMILY_NAMES);
-        // `introspect` is a READ: told in the tool that takes it, pointed to in the others.
+        // `introspect` is a READ: the tool that offers it describes it, and the others refer to that tool.
         let discover = if name == introspect_tool {
             format!("{FIND}{}", find_tables(catalog))
         } else {
@@ -121,7 +123,7 @@ impl Surface {
     }
 }
 
-/// What a family is for, from the categories it holds.
+/// What a family is for, derived from the categories of its operations.
 fn purpose(members: &[&Operation]) -> &'static str {
     let holds = |category| members.iter().any(|op| op.category == category);
     let held: Vec<Category> = Category::ALL.into_iter().filter(|category| holds(*category)).collect();
@@ -135,14 +137,14 @@ fn purpose(members: &[&Operation]) -> &'static str {
     }
 }
 
-/// Where tables are found, if there are any.
+/// How to find tables, if there are any.
 fn find_tables(catalog: &Catalog) -> &'static str {
     if catalog.has_tables() { FIND_TABLES } else { "" }
 }
 
 /// All names if there is room for them, otherwise the systems behind them.
 fn names<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, budget: usize) -> String {
-    // `introspect` is told by every text anyway.
+    // Every description mentions `introspect` anyway.
     let own = operations.filter(|operation| !operation.class().describes_catalog());
     let length: usize = own.clone().map(|operation| operation.name.len() + 2).sum();
     if length > budget {

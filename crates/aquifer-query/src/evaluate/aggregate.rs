@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value, json};
 
 use super::{Match, Warnings, value_at};
+use crate::answer::groups::{AggregateWriter, Group};
 use crate::budget::Budget;
 use crate::collection::FieldType;
-use crate::groups::{AggregateWriter, Group};
 use crate::plan::calculation::rounded;
 use crate::plan::{Aggregate, Function, GroupKey, GroupOrder, NumericFunction, Path, Plan};
 use crate::value::order::{as_float, as_integer, compare};

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value, json};
 
 use super::{Match, PageEnd, Warnings, compare_positions, page_truncated, project_all, related_items, sort_position};
+use crate::answer::table;
 use crate::budget::{self, Budget, PageBudget};
 use crate::collection::Collection;
 use crate::cursor::CursorKey;
 use crate::plan::{Page, Plan};
-use crate::table;
 
 pub(super) fn write_page(
     collection: &Collection,

@@ -1,7 +1,9 @@
-//! Parameters of items beside `aggregate`, in an answer without items (R-COL-6). They apply to the groups where that is
-//! what a caller means by them: `sort` by a result is their order, and `first` the number of groups that have an order or are paged.
-//! Otherwise `first` is ignored, because most callers mean items by it, and would not expect groups to be missing. Those that can only
-//! mean items are reported as a warning if they do no harm, and refused if the caller relies on them to continue.
+//! Parameters for items next to `aggregate`, in an answer without items (R-COL-6).
+//!
+//! They apply to the groups where callers mean that: `sort` by a result sorts the groups, and `first` limits groups
+//! that have an order or are paged. Otherwise `first` is ignored, because most callers mean items by it and would not
+//! expect groups to be missing. Parameters that can only mean items cause a warning if they are harmless, and are
+//! refused if the caller relies on them to continue.
 
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value};
@@ -12,10 +14,10 @@ use super::problems::Problems;
 use super::sort::split_direction;
 use crate::plan::{Aggregate, GroupOrder, MAX_GROUPS};
 
-/// Without items they would lead nowhere.
+/// Refused, because without items there is nothing to continue.
 const REFUSED: &[&str] = &["after", "last", "before", "page", "page_size", "edges"];
 
-/// They only say what is shown of items, so nothing is lost without them.
+/// Ignored with a warning: they only select what is shown of items, so nothing is lost without them.
 const IGNORED: &[&str] = &["fields", "preset", "total"];
 
 /// Applies the parameters to the aggregates.
@@ -69,7 +71,7 @@ fn number(params: &Map<String, Value>, name: &str) -> Option<usize> {
     params.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
 }
 
-/// Returns whether the parameter has no effect. Zero is no item, which is what `aggregate` returns anyway.
+/// Returns whether the parameter has no effect. Zero asks for no items, which is what `aggregate` returns anyway.
 fn limit_groups(
     params: &Map<String, Value>,
     name: &str,

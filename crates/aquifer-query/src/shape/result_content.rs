@@ -1,4 +1,4 @@
-//! Classifies a result as rows, one value, or text. It parses only what is needed and loses nothing.
+//! Classifies a result as rows, one value, or text. Parses only what is needed, and loses nothing.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ impl ResultContent {
             },
         };
         let Some(location) = row_location::locate(&result, path) else {
-            // A page of an object around a text can only mean a page of the text.
+            // If an object only wraps a text, a page of it can only be a page of the text.
             let of_text = controls.contains_key("first") && !controls.contains_key("fields");
             return if of_text {
                 into_text(result).map_or_else(ResultContent::One, ResultContent::Text)
@@ -53,7 +53,7 @@ impl ResultContent {
     }
 }
 
-/// The text of a result that consists of nothing else, with or without a wrapper.
+/// The text of a result that consists of text alone, with or without a wrapper.
 pub fn plain_text(result: &Value) -> Option<&str> {
     match result {
         Value::String(text) => Some(text),
@@ -66,7 +66,7 @@ pub fn plain_text(result: &Value) -> Option<&str> {
     }
 }
 
-/// The text of a result that consists of nothing else; otherwise the result as the error.
+/// Converts a result that consists of text alone into that text. Returns other results unchanged, as `Err`.
 pub fn into_text(mut result: Value) -> Result<String, Value> {
     if plain_text(&result).is_none() {
         return Err(result);
@@ -84,7 +84,7 @@ pub fn into_text(mut result: Value) -> Result<String, Value> {
     }
 }
 
-/// The value inside of what a tool call answers with, or its text.
+/// Unwraps the result of a tool call. `Ok` contains a JSON value; `Err` contains text that has not been parsed.
 fn unwrap_content(result: Value) -> Result<Value, String> {
     match result {
         Value::String(text) => Err(text),
@@ -101,13 +101,13 @@ fn unwrap_content(result: Value) -> Result<Value, String> {
     }
 }
 
-/// An object around a text, such as `{"result": "…"}`, is that text.
+/// Unwraps an object whose only member is a text, such as `{"result": "[…]"}`, if the text looks like JSON.
 fn unwrap_structured(value: Value) -> Result<Value, String> {
     match value {
         Value::Object(mut object) if only_text(&object).is_some() => {
             let text = object.values_mut().next().map(Value::take);
             match text {
-                // Only JSON is worth unwrapping: `{"name": "x"}` is an object.
+                // Other texts stay in their object: `{"name": "x"}` is a value with a field.
                 Some(Value::String(text)) if looks_like_json(&text) => Err(text),
                 Some(text) => {
                     if let Some(value) = object.values_mut().next() {
@@ -138,7 +138,8 @@ fn blocks(object: &Map<String, Value>) -> Option<&[Value]> {
     (!blocks.is_empty() && blocks.iter().all(is_block) && object.keys().all(is_result_field)).then_some(blocks)
 }
 
-/// One text block is that text. Several blocks that are JSON objects are a list.
+/// Unwraps content blocks. One text block becomes its text; several become a list if each is a JSON object, otherwise
+/// one text.
 fn unwrap_blocks(mut object: Map<String, Value>) -> Result<Value, String> {
     let texts: Option<Vec<&str>> = blocks(&object)
         .and_then(|blocks| blocks.iter().map(|block| block.get("text").and_then(Value::as_str)).collect());

@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::request::ShapingRequest;
 use super::{infer, project};
+use crate::answer::table;
 use crate::budget::{Budget, PageBudget, estimate_value};
 use crate::collection::{Collection, PageLimits};
 use crate::evaluate::{self, Match, PageEnd, aggregate, filter};
 use crate::plan::{Filter, Page, Path, Plan, Test};
-use crate::table;
 
 /// The position before the first row: an empty page of a list that goes on ends there.
 pub(super) const BEFORE_FIRST: usize = usize::MAX;

@@ -68,7 +68,7 @@ impl RowSelection {
             shortened = Some(budget::shortened(&cuts, max_tokens));
         }
         if table {
-            crate::table::insert(&mut data, select, &nodes);
+            crate::answer::table::insert(&mut data, select, &nodes);
         } else if edges {
             let edge = |(place, node): (usize, Value)| match (cursors.seal)(place) {
                 Some(cursor) => json!({ "node": node, "cursor": cursor }),

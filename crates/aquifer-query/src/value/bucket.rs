@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::collection::FieldType;
 use crate::value::parse_timestamp;
 
-/// A grouping of times.
+/// Groups times into buckets of the same length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bucket {
     /// The length of a bucket.
@@ -26,7 +26,7 @@ pub enum TimeUnit {
     Quarter,
     /// `2026-03`
     Month,
-    /// `2026-W10`, a week of ISO 8601.
+    /// `2026-W10`, an ISO 8601 week.
     Week,
     /// `2026-03-01`
     Day,
@@ -63,7 +63,7 @@ impl TimeUnit {
         }
     }
 
-    /// The label of the bucket that contains a local time. Labels sort like the times.
+    /// The label of the bucket that contains a local time. Labels sort in the order of time.
     fn label(self, local: DateTime) -> String {
         let (year, month, day) = (local.year(), local.month(), local.day());
         match self {
@@ -90,7 +90,7 @@ impl TimeUnit {
     }
 }
 
-/// A time zone, as the caller named it.
+/// A time zone with its name.
 #[derive(Debug, Clone)]
 pub struct Zone {
     name: String,
@@ -115,7 +115,7 @@ impl Zone {
             return Some(Self::utc());
         }
         let zone = TimeZone::get(name).ok()?;
-        // The name as the database of time zones spells it.
+        // The canonical spelling of the time zone database.
         let name = zone.iana_name().unwrap_or(name).to_owned();
         Some(Self { name, zone })
     }
@@ -125,17 +125,17 @@ impl Zone {
         &self.name
     }
 
-    /// Whether it is always at this offset from UTC.
+    /// Whether its offset from UTC is always zero.
     pub fn is_utc(&self) -> bool {
         self.zone.to_fixed_offset().is_ok_and(|offset| offset == Offset::UTC)
     }
 }
 
 impl Bucket {
-    /// The label of a value; null for values that are no times.
+    /// The label of a value. Null if the value is not a time.
     pub(crate) fn label(&self, of: &FieldType, value: &Value) -> Value {
         let Some(text) = value.as_str() else { return Value::Null };
-        // Of values without a declared type, those that look like a day have no time zone.
+        // A value without a declared type that looks like a date is a date, to which no time zone applies.
         let date = || text.parse::<Date>().ok().filter(|_| text.len() == "2026-01-31".len());
         let label = match of {
             FieldType::Date => text.parse::<Date>().ok().map(|date| self.unit.label_date(date)),

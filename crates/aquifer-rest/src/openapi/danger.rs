@@ -10,15 +10,15 @@ use aquifer_protocol::danger::Danger;
 
 use crate::route::Method;
 
-/// What is known of the effects of an operation.
+/// What is known about the effects of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Effects {
     pub(super) category: Category,
     pub(super) danger: Danger,
-    /// What shows that, in a few words.
+    /// The evidence for the category and the danger, in a few words.
     pub(super) evidence: String,
     pub(super) is_idempotent: bool,
-    /// Why its effects are in doubt, if they are.
+    /// Why its effects are unclear, if they are.
     pub(super) doubt: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the operator should know about a description, a few lines however large it is.
+//! Notes for the operator about a description: a few lines, however large the description is.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::operation::Entry;
 /// The maximum number of lines.
 const MAX_NOTES: usize = 40;
 
-/// How many operations are named in a line.
+/// The maximum number of operations that a line names.
 const MAX_NAMED: usize = 5;
 
 /// Notes about a description.
@@ -28,7 +28,7 @@ impl Notes {
         }
     }
 
-    /// Adds an operation whose effects are in doubt.
+    /// Adds an operation whose effects are unclear.
     pub(super) fn add_doubt(&mut self, route: &str, reason: &str) {
         self.doubt_count += 1;
         if self.doubts.len() < MAX_NAMED {
@@ -36,7 +36,7 @@ impl Notes {
         }
     }
 
-    /// Notes callbacks and webhooks.
+    /// Adds a note if there are callbacks or webhooks.
     pub(super) fn add_unsupported(&mut self, description: &Value, entries: &[Entry<'_>]) {
         let count = |json: Option<&Value>| json.and_then(Value::as_object).map_or(0, serde_json::Map::len);
         let callbacks: usize = entries.iter().map(|entry| count(entry.json.get("callbacks"))).sum();
@@ -63,14 +63,14 @@ impl Notes {
         }
         if self.doubt_count > 0 {
             let what = match self.doubt_count {
-                1 => "1 operation is in doubt and asks".to_owned(),
-                count => format!("{count} operations are in doubt and ask"),
+                1 => "1 operation has unclear effects and needs".to_owned(),
+                count => format!("{count} operations have unclear effects and need"),
             };
             let more = match self.doubt_count - self.doubts.len() {
                 0 => String::new(),
                 more => format!("; and {more} more"),
             };
-            self.lines.push(format!("{what} before running: {}{more}.", self.doubts.join("; ")));
+            self.lines.push(format!("{what} confirmation: {}{more}.", self.doubts.join("; ")));
         }
         self.lines
     }

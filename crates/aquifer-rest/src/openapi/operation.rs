@@ -22,41 +22,41 @@ use super::text;
 use crate::api::{AuthScheme, CredentialPlace};
 use crate::route::{Body, Method, Place, Route};
 
-/// The longest summary.
+/// The maximum length of a summary.
 const MAX_SUMMARY_CHARS: usize = 200;
 
-/// The longest description beside the summary.
+/// The maximum length of a description, without the summary.
 const MAX_DESCRIPTION_CHARS: usize = 600;
 
-/// The maximum number of parameters of all operations.
+/// The maximum number of parameters of all operations together.
 const MAX_PARAMETERS: usize = 400_000;
 
-/// Longer ids are ignored: a name is made of them, and it is shown and logged.
+/// Longer ids are ignored, because the operation's name is derived from its id, and is shown and logged.
 const MAX_ID_BYTES: usize = 512;
 
-/// The longest path. Paths are shown, and every placeholder is a parameter.
+/// The maximum length of a path. Paths are shown, and every placeholder is a parameter.
 const MAX_PATH_BYTES: usize = 2_000;
 
-/// The longest tag that is mentioned.
+/// The maximum length of a tag in a description. Longer tags are cut.
 const MAX_TAG_CHARS: usize = 40;
 
-/// An operation as the description has it.
+/// An operation of the description, unparsed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'d> {
     pub(super) method: Method,
     pub(super) path: &'d str,
-    /// The path item it stands in.
+    /// The path item that contains it.
     pub(super) item: &'d Value,
     pub(super) json: &'d Value,
 }
 
 impl<'d> Entry<'d> {
-    /// The method and the path, for people.
+    /// The method and the path, for display.
     pub(super) fn route(&self) -> String {
         route_name(self.method.as_str(), self.path)
     }
 
-    /// Where it stands in the description: the method and the path, exactly.
+    /// The method and the path exactly as in the description, which identify it there.
     pub(super) fn key(&self) -> String {
         format!("{} {}", self.method.as_str(), self.path)
     }
@@ -73,12 +73,12 @@ impl<'d> Entry<'d> {
     }
 }
 
-/// A method and a path, for people: on one line and not too long.
+/// A method and a path, for display: on one line, and not too long.
 pub(super) fn route_name(method: &str, path: &str) -> String {
     text::shorten(&format!("{method} {}", aquifer_discovery::visible_name(path)), 300)
 }
 
-/// Reads operations.
+/// Reads the operations of a description.
 pub(super) struct OperationReader<'r, 'd> {
     pub(super) document: &'r Document<'d>,
     pub(super) options: &'r ReadOptions<'r>,
@@ -89,13 +89,14 @@ pub(super) struct OperationReader<'r, 'd> {
     pub(super) cache: Cache,
 }
 
-/// What several operations share is read once. The keys are addresses of values in the description.
+/// Parts that several operations share, so that they are read only once. The keys are the addresses of values in the
+/// description.
 pub(super) struct Cache {
     parameters: ParameterCache,
     bodies: HashMap<(usize, Method), Option<body::ReadBody>>,
     answers: HashMap<usize, Rc<Answer>>,
-    /// How many parameters further operations may have. A short description can give a thousand parameters to every
-    /// operation, by reference.
+    /// How many more parameters are accepted. With references, a short description can give a thousand parameters to
+    /// every operation.
     parameters_left: usize,
 }
 
@@ -110,7 +111,7 @@ impl Default for Cache {
     }
 }
 
-/// An operation, its request, and why its effects are in doubt.
+/// An operation, its request, and why its effects are unclear, if they are.
 pub(super) struct ReadOperation {
     pub(super) operation: Operation,
     pub(super) route: Route,
@@ -166,7 +167,7 @@ impl OperationReader<'_, '_> {
         Ok(ReadOperation { operation, route, doubt: effects.doubt })
     }
 
-    /// Whether a parameter is a credential, which is added to every request and never asked of callers.
+    /// Whether a parameter is a credential. Credentials are added to every request; callers never provide them.
     fn is_credential(&self, one: &PlacedParameter) -> bool {
         let name = &*one.parameter.name;
         self.auth.iter().any(|scheme| match (scheme, one.place) {
@@ -192,7 +193,7 @@ impl OperationReader<'_, '_> {
         let Some(json) = entry.json.get("requestBody") else { return Ok(None) };
         let json = self.document.resolve(json)?;
         if matches!(entry.method, Method::Get | Method::Head | Method::Trace) {
-            // Such a body means nothing, and many servers refuse it.
+            // A body of such a request has no defined meaning, and many servers refuse it.
             let is_required = json.get("required").and_then(Value::as_bool) == Some(true);
             let reason = || format!("it needs a body, which {} cannot have", entry.method.as_str());
             return if is_required { Err(reason()) } else { Ok(None) };
@@ -209,7 +210,7 @@ impl OperationReader<'_, '_> {
 
     /// The base URL of the operation or of its path, if it has one of its own.
     fn own_base_url(&self, entry: &Entry<'_>) -> Result<Option<Arc<str>>, String> {
-        // A server that is the place of the description itself says nothing new.
+        // A URL that only points to the location of the description itself adds nothing.
         let has_server = |json: &&Value| {
             let url = json.pointer("/servers/0/url").and_then(Value::as_str);
             url.is_some_and(|url| !matches!(url, "" | "/" | "."))
@@ -220,7 +221,8 @@ impl OperationReader<'_, '_> {
     }
 }
 
-/// The header by which the target recognizes a copy of a request. The client fills it, so callers need not know of it.
+/// Removes the idempotency key, by which the API recognizes a repeated request, from the parameters and returns its
+/// header. The client fills it in, so callers do not see it.
 fn take_idempotency_header(method: Method, placed: &mut Vec<PlacedParameter>) -> Option<Arc<str>> {
     let is_key = |one: &PlacedParameter| {
         let name = &*one.parameter.name;
@@ -231,23 +233,23 @@ fn take_idempotency_header(method: Method, placed: &mut Vec<PlacedParameter>) ->
     Some(placed.remove(index).parameter.name)
 }
 
-/// The path with a slash at the beginning and without a fragment, or why it cannot be requested.
+/// Returns the path with a leading slash and without a fragment. The error says why it cannot be requested.
 fn checked_path(path: &str) -> Result<String, String> {
-    // Some descriptions tell operations of one path apart by a fragment, which is never sent.
+    // Some descriptions distinguish operations of the same path by a fragment, which is never sent.
     let path = path.split('#').next().unwrap_or_default();
     if path.len() > MAX_PATH_BYTES {
         return Err("its path is too long".to_owned());
     }
     if path.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("its path has characters that a path cannot have".to_owned());
+        return Err("its path contains characters that are not allowed".to_owned());
     }
     if path.matches('{').count() != path.matches('}').count() {
-        return Err("the braces of its path do not match".to_owned());
+        return Err("its path has unbalanced braces".to_owned());
     }
     Ok(if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
 }
 
-/// The summary and the description in one text. Verbs are looked for in it.
+/// Joins the summary and the description. The classification searches this text for verbs.
 fn words(entry: &Entry<'_>) -> String {
     let text = |key: &str| entry.json.get(key).and_then(Value::as_str).unwrap_or_default();
     let summary = text::line(text("summary"), MAX_SUMMARY_CHARS);
@@ -263,8 +265,8 @@ fn words(entry: &Entry<'_>) -> String {
     }
 }
 
-/// The description for callers: says if the operation is deprecated, and names its first tag where no other word of it
-/// does, so that a search for the tag finds it.
+/// Writes the description for callers. It says whether the operation is deprecated, and mentions the first tag unless
+/// the name, the path or the text already do, so that a search for the tag finds the operation.
 fn described(entry: &Entry<'_>, name: &OperationName, words: String) -> String {
     let mut described = if words.is_empty() { entry.route() } else { words };
     if entry.json.get("deprecated").and_then(Value::as_bool) == Some(true) {

@@ -1,4 +1,4 @@
-//! Running requests of the client on a pair of pipes, and the bytes that wait to be read by it.
+//! The client's requests that are still running on stdio, and the answers that it has not read yet.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,25 +8,27 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Requests under way at once for one client, and bytes of answers it has not read yet. What comes beyond is refused.
+/// Maximum number of requests that run at the same time for one client. Further requests are refused.
 const MAX_CALLS: usize = 256;
+
+/// Maximum size of the answers that the client has not read yet. Above it, further requests are refused.
 const MAX_UNREAD: usize = 32 * 1024 * 1024;
 
-/// Bytes of answers that wait to be read and that calls under way may still bring.
+/// Maximum size of the unread answers and of those that running calls may still return, together.
 pub(super) const MAX_EXPECTED_BYTES: usize = 256 * 1024 * 1024;
 
-/// An answer of this size is never discarded.
+/// Answers up to this size are never discarded.
 const SMALL_ANSWER: usize = 64 * 1024;
 
-/// Messages at once, other than answers, that wait for the client to read.
+/// Maximum number of messages other than answers that wait to be written.
 const MAX_WAITING: usize = 256;
 
-/// What was handed on and not answered yet.
+/// The requests that have not been answered yet.
 pub(super) struct Pending {
     requests: Mutex<HashMap<RequestId, PendingId>>,
     calls: AtomicUsize,
     listening: AtomicUsize,
-    /// Bytes that calls under way are expected to answer with.
+    /// The expected size of the answers to running calls.
     expected: AtomicUsize,
     unread: AtomicUsize,
     waiting: AtomicUsize,
@@ -34,12 +36,13 @@ pub(super) struct Pending {
     settled: Notify,
 }
 
-/// The requests under way of one id: how often it is under way, how many of those only wait for news and never end by
-/// themselves, and what all of them are expected to answer with.
+/// The running requests with the same id.
 #[derive(Default)]
 struct PendingId {
     count: usize,
+    /// How many of them only listen for notifications and never end by themselves.
     listening: usize,
+    /// The expected size of all their answers.
     expected: usize,
 }
 
@@ -69,14 +72,14 @@ impl Pending {
         self.expected.fetch_add(expected, Ordering::SeqCst);
     }
 
-    /// The answer to a request is there: what was expected of it counts as itself from now on.
+    /// The answer to a request has arrived: from now on its actual size counts, not the expected one.
     pub(super) fn settle(&self, id: &RequestId) {
         if let Some(under_way) = self.lock().get_mut(id) {
             self.expected.fetch_sub(std::mem::take(&mut under_way.expected), Ordering::SeqCst);
         }
     }
 
-    /// A request was answered, or will never be.
+    /// A request was answered, or never will be.
     pub(super) fn end(&self, id: &RequestId) {
         let mut requests = self.lock();
         let Some(under_way) = requests.get_mut(id) else { return };
@@ -94,7 +97,8 @@ impl Pending {
         self.settled.notify_waiters();
     }
 
-    /// Whether a request that may bring so many bytes is one too many. One alone never is.
+    /// Whether a request whose answer may have `expected` bytes has to be refused. A request that would run alone is
+    /// refused only if too much is unread.
     pub(super) fn is_full(&self, expected: usize) -> bool {
         let unread = self.unread.load(Ordering::SeqCst);
         let calls = self.calls.load(Ordering::SeqCst);
@@ -102,7 +106,7 @@ impl Pending {
         calls >= MAX_CALLS || unread > MAX_UNREAD || (calls > 0 && unread.saturating_add(coming) > self.max_expected)
     }
 
-    /// Counts an answer that is written from now on. `false`: it is too large to be held beside the others.
+    /// Counts an answer that is about to be written. Returns `false` if it is too large to hold next to the others.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let held = self.unread.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let fits = bytes <= SMALL_ANSWER || held <= self.max_expected;
@@ -123,7 +127,7 @@ impl Pending {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Counts a message other than an answer. `false`: too much waits already.
+    /// Counts a message other than an answer. Returns `false` if too much is waiting already.
     pub(super) fn hold_other(&self, bytes: usize) -> bool {
         let fits = self.waiting.fetch_add(1, Ordering::SeqCst) < MAX_WAITING
             && self.unread.load(Ordering::SeqCst).saturating_add(bytes) <= MAX_UNREAD;
@@ -135,13 +139,13 @@ impl Pending {
         fits
     }
 
-    /// Bytes that wait to be read, and messages other than answers among them.
+    /// The unread bytes, and the number of messages other than answers among them.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
         (self.unread.load(Ordering::SeqCst), self.waiting.load(Ordering::SeqCst))
     }
 
-    /// Waits until everything is answered that will be, but not for ever.
+    /// Waits until every request that will be answered has been, but not beyond the deadline.
     pub(super) async fn drained(&self, deadline: Instant) {
         let empty = async {
             loop {
@@ -171,17 +175,17 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[test]
-    fn calls_are_let_in_by_what_they_may_answer() {
+    fn calls_are_admitted_by_the_expected_size_of_their_answers() {
         let pending = Pending::new(10 * MIB);
         let id = |number| NumberOrString::Number(number);
-        assert!(!pending.is_full(100 * MIB), "one alone is never too many");
+        assert!(!pending.is_full(100 * MIB), "a single call is always admitted");
         for number in 0..5 {
             assert!(!pending.is_full(2 * MIB), "{number}");
             pending.begin(&id(number), false, 2 * MIB);
         }
         assert!(pending.is_full(1));
         pending.settle(&id(0));
-        assert!(!pending.is_full(2 * MIB), "its answer is there and counts as itself");
+        assert!(!pending.is_full(2 * MIB), "the expected size of an answer that has arrived no longer counts");
         assert!(pending.hold(2 * MIB));
         assert!(pending.is_full(1));
         pending.release(2 * MIB);

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::backend::Backend;
 use super::source::Database;
 use crate::error::SqlError;
-use crate::exposure::Mismatch;
 use crate::offer::Offer;
 use crate::query_sql::{SqlAccess, SqlRequest, SqlText, parse_binds};
+use crate::schema::exposure::Mismatch;
 use crate::schema::model::Model;
 use crate::work::OperationOutput;
 

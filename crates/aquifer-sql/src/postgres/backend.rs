@@ -8,7 +8,7 @@ use super::session::PostgresSession;
 use super::tls::Tls;
 use super::{explain, fingerprint, reflect, url};
 use crate::error::SqlError;
-use crate::exposure::Baseline;
+use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
 use crate::work::session::{Work, WorkError};

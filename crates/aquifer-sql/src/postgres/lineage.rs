@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::catalog::{query_catalog, text};
 use super::session::PostgresSession;
 use crate::error::SqlError;
-use crate::exposure::{self, Baseline};
+use crate::schema::exposure::{self, Baseline};
 use crate::schema::model::{ColumnId, Flow, Model, Table};
 use crate::schema::view_references::add_view_references;
 use crate::settings::Settings;

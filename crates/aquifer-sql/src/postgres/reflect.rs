@@ -13,9 +13,9 @@ use super::effects::Effects;
 use super::lineage;
 use super::session::PostgresSession;
 use crate::error::SqlError;
-use crate::exposure::{self, Baseline};
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
+use crate::schema::exposure::{self, Baseline};
 use crate::schema::model::{
     CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, PostgresRead,
     PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,

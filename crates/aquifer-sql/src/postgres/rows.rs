@@ -37,26 +37,48 @@ impl ResultRow for Row<'_> {
     }
 
     fn write_rows(&self, index: usize, fields: &[OutputField], out: &mut Vec<u8>) {
-        let Ok(Some(Raw(text))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else {
-            out.extend_from_slice(b"[]");
-            return;
+        let array = self.0.try_get::<_, Option<Raw<'_>>>(index).ok().flatten();
+        let rows = array.and_then(|Raw(bytes)| NestedRows::new(bytes)).unwrap_or_default();
+        write_objects(rows, fields, out);
+    }
+}
+
+/// The rows inside a cell: an array of records in binary form.
+#[derive(Default)]
+struct NestedRows<'a>(Reader<'a>);
+
+impl<'a> NestedRows<'a> {
+    /// Reads the header of the array. An empty array has no dimension.
+    fn new(array: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(array);
+        let dimensions = reader.integer()?;
+        let (_has_nulls, _element_type) = (reader.integer()?, reader.integer()?);
+        if dimensions != 1 {
+            return None;
+        }
+        let (_length, _lower_bound) = (reader.integer()?, reader.integer()?);
+        Some(Self(reader))
+    }
+}
+
+impl<'a> Iterator for NestedRows<'a> {
+    type Item = NestedRow<'a>;
+
+    fn next(&mut self) -> Option<NestedRow<'a>> {
+        let mut record = Reader(self.0.value()??);
+        let count = record.integer()?;
+        let cell = |_| {
+            let _type = record.integer()?;
+            record.value()
         };
-        let rows: Vec<Vec<Option<String>>> = serde_json::from_slice(text).unwrap_or_default();
-        write_objects(rows.into_iter().map(NestedRow::new), fields, out);
+        Some(NestedRow((0..count).map_while(cell).collect()))
     }
 }
 
 /// A row inside another: its cells in binary form.
-struct NestedRow(Vec<Option<Vec<u8>>>);
+struct NestedRow<'a>(Vec<Option<&'a [u8]>>);
 
-impl NestedRow {
-    /// From the cells in hexadecimal form.
-    fn new(cells: Vec<Option<String>>) -> Self {
-        Self(cells.into_iter().map(|cell| parse_hex(&cell?)).collect())
-    }
-}
-
-impl ResultRow for NestedRow {
+impl ResultRow for NestedRow<'_> {
     fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
         match self.0.get(index) {
             Some(Some(bytes)) => write_value(bytes, cell_type, out),
@@ -70,13 +92,24 @@ impl ResultRow for NestedRow {
     }
 }
 
-fn parse_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pair = |pair: &[u8]| match pair {
-        [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        _ => None,
-    };
-    text.as_bytes().chunks(2).map(pair).collect()
+/// Reads the parts of a composite value.
+#[derive(Default)]
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn integer(&mut self) -> Option<i32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(i32::from_be_bytes(*bytes))
+    }
+
+    /// A value after its length. NULL has a negative length.
+    fn value(&mut self) -> Option<Option<&'a [u8]>> {
+        let Ok(length) = usize::try_from(self.integer()?) else { return Some(None) };
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(Some(bytes))
+    }
 }
 
 fn write_value(bytes: &[u8], cell_type: CellType, out: &mut Vec<u8>) -> CellContent {

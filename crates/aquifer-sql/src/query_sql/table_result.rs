@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
+use aquifer_query::answer::table;
 use aquifer_query::collection::PageLimits;
-use aquifer_query::table;
 use serde_json::Value;
 
 use super::error::invalid_sql;

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use aquifer_protocol::warning::Warning;
+use aquifer_query::answer::table;
 use aquifer_query::budget::{Budget, Cut, PageBudget, estimate_text, shortened, shrink, shrink_row};
 use aquifer_query::evaluate::{PageEnd, page_truncated};
 use aquifer_query::plan::{Page, Plan};
-use aquifer_query::table;
 use aquifer_query::{Collection, CursorKey};
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! The defaults of columns, as callers see them: a value, or a description. The database applies them; nothing here is
-//! sent to it.
+//! The defaults of columns as callers see them: a value or a description. The database applies the defaults itself, so
+//! they are only shown, never sent.
 
 use aquifer_query::FieldType;
 use aquifer_query::value::parse_timestamp;
@@ -34,15 +34,15 @@ impl ColumnDefault {
         let tokens = tokens(expression);
         let tokens = without_cast(unwrapped(&tokens));
         let is_null = matches!(tokens, [only] if only.is_word("null"));
-        // Generated sequence numbers are not worth mentioning.
+        // That a key is numbered by a sequence is not worth mentioning.
         if tokens.is_empty() || is_null || tokens.iter().any(|token| token.is_word("nextval")) {
             return None;
         }
-        Some(literal(tokens, of).map_or_else(|| Self::Computed(words(tokens, of)), Self::Value))
+        Some(literal(tokens, of).map_or_else(|| Self::Computed(describe(tokens, of)), Self::Value))
     }
 }
 
-/// The literal in `'new'::text` or `(0)::numeric`.
+/// Removes a cast and the parentheses around its operand: `'new'::text`, `(0)::numeric`.
 fn without_cast(tokens: &[Token]) -> &[Token] {
     match last_cast(tokens) {
         Some(index) => unwrapped(tokens.get(..index).unwrap_or_default()),
@@ -93,18 +93,19 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
     }
 }
 
-fn words(tokens: &[Token], of: &FieldType) -> &'static str {
-    let says = |word: &str| {
-        let is_it = |token: &Token| match token {
+/// Describes a default that is not a literal.
+fn describe(tokens: &[Token], of: &FieldType) -> &'static str {
+    let mentions = |word: &str| {
+        let matches = |token: &Token| match token {
             Token::Text(text) => text.eq_ignore_ascii_case(word),
             token => token.is_word(word),
         };
-        tokens.iter().any(is_it)
+        tokens.iter().any(matches)
     };
     let is_uuid = || tokens.iter().filter_map(Token::word).any(|word| word.to_lowercase().contains("uuid"));
     match of {
-        FieldType::Date if NOW.iter().any(|word| says(word)) => "the current date",
-        _ if NOW.iter().any(|word| says(word)) => "the current time",
+        FieldType::Date if NOW.iter().any(|word| mentions(word)) => "the current date",
+        _ if NOW.iter().any(|word| mentions(word)) => "the current time",
         _ if is_uuid() => "a new UUID",
         _ => "computed by the database",
     }
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn defaults_of_both_databases() {
         let value = |value: Value| Some(ColumnDefault::Value(value));
-        let computed = |words| Some(ColumnDefault::Computed(words));
+        let computed = |description| Some(ColumnDefault::Computed(description));
         let list = FieldType::List(None);
         for (expression, of, expected) in [
             ("1.5", &FieldType::Number, value(json!(1.5))),

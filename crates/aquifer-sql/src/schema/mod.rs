@@ -3,6 +3,7 @@
 pub(crate) mod column_defaults;
 pub(crate) mod column_rules;
 pub(crate) mod exposed_table;
+pub(crate) mod exposure;
 pub(crate) mod field_names;
 mod inflect;
 pub(crate) mod model;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::warning::Warning;
 use aquifer_query::FieldType;
-use aquifer_query::groups::{AggregateWriter, Group};
+use aquifer_query::answer::groups::{AggregateWriter, Group};
 use aquifer_query::plan::{Aggregate, Function, GroupKey, GroupOrder, Having, Plan};
 use aquifer_query::value::bucket::{Bucket, TimeUnit};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! Rows that refer to a row, read in the same statement as the row itself.
 //!
-//! A subquery returns them as JSON text: a list of rows, each a list of cells in the database's own form. The cells become
-//! JSON values by the same code as those of other rows.
+//! A subquery returns them in one cell, with their own cells in the form of the database: from SQLite as JSON text, from
+//! PostgreSQL as an array of records. These cells become JSON values by the same code as those of other rows.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::joins::{Alias, Joins};
 use super::scope::{Scope, write_pairs};
 use super::selection::OutputColumns;
 use super::{filter, keyset};
-use crate::rows::{CellType, OutputField};
+use crate::rows::OutputField;
 use crate::schema::exposed_table::{ExposedTable, TableReference};
 use crate::statement::{Dialect, Statement};
 
@@ -73,38 +73,10 @@ pub(super) fn write_embed(scope: &Scope<'_>, statement: &mut Statement, embed: &
             statement.push(") AS x)");
         }
         Dialect::Postgres => {
-            statement.push("(SELECT coalesce(json_agg(json_build_array(");
-            let types = columns.cell_types();
-            for (index, cell_type) in types.iter().enumerate() {
-                statement.push(if index > 0 { ", encode(" } else { "encode(" });
-                let (before, after) = binary_form(*cell_type);
-                statement.push(before).push("x.c").count(index).push(after).push(", 'hex')");
-            }
-            statement.push(")), '[]'::json)::text FROM (");
+            statement.push("(SELECT array_agg(x) FROM (");
             statement.append(rows);
-            statement.push(") AS x(");
-            for index in 0..types.len().max(1) {
-                statement.push(if index > 0 { ", c" } else { "c" }).count(index);
-            }
-            statement.push("))");
+            statement.push(") AS x)");
         }
     }
     fields
-}
-
-/// The function of PostgreSQL that returns a value in the binary form in which it is received otherwise.
-fn binary_form(cell_type: CellType) -> (&'static str, &'static str) {
-    match cell_type {
-        CellType::Integer => ("int8send(", "::int8)"),
-        // Through text: 0.1 must stay 0.1.
-        CellType::Float => ("float8send(", "::text::float8)"),
-        CellType::Boolean => ("boolsend(", ")"),
-        CellType::Time => ("timestamptz_send(", "::timestamptz)"),
-        CellType::Date => ("date_send(", ")"),
-        CellType::Uuid => ("uuid_send(", ")"),
-        CellType::Bytes => ("", ""),
-        CellType::Plain | CellType::Decimal | CellType::Text | CellType::Json | CellType::Integers => {
-            ("convert_to(", "::text, 'UTF8')")
-        }
-    }
 }

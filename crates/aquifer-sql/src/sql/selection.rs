@@ -28,11 +28,6 @@ impl OutputColumns {
         self.count - 1
     }
 
-    /// The types of the columns.
-    pub(super) fn cell_types(&self) -> Vec<CellType> {
-        self.known.iter().map(|(_, _, cell_type)| *cell_type).collect()
-    }
-
     /// Adds the rows that refer to a row.
     pub(super) fn add_embed(&mut self, scope: &Scope<'_>, statement: &mut Statement, embed: &Embed) -> OutputField {
         let index = self.begin_column(statement);

@@ -11,6 +11,7 @@ mod query_sql;
 mod reflect;
 mod rows;
 mod session;
+mod slow_reads;
 mod time_formats;
 mod views;
 

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::query_sql::ServedViews;
+use super::slow_reads::SlowReads;
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
@@ -56,6 +57,7 @@ struct ConnectionSource {
     writes: bool,
     timeout: Duration,
     idle: Mutex<Vec<PooledConnection>>,
+    slow_reads: Arc<SlowReads>,
 }
 
 /// One connection.
@@ -68,6 +70,8 @@ pub(super) struct PooledConnection {
     pub(super) formats: TimeFormats,
     /// The views over which callers' statements run.
     pub(super) served_views: ServedViews,
+    /// The reads that were too slow to run inline, if the current task runs inline.
+    pub(super) inline_slow_reads: Option<Arc<SlowReads>>,
     task: TaskSlot,
 }
 
@@ -137,7 +141,13 @@ fn replace_task(slot: &TaskSlot, task: Option<Arc<Task>>) -> Option<Arc<Task>> {
 
 impl Pool {
     pub(super) fn new(location: Location, writes: bool, count: usize, timeout: Duration) -> Self {
-        let source = ConnectionSource { location, writes, timeout: LOCK_TIMEOUT.min(timeout), idle: Mutex::default() };
+        let source = ConnectionSource {
+            location,
+            writes,
+            timeout: LOCK_TIMEOUT.min(timeout),
+            idle: Mutex::default(),
+            slow_reads: Arc::new(SlowReads::new()),
+        };
         Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, source: Arc::new(source) }
     }
 
@@ -174,7 +184,9 @@ impl Lease<'_> {
         let source = &self.pool.source;
         let mut pooled = source.take_idle()?;
         pooled.connection.busy_timeout(Duration::ZERO).ok()?;
+        pooled.inline_slow_reads = Some(source.slow_reads.clone());
         let answer = pooled.run_task(Task::inline(), work);
+        pooled.inline_slow_reads = None;
         pooled.connection.busy_timeout(source.timeout).ok()?;
         source.put_back(pooled);
         let unfinished = matches!(answer, Err(WorkError::Sql(SqlError::Timeout { .. } | SqlError::Busy { .. })));
@@ -303,6 +315,7 @@ impl ConnectionSource {
             is_schema_recorded: false,
             formats: TimeFormats::default(),
             served_views: ServedViews::default(),
+            inline_slow_reads: None,
         })
     }
 }

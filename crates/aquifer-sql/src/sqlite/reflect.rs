@@ -10,9 +10,9 @@ use super::collation;
 use super::column_kind::{Sampler, declares_number, detect_kind, is_textual};
 use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
-use crate::exposure;
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
+use crate::schema::exposure;
 use crate::schema::model::{
     CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, Flow, ForeignKey, Key, KeyFallback, Model,
     OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,

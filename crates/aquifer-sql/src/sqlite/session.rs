@@ -4,6 +4,7 @@ use rusqlite::{Connection, StatementStatus};
 use serde_json::Value;
 
 use super::pool::PooledConnection;
+use super::slow_reads::SlowReads;
 use super::time_formats::TimeFormats;
 use super::{error, rows};
 use crate::error::SqlError;
@@ -17,12 +18,19 @@ use crate::work::session::Session;
 pub(super) struct SqliteSession<'c> {
     connection: &'c mut Connection,
     formats: &'c mut TimeFormats,
+    /// The reads that are too slow to run inline, if this session runs inline.
+    slow_reads: Option<&'c SlowReads>,
     pub(super) schema: SchemaState,
 }
 
 impl<'c> SqliteSession<'c> {
     pub(super) fn new(pooled: &'c mut PooledConnection) -> Self {
-        Self { connection: &mut pooled.connection, formats: &mut pooled.formats, schema: SchemaState::Known }
+        Self {
+            connection: &mut pooled.connection,
+            formats: &mut pooled.formats,
+            slow_reads: pooled.inline_slow_reads.as_deref(),
+            schema: SchemaState::Known,
+        }
     }
 
     fn for_each_row(
@@ -30,6 +38,9 @@ impl<'c> SqliteSession<'c> {
         statement: &Statement,
         mut row: impl FnMut(&rusqlite::Row<'_>) -> std::ops::ControlFlow<()>,
     ) -> Result<(), SqlError> {
+        if self.slow_reads.is_some_and(|slow| slow.should_skip(statement.text())) {
+            return Err(SqlError::Timeout { cause: "the statement is too slow to run inline".to_owned() });
+        }
         let mut run = || -> rusqlite::Result<SchemaState> {
             let mut prepared = self.connection.prepare_cached(statement.text())?;
             let mut rows = prepared.query(rusqlite::params_from_iter(statement.binds()))?;
@@ -49,7 +60,11 @@ impl<'c> SqliteSession<'c> {
             Ok(SchemaState::Known) => Ok(()),
             other => {
                 self.schema = SchemaState::PossiblyChanged;
-                other.map(|_| ()).map_err(|error| error::from_rusqlite(&error))
+                let done = other.map(|_| ()).map_err(|error| error::from_rusqlite(&error));
+                if let (Err(SqlError::Timeout { .. }), Some(slow)) = (&done, self.slow_reads) {
+                    slow.record(statement.text());
+                }
+                done
             }
         }
     }
@@ -110,4 +125,41 @@ pub(super) enum SchemaState {
     Known,
     /// It may have changed: a statement was prepared or prepared again.
     PossiblyChanged,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::sqlite::pool::{Location, Pool};
+    use crate::statement::{Bind, Dialect};
+    use crate::work::session::WorkError;
+
+    /// Counts to a number, in so many steps.
+    fn count(pooled: &mut PooledConnection, to: i64) -> Result<Value, WorkError> {
+        let mut statement = Statement::new(Dialect::Sqlite);
+        statement.push("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ");
+        statement.bind(Bind::Integer(to)).push(") SELECT max(i) FROM n");
+        let rows = SqliteSession::new(pooled).rows(&statement, &[CellType::Integer]).now_or_never().unwrap()?;
+        Ok(rows[0][0].clone())
+    }
+
+    #[tokio::test]
+    async fn a_read_that_was_slow_inline_is_not_tried_inline_again() {
+        let other = Connection::open(crate::settings::memory_name("session-slow")).unwrap();
+        other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
+        let pool = Pool::new(Location::Memory("session-slow".to_owned()), false, 1, Duration::from_secs(30));
+        let blocking = async |to| pool.acquire().await.unwrap().run_blocking(move |pooled| count(pooled, to)).await;
+        let inline = async |to| pool.acquire().await.unwrap().run_inline(|pooled| count(pooled, to));
+
+        assert_eq!(blocking(5).await.unwrap(), 5);
+        assert_eq!(inline(6).await.unwrap().unwrap(), 6);
+        assert!(inline(2_000_000).await.is_none());
+        assert!(inline(7).await.is_none(), "the same statement was slow before");
+        assert_eq!(blocking(7).await.unwrap(), 7);
+    }
 }

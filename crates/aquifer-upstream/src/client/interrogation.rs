@@ -20,7 +20,7 @@ use crate::error::UpstreamError;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
-/// Pages of one list. A list that never ends is cut here.
+/// Maximum number of pages of one list. Longer lists are cut.
 const MAX_PAGES: usize = 1_000;
 
 /// What a server reports about itself.

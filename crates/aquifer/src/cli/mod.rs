@@ -28,7 +28,7 @@ pub(crate) use safety::{
 pub(crate) use targets::{choose_config, default_config};
 pub(crate) use tokens::TokensArgs;
 
-/// Put MCP servers, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.
+/// Put MCP servers, HTTP APIs, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {

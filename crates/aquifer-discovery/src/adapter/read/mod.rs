@@ -20,7 +20,7 @@ use crate::problem::{FileProblem, Findings, join};
 use crate::redact;
 use crate::text::yaml::{self, Node, Position, Shape};
 
-/// The published fields, then those of the documents.
+/// The fields of the published schema, then those that the specification's documents use.
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[
     "name", "type", "version", "description", "target", "operations", "auth", "trust", "rate_limits",

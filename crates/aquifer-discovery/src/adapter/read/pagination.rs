@@ -1,4 +1,4 @@
-//! How a target pages: the published fields, and those of the documents.
+//! Reads how a target returns lists page by page.
 
 use aquifer_protocol::error::Code;
 
@@ -6,7 +6,7 @@ use crate::adapter::{AdapterPagination, PaginationStyle};
 use crate::problem::{Findings, join};
 use crate::text::yaml::Node;
 
-/// The published fields, those of the documents, and where the next cursor is.
+/// The fields of the published schema, those that the specification's documents use, and the path of the next cursor.
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[
     "style", "default_limit", "max_limit", "param_name", "per_page_param", "next_cursor", "first_page",
@@ -14,7 +14,7 @@ const FIELDS: &[&str] = &[
 
 const STYLES: &[&str] = &["offset", "cursor", "page", "link_header", "link"];
 
-/// Reads a `pagination` block. `is_followed`: the pages are followed here, so that nothing may be missing.
+/// Reads a `pagination` block. If `is_followed`, Aquifer fetches further pages itself, so the block has to be complete.
 pub(super) fn read(node: &Node, path: &str, is_followed: bool, findings: &mut Findings) -> Option<AdapterPagination> {
     if !findings.object(node, path, FIELDS) {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn read(node: &Node, path: &str, is_followed: bool, findings: &mut Fi
     };
     if is_followed && style == PaginationStyle::Cursor && next_path.is_none() {
         let message = format!("Missing field '{path}.next_cursor'");
-        let suggestion = "Say where an answer holds the next cursor, like \"meta.next_cursor\"".to_owned();
+        let suggestion = "Set it to the path of the next cursor in an answer, such as \"meta.next_cursor\"".to_owned();
         findings.add_with(Code::SchemaMissingField, &join(path, "next_cursor"), node.at, message, Some(suggestion));
         return None;
     }

@@ -11,7 +11,8 @@ use crate::adapter::{AdapterOperation, MapsTo};
 use crate::problem::{Findings, join};
 use crate::text::yaml::Node;
 
-/// The published fields, then those of the documents, then what the documents announce for later.
+/// The fields of the published schema, then those that the specification's documents use, then those that the documents
+/// announce for a later version.
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[
     "requests_per_minute", "requests_per_hour", "requests_per_day", "burst_limit",

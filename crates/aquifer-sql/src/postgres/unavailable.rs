@@ -1,8 +1,8 @@
 //! Stands in for PostgreSQL in builds without the feature `postgres`: the same type, of which there is no value.
 
 use crate::error::SqlError;
-use crate::exposure::Baseline;
 use crate::query_sql::{SqlAccess, SqlRequest};
+use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
 use crate::work::OperationOutput;

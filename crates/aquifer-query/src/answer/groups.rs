@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::answer::table;
 use crate::budget::{self, Budget};
 use crate::evaluate::{Warnings, groups_truncated, insert_nested};
 use crate::plan::{Aggregate, Plan, group_label};
-use crate::table;
 
 /// One group: the values it is grouped by, its labels, and the results of the functions.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
-use crate::exposure::secret_names::looks_secret;
+use crate::schema::exposure::secret_names::looks_secret;
 use crate::schema::model::{Column, ColumnId, ExcludedTable, Flow, ForeignKey, Key, Model, Table, WithheldColumns};
 use crate::settings::{Settings, TableSettings, Target};
 
