@@ -5,6 +5,7 @@ pub mod mcp;
 pub mod process;
 pub mod session;
 pub mod statistics;
+pub mod turns;
 
 /// A configuration that asks nobody for confirmation.
 pub const UNGUARDED: &str = "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n";

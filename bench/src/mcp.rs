@@ -137,14 +137,25 @@ impl Ready {
 /// An answer begins like this, then comes its id, then `,"result":`.
 const ANSWER: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const RESULT: &[u8] = br#","result":"#;
+/// An answer of the TypeScript SDK begins like this, and ends with its id.
+const REVERSED: &[u8] = br#"{"result":"#;
 
-/// Whether the bytes are the result of the request with this id. Looks at the beginning only.
+/// Whether the bytes are the result of the request with this id. Looks at the beginning only, or at both ends of what the
+/// TypeScript SDK writes.
 pub fn check(answer: &[u8], id: &str) -> anyhow::Result<()> {
     let is_result = answer
         .strip_prefix(ANSWER)
         .and_then(|rest| rest.strip_prefix(id.as_bytes()))
         .is_some_and(|rest| rest.starts_with(RESULT));
-    ensure!(is_result, "expected the result of request {id}, got: {}", shortened(&String::from_utf8_lossy(answer)));
+    let is_reversed = || {
+        let end = format!(r#","jsonrpc":"2.0","id":{id}}}"#);
+        answer.starts_with(REVERSED) && answer.trim_ascii_end().ends_with(end.as_bytes())
+    };
+    ensure!(
+        is_result || is_reversed(),
+        "expected the result of request {id}, got: {}",
+        shortened(&String::from_utf8_lossy(answer))
+    );
     Ok(())
 }
 

@@ -9,7 +9,8 @@ use crate::install;
 use crate::postgres;
 use crate::step::{announce, build, output, root, run as run_step, target};
 
-const PARTS: [&str; 8] = ["stdio", "http", "count", "memory", "sql", "peers", "gateway", "tokens"];
+const PARTS: [&str; 10] =
+    ["stdio", "http", "count", "memory", "sql", "peers", "gateway", "rest", "descriptions", "tokens"];
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [PART...] [--update-docs|--quick]
@@ -23,9 +24,12 @@ Parts, all of them unless some are named:
   peers     databases over HTTP, beside PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
   gateway   upstreams through the gateway, beside the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
             (needs Node.js and Python)
+  rest      HTTP APIs through the engine, beside the bare HTTP client; GitHub's description, beside FastMCP and
+            openapi-mcp-generator (needs Node.js and Python)
+  descriptions  a survey of descriptions from npm: what is read, left out and why, time, memory (needs Node.js)
   tokens    what a model pays for captured servers and the sample shop (needs nothing, no network either)
 
-  --update-docs   write the figures to bench/figures, and the tables into docs/performance.md and docs/tokens.md
+  --update-docs   write the figures to bench/figures, and the tables into the pages of docs
   --quick         do everything only a few times and with a debug build, to try the programs; the figures mean nothing";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -51,7 +55,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         install::python(&pins.join(format!("requirements{peer}.txt")), &home.join(format!("python{peer}")))
     };
     let mut node = None;
-    if needs(&["peers", "gateway"]) {
+    if needs(&["peers", "gateway", "rest", "descriptions"]) {
         install::check_interpreters()?;
         node = Some(install::node(&home.join("node"))?);
     }
@@ -62,6 +66,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if needs(&["gateway"]) {
         install::npm(&pins.join("captured"), &home.join("captured"))?;
         ["-compressor", "-fastmcp", "-mcp-proxy"].into_iter().try_for_each(|peer| python(peer).map(drop))?;
+    }
+    if needs(&["rest", "descriptions"]) {
+        install::npm(&pins.join("descriptions"), &home.join("descriptions"))?;
+    }
+    if needs(&["rest"]) {
+        install::npm(&pins.join("generator"), &home.join("generator"))?;
+        python("-fastmcp")?;
+    }
+    if needs(&["descriptions"]) {
+        install::npm(&root().join("tests/descriptions"), &target().join("descriptions/npm"))?;
     }
     // Tokens are the same in every build.
     let is_release = parts != ["tokens"] && options != ["--quick"];

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const PAGES: [&str; 3] = ["docs/performance.md", "docs/tokens.md", "docs/soak.md"];
+const PAGES: [&str; 4] = ["docs/performance.md", "docs/tokens.md", "docs/soak.md", "docs/openapi-survey.md"];
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- figures end -->";
 

@@ -192,6 +192,28 @@ pub(crate) fn resident_kb(target: &Target) -> anyhow::Result<f64> {
     server.resident_kb()
 }
 
+/// Milliseconds from the start to the first list of the tools.
+pub(crate) fn first_list_ms(target: &Target) -> anyhow::Result<f64> {
+    let started = Instant::now();
+    let (_server, mut connection) = target.connect()?;
+    connection.list()?;
+    Ok(started.elapsed().as_secs_f64() * 1e3)
+}
+
+/// Milliseconds of processor time from the start to the first list of the tools, which a busy machine does not change.
+pub(crate) fn first_list_cpu_ms(target: &Target) -> anyhow::Result<f64> {
+    let (server, mut connection) = target.connect()?;
+    connection.list()?;
+    Ok(server.cpu_us()? / 1e3)
+}
+
+/// The most kilobytes that were resident until the first list of the tools.
+pub(crate) fn peak_kb(target: &Target) -> anyhow::Result<f64> {
+    let (server, mut connection) = target.connect()?;
+    connection.list()?;
+    server.peak_kb()
+}
+
 fn after_first_call(target: &Target) -> anyhow::Result<(Server, Connection)> {
     let (server, mut connection) = target.connect()?;
     connection.list()?;

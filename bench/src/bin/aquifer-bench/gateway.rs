@@ -268,8 +268,8 @@ fn cheapest(name: &str, walk: Walk, variants: Vec<(String, Vec<String>)>) -> any
     costs.into_iter().min_by(|(_, one), (_, other)| one.total.total_cmp(&other.total)).context("no variant")
 }
 
-/// Another gateway that cannot be measured gets rows that say so.
-fn or_unmeasured(other: &str, names: &[&str], measured: anyhow::Result<Vec<Figure>>) -> Vec<Figure> {
+/// A peer that cannot be measured gets rows that say so.
+pub(crate) fn or_unmeasured(other: &str, names: &[&str], measured: anyhow::Result<Vec<Figure>>) -> Vec<Figure> {
     measured.unwrap_or_else(|problem| {
         eprintln!("{other} cannot be measured: {problem:#}");
         names.iter().map(|name| Figure::unmeasured(name, other)).collect()

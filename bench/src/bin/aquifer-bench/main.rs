@@ -9,8 +9,10 @@ mod captures;
 mod client;
 mod connection;
 mod count;
+mod descriptions;
 mod gateway;
 mod load;
+mod rest;
 mod sql;
 mod tasks;
 mod tokens;
@@ -43,8 +45,10 @@ fn main() -> anyhow::Result<()> {
             ("sql", Some(databases)) => databases.compare()?,
             ("peers", Some(databases)) => databases.peers()?,
             ("gateway", _) => gateway::compare(&bench)?,
-            ("tokens", _) => {
-                for (name, table) in tokens::count(&bench)? {
+            ("rest", _) => rest::compare(&bench)?,
+            ("tokens" | "descriptions", _) => {
+                let tables = if part == "tokens" { tokens::count(&bench)? } else { descriptions::survey(&bench)? };
+                for (name, table) in tables {
                     report(name, &table, update_docs)?;
                 }
                 continue;

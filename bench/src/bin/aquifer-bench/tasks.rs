@@ -6,7 +6,7 @@ use aquifer_bench::session::Session;
 use aquifer_bench::statistics::median;
 use aquifer_report::root;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::count_tokens;
 
@@ -17,6 +17,31 @@ pub(crate) struct Task {
     tool: String,
     words: String,
     arguments: Value,
+    /// The fields of a request's body, where they may have to be kept apart from the other arguments.
+    #[serde(default)]
+    body: Map<String, Value>,
+}
+
+impl Task {
+    /// The arguments with the fields of the body among them.
+    fn all_arguments(&self) -> Value {
+        let mut all = self.arguments.clone();
+        if let Value::Object(members) = &mut all {
+            members.extend(self.body.clone());
+        }
+        all
+    }
+
+    /// The name of its operation with us.
+    fn operation(&self) -> String {
+        self.tool.replace(['-', '/'], "_").to_lowercase()
+    }
+
+    /// Whether a tool has its name: some replace or remove what is no letter.
+    fn is_named(&self, name: &str) -> bool {
+        let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).collect::<String>();
+        name == self.tool || letters(name).eq_ignore_ascii_case(&letters(&self.tool))
+    }
 }
 
 /// A conversation, and what it has cost so far.
@@ -96,7 +121,7 @@ pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyho
     let found = conversation.call(&tool, &ask(json!({ "query": "signatures", "search": task.words })))?;
     let found: Value = serde_json::from_str(&found).unwrap_or_default();
     // The name of the operation; these tools need no more than this.
-    let name = task.tool.replace('-', "_").to_lowercase();
+    let name = task.operation();
     let lines = found.pointer("/data/signatures").and_then(Value::as_array).cloned().unwrap_or_default();
     let is_found = |line: &Value| {
         line.as_str().and_then(|line| line.strip_prefix(&name)).is_some_and(|rest| rest.starts_with('('))
@@ -104,7 +129,7 @@ pub(crate) fn aquifer(conversation: &mut Conversation<'_>, task: &Task) -> anyho
     if !lines.iter().any(is_found) {
         return Ok(false);
     }
-    conversation.call(&tool, &json!({ "operation": name, "params": task.arguments }))?;
+    conversation.call(&tool, &json!({ "operation": name, "params": task.all_arguments() }))?;
     Ok(true)
 }
 
@@ -113,12 +138,12 @@ pub(crate) fn published(conversation: &mut Conversation<'_>, task: &Task) -> any
     let tool = conversation.tool("mcp_aql")?;
     let ask = |params: Value| json!({ "operation": "introspect", "params": params });
     let found = conversation.call(&tool, &ask(json!({ "query": "operations", "search": task.words })))?;
-    let name = task.tool.replace('-', "_").to_lowercase();
+    let name = task.operation();
     if !names(&found, "/data/operations").contains(&name) {
         return Ok(false);
     }
     conversation.call(&tool, &ask(json!({ "query": "operations", "name": name })))?;
-    conversation.call(&tool, &json!({ "operation": name, "params": task.arguments }))?;
+    conversation.call(&tool, &json!({ "operation": name, "params": task.all_arguments() }))?;
     Ok(true)
 }
 
@@ -135,10 +160,23 @@ pub(crate) fn compressor(conversation: &mut Conversation<'_>, task: &Task) -> an
 pub(crate) fn fastmcp(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
     let (search, call) = (conversation.tool("search_tools")?, conversation.tool("call_tool")?);
     let found = conversation.call(&search, &json!({ "query": task.words }))?;
-    if !names(&found, "").contains(&task.tool) {
-        return Ok(false);
+    let Some(name) = names(&found, "").into_iter().find(|name| task.is_named(name)) else { return Ok(false) };
+    conversation.call(&call, &json!({ "name": name, "arguments": task.all_arguments() }))?;
+    Ok(true)
+}
+
+/// All tools are shown at connect, as the generated servers of openapi-mcp-generator do: call. It is taken for granted that a
+/// model picks the right one of a thousand.
+pub(crate) fn generated(conversation: &mut Conversation<'_>, task: &Task) -> anyhow::Result<bool> {
+    let mut names = conversation.tools.iter().filter_map(|tool| tool.get("name")?.as_str());
+    let name = names.find(|name| task.is_named(name)).with_context(|| format!("no tool {}", task.tool))?.to_owned();
+    let mut arguments = task.arguments.clone();
+    if let Value::Object(members) = &mut arguments
+        && !task.body.is_empty()
+    {
+        members.insert("requestBody".to_owned(), Value::Object(task.body.clone()));
     }
-    conversation.call(&call, &json!({ "name": task.tool, "arguments": task.arguments }))?;
+    conversation.call(&name, &arguments)?;
     Ok(true)
 }
 

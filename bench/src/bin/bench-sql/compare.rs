@@ -1,11 +1,12 @@
 //! Both sides in turns, and first of all whether they answer the same.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use aquifer_bench::statistics::{median, percentile, ratio};
+use aquifer_bench::turns::take_turns;
 use aquifer_report::Figure;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::by_hand::paths::PathQuestion;
@@ -55,7 +56,7 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
         ("get by key", BY_HAND, Some(1.25), CHEAP, hand(Question::Get(ID))),
         ("get by key", "without an etag", None, CHEAP, hand(Question::GetBare(ID))),
     ] {
-        let sides = take_turns(if is_quick { COSTLY } else { extent }, &one, &other).await?;
+        let sides = take_turns(if is_quick { COSTLY } else { extent }, || one.ask(), || other.ask()).await?;
         let p50 = sides.p50(format!("{}: {what}, p50", target.title()), reference);
         figures.push(limit.map_or(p50.clone(), |limit| p50.max_ratio(limit)));
         figures.push(sides.p99(format!("{}: {what}, p99", target.title()), reference));
@@ -65,7 +66,7 @@ pub(crate) async fn compare(target: &str, is_quick: bool) -> anyhow::Result<Vec<
             let question = Question::Latest(*column, is_bounded);
             both(&ours, &by_hand, &question).await?;
             let (one, other) = hand(question);
-            let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, &one, &other).await?;
+            let sides = take_turns(if is_quick { COSTLY } else { CHEAP }, || one.ask(), || other.ask()).await?;
             let name = format!("{}: {what}, {}, p50", target.title(), column.title);
             figures.push(sides.p50(name, BY_HAND).max_ratio(MAX_TIMES_RATIO));
         }
@@ -100,7 +101,10 @@ pub(crate) async fn calls(target: &str, side: &str, name: &str, count: usize) ->
         "by-hand" => Call::ByHand(&by_hand, question),
         other => bail!("'{other}' is neither ours nor by-hand"),
     };
-    call.block(count).await.map(drop)
+    for _ in 0..count {
+        black_box(call.ask().await?);
+    }
+    Ok(())
 }
 
 /// Both answers to a question, which have to hold the same full page.
@@ -143,67 +147,11 @@ pub(crate) enum Call<'a> {
 }
 
 impl Call<'_> {
-    /// Microseconds of so many calls.
-    async fn block(&self, calls: usize) -> anyhow::Result<Vec<f64>> {
-        let mut times = Vec::with_capacity(calls);
-        for _ in 0..calls {
-            let (answer, time) = match self {
-                Call::Engine(ours, arguments) => {
-                    // The engine keeps its arguments, as it keeps those that came with a request.
-                    let arguments = arguments.clone();
-                    timed(ours.ask(arguments)).await?
-                }
-                Call::ByHand(by_hand, question) => timed(by_hand.ask(question)).await?,
-            };
-            black_box(answer);
-            times.push(time);
-        }
-        Ok(times)
-    }
-}
-
-/// An answer, and how many microseconds it took.
-async fn timed(asking: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<(String, f64)> {
-    let asked = Instant::now();
-    let answer = asking.await?;
-    Ok((answer, asked.elapsed().as_secs_f64() * 1e6))
-}
-
-/// The times of all blocks of both sides.
-pub(crate) struct Sides([Vec<Vec<f64>>; 2]);
-
-impl Sides {
-    pub(crate) fn p50(&self, name: String, reference: &str) -> Figure {
-        let medians = |blocks: &Vec<Vec<f64>>| blocks.iter().map(|block| median(block)).collect::<Vec<_>>();
-        let Self([one, other]) = self;
-        self.share(name, reference, 0.5).ratio(ratio(&medians(one), &medians(other)))
-    }
-
-    fn p99(&self, name: String, reference: &str) -> Figure {
-        self.share(name, reference, 0.99)
-    }
-
-    fn share(&self, name: String, reference: &str, share: f64) -> Figure {
-        let [one, other] = self.0.each_ref().map(|blocks| percentile(&blocks.concat(), share));
-        Figure::new(name, one, "µs").beside(reference, other)
-    }
-}
-
-/// Both sides in blocks, in changing order. The first block only makes what is made on first use.
-pub(crate) async fn take_turns(
-    (blocks, calls): (usize, usize),
-    one: &Call<'_>,
-    other: &Call<'_>,
-) -> anyhow::Result<Sides> {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    for turn in 0..=blocks {
-        if turn % 2 == 0 {
-            first.push(one.block(calls).await?);
-            second.push(other.block(calls).await?);
-        } else {
-            second.push(other.block(calls).await?);
-            first.push(one.block(calls).await?);
+    pub(crate) fn ask(&self) -> BoxFuture<'_, anyhow::Result<String>> {
+        match self {
+            // The engine keeps its arguments, as it keeps those that came with a request.
+            Call::Engine(ours, arguments) => ours.ask(arguments.clone()).boxed(),
+            Call::ByHand(by_hand, question) => by_hand.ask(question).boxed(),
         }
     }
-    Ok(Sides([first, second].map(|blocks| blocks.into_iter().skip(1).collect())))
 }

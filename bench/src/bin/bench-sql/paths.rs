@@ -1,12 +1,13 @@
 //! Paths through references beside the same joins by hand.
 
 use anyhow::{Context, ensure};
+use aquifer_bench::turns::take_turns;
 use aquifer_report::Figure;
 use serde_json::Value;
 
 use crate::by_hand::paths::{PATH_PAGE, PathQuestion};
 use crate::by_hand::{ByHand, Place, Question};
-use crate::compare::{BY_HAND, COSTLY, Call, both_values, end, rows, take_turns};
+use crate::compare::{BY_HAND, COSTLY, Call, both_values, end, rows};
 use crate::ours::{self, Ours};
 
 /// Pages before the further one.
@@ -37,7 +38,8 @@ pub(crate) async fn compare(ours: &Ours, by_hand: &ByHand, title: &str, is_quick
         let question = Question::Path(question);
         ensure_alike(ours, by_hand, &question).await?;
         let one = Call::Engine(ours, ours::arguments(&question));
-        let sides = take_turns(if is_quick { COSTLY } else { extent }, &one, &Call::ByHand(by_hand, question)).await?;
+        let other = Call::ByHand(by_hand, question);
+        let sides = take_turns(if is_quick { COSTLY } else { extent }, || one.ask(), || other.ask()).await?;
         figures.push(sides.p50(format!("{title}: {what}, p50"), BY_HAND).max_ratio(limit));
     }
     Ok(figures)

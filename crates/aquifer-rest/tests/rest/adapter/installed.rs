@@ -6,7 +6,7 @@ use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::{BuildError, build_adapter};
 
 use super::{assert_same, served};
-use crate::openapi::installed::collect;
+use crate::openapi::survey::collect;
 
 #[test]
 fn r_dis_6_files_built_from_installed_descriptions_are_served_like_them() {

@@ -3,25 +3,17 @@
 //! Every file that is a description is read. What is checked holds for all of them; what was read is printed as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
 use aquifer_protocol::surface::Surface;
 use aquifer_rest::Api;
-use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::route::Place;
+
+use super::survey::{Description, collect, kind_of, read_file};
 
 /// The share of operations, in percent, that must be served over all descriptions.
 const MIN_SERVED_PERCENT: usize = 99;
-
-struct Row {
-    name: String,
-    bytes: usize,
-    parsing: Duration,
-    reading: Duration,
-    api: Api,
-}
 
 #[test]
 fn installed_descriptions_are_read() {
@@ -29,59 +21,26 @@ fn installed_descriptions_are_read() {
     let mut files = Vec::new();
     collect(Path::new(&folder), &mut files, 0);
     files.sort();
-    let mut rows = Vec::new();
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut served, mut omitted) = (0, 0);
+    let (mut count, mut served, mut omitted) = (0, 0, 0);
     for file in files {
-        let Some(row) = read_file(&file) else { continue };
-        check(&row.name, &row.api);
-        served += row.api.operations.len();
-        omitted += row.api.omitted.len();
-        for one in &row.api.omitted {
+        let Some(read) = read_file(&file) else { continue };
+        let name = file.display().to_string();
+        let read = read.unwrap_or_else(|error| panic!("{name}: {error}"));
+        check(&name, &read.api);
+        served += read.api.operations.len();
+        omitted += read.api.omitted.len();
+        for one in &read.api.omitted {
             *reasons.entry(kind_of(&one.reason)).or_default() += 1;
         }
-        print_row(&row);
-        rows.push((row.name, row.parsing + row.reading));
+        print_row(&name, &read);
+        count += 1;
     }
-    eprintln!("{} descriptions, {served} operations served, {omitted} omitted", rows.len());
+    eprintln!("{count} descriptions, {served} operations served, {omitted} omitted");
     reasons.iter().for_each(|(reason, count)| eprintln!("{count:6} {reason}"));
     eprintln!("peak memory: {}", peak_memory());
-    assert!(!rows.is_empty(), "there is no description in {folder}");
+    assert!(count > 0, "there is no description in {folder}");
     assert!(served * 100 >= (served + omitted) * MIN_SERVED_PERCENT, "{omitted} operations are omitted");
-}
-
-/// Finds files that may be descriptions. A single file may be given instead of a folder.
-pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>, depth: usize) {
-    let is_text = path.extension().is_some_and(|end| ["json", "yaml", "yml"].iter().any(|known| end == *known));
-    if path.is_file() && is_text {
-        files.push(path.to_owned());
-    }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.filter(|_| depth < 12).for_each(|entry| collect(&entry.path(), files, depth + 1));
-}
-
-/// Reads a description. `None` if the file is something else.
-fn read_file(file: &Path) -> Option<Row> {
-    let text = std::fs::read_to_string(file).ok()?;
-    if !text.contains("openapi") && !text.contains("swagger") {
-        return None;
-    }
-    let begin = Instant::now();
-    let value = openapi::parse(&text).ok()?;
-    let parsing = begin.elapsed();
-    let is_description =
-        ["openapi", "swagger"].iter().any(|key| value.get(key).is_some()) && value.get("paths").is_some();
-    if !is_description {
-        return None;
-    }
-    let begin = Instant::now();
-    let options = ReadOptions {
-        source: "sample".to_owned(),
-        url: Some("https://example.com/api.json".to_owned()),
-        ..ReadOptions::default()
-    };
-    let api = openapi::read(&value, &options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    Some(Row { name: file.display().to_string(), bytes: text.len(), parsing, reading: begin.elapsed(), api })
 }
 
 /// What holds for every description.
@@ -129,14 +88,8 @@ fn check_references(name: &str, api: &Api, schema: &aquifer_protocol::schema::Sc
     }
 }
 
-/// A reason without the names in it.
-fn kind_of(reason: &str) -> String {
-    let parts: Vec<&str> = reason.split('\'').collect();
-    parts.iter().enumerate().map(|(index, part)| if index % 2 == 0 { *part } else { "…" }).collect()
-}
-
-fn print_row(row: &Row) {
-    let Row { name, bytes, parsing, reading, api } = row;
+fn print_row(name: &str, read: &Description) {
+    let Description { bytes, parsing, reading, api } = read;
     let paged = api.routes.values().filter(|route| route.pagination.is_some()).count();
     let parameters: usize = api.operations.iter().map(|operation| operation.parameters.len()).sum();
     let first = api.omitted.first().map(|one| format!("{}: {}", one.route, one.reason)).unwrap_or_default();
