@@ -1,9 +1,11 @@
 //! An HTTP API as a source of the engine.
 
 mod answer;
+mod current;
 mod files;
 mod offering;
 mod update;
+mod writable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClien
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
+use current::Current;
 use files::FileRoots;
 
 /// The header that makes a change conditional.
@@ -85,8 +88,8 @@ pub struct RestSource {
 struct Endpoint {
     route: Arc<Route>,
     effect: Effect,
-    /// The request that reads what a PUT replaces, and the fields that may be written.
-    current: Option<update::Current>,
+    /// How the thing that a PUT replaces is read.
+    current: Option<Current>,
     /// The parameter with which the API selects fields.
     fields: Option<Parameter>,
 }
