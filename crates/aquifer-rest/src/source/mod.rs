@@ -232,9 +232,10 @@ fn shown_request(request: &HttpRequest) -> Value {
     json!({ "dry_run": true, "request": shown })
 }
 
-/// Whether an operation only reads.
+/// Whether an operation only reads. One that is called a read and asks first may do more than that.
 fn effect(operation: &Operation) -> Effect {
-    if operation.category == Category::Read { Effect::Reads } else { Effect::Changes }
+    let only_reads = operation.category == Category::Read && operation.danger == Danger::Safe;
+    if only_reads { Effect::Reads } else { Effect::Changes }
 }
 
 impl Source for RestSource {

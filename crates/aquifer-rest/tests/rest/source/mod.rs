@@ -1,6 +1,7 @@
 //! Sources in an engine: what callers do, and what the API receives.
 
 mod merging;
+mod repeating;
 
 use std::sync::Arc;
 use std::time::Duration;
