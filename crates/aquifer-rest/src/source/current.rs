@@ -37,7 +37,7 @@ struct Reader {
 pub(super) struct Readers(HashMap<(Option<Arc<str>>, Arc<str>), Reader>);
 
 impl Readers {
-    /// Finds the operations that only read. `dangers` are those that the operator assigns.
+    /// Finds the operations that only read and can be called. `dangers` are those that the operator assigns.
     pub(super) fn new(
         operations: &[Operation],
         routes: &BTreeMap<Arc<str>, Arc<Route>>,
@@ -45,7 +45,7 @@ impl Readers {
     ) -> Self {
         let is_safe = |one: &&Operation| {
             let danger = dangers.get(&*one.name).unwrap_or(&one.danger);
-            one.category == Category::Read && *danger == Danger::Safe
+            one.category == Category::Read && *danger == Danger::Safe && one.quarantine.is_none()
         };
         let readers = operations.iter().filter(is_safe).filter_map(|operation| {
             let route = routes.get(&operation.name)?;

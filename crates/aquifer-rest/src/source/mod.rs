@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aquifer_engine::shape::Controls;
-use aquifer_engine::source::{Answer, Call, Outcome, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -253,6 +253,13 @@ impl Source for RestSource {
 
     fn status(&self) -> SourceStatus {
         self.status.clone()
+    }
+
+    /// A PUT that reads needs what the operation that reads needs.
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        let current = self.endpoints.get(operation).and_then(|endpoint| endpoint.current.as_ref());
+        let also_needs = current.map(|current| current.operation.clone()).into_iter().collect();
+        Ok(Resolution { params, also_needs, ..Resolution::default() })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

@@ -46,6 +46,7 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             offer_dry_run(&mut operation);
             if let Some(current) = &current {
                 current::relax_changes(&mut operation, current);
+                operation.may_need.push(current.operation.clone());
             }
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);

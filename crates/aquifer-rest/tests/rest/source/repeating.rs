@@ -34,7 +34,7 @@ async fn side_effects_of_safe_methods_are_not_repeated() {
             let failed = served.call(operation, params.clone()).await;
             assert_eq!(failed["success"], false, "{operation}: {failed}");
             assert_eq!(served.server.count(), if is_repeated { 3 } else { 1 }, "{operation} {status}");
-            let is_unknown = failed.to_string().contains("outcome");
+            let is_unknown = failed.to_string().contains("unknown whether the call was executed");
             assert_eq!(is_unknown, !is_repeated, "{operation} {status}: {failed}");
         }
     }
