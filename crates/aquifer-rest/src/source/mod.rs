@@ -27,9 +27,10 @@ use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{HttpRequest, Route};
+use crate::route::{HttpRequest, Place, Route};
 use current::Current;
 use files::FileRoots;
+use writable::Walk;
 
 /// The header that makes a change conditional.
 const IF_MATCH: &str = "If-Match";
@@ -129,6 +130,7 @@ impl RestSource {
         };
         let route = &*endpoint.route;
         let mut params = std::mem::take(&mut call.params);
+        self.refuse_read_only(&call.operation, route, &params)?;
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
@@ -177,6 +179,31 @@ impl RestSource {
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
         pagination.remove_cursor(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
+    }
+
+    /// Refuses fields of a body that the API sets itself.
+    fn refuse_read_only(
+        &self,
+        operation: &Operation,
+        route: &Route,
+        params: &Map<String, Value>,
+    ) -> Result<(), Failure> {
+        let types = &self.offering.types;
+        let in_body = |name: &str| {
+            let place = route.parameters.iter().find(|parameter| &*parameter.name == name).map(|one| one.place);
+            matches!(place, Some(Place::Body | Place::BodyField))
+        };
+        for parameter in operation.parameters.iter().filter(|parameter| in_body(&parameter.name)) {
+            let Some(value) = params.get(&*parameter.name) else { continue };
+            match Walk::new(types).first_read_only(value, &parameter.schema, &parameter.name) {
+                (Some(path), _) => {
+                    return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
+                }
+                (None, false) => return Err(Failure::invalid_value(&parameter.name, "is too large")),
+                (None, true) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Replaces paths of files by their contents.

@@ -30,13 +30,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Keeps the fields that can be written: those that the schema has and that the API does not set itself. `null` stands
-    /// for a missing value where the schema does not allow it.
-    pub(super) fn retain_writable(&mut self, stored: &mut Map<String, Value>, shape: &Shape) {
+    /// for a missing value where the schema does not allow it. Nothing is kept if there is more than can be looked at.
+    pub(super) fn retain_writable(mut self, stored: &mut Map<String, Value>, shape: &Shape) {
         if !matches!(shape.rest, Rest::Of(_)) {
             let known = self.known(shape, stored.len());
             stored.retain(|name, _| known.contains_key(name.as_str()));
         }
         self.retain_members(stored, shape);
+        if self.steps_left == 0 {
+            stored.clear();
+        }
     }
 
     fn retain_members(&mut self, stored: &mut Map<String, Value>, shape: &Shape) {
@@ -109,24 +112,46 @@ impl<'a> Walk<'a> {
         self.found.dedup();
     }
 
-    /// The first field that a caller gives although the API sets it itself.
-    pub(super) fn first_read_only(&mut self, value: &Value, schema: &Schema, path: &str) -> Option<String> {
+    /// The first field that a caller gives although the API sets it itself. The second value is `false` if there is more
+    /// than can be looked at.
+    pub(super) fn first_read_only(mut self, value: &Value, schema: &Schema, path: &str) -> (Option<String>, bool) {
+        let found = self.find_read_only(value, schema, path);
+        (found, self.steps_left > 0)
+    }
+
+    fn find_read_only(&mut self, value: &Value, schema: &Schema, path: &str) -> Option<String> {
         self.steps_left = self.steps_left.saturating_sub(1);
-        match (&only_alternative(schema, self.types).kind, value) {
+        if self.steps_left == 0 {
+            return None;
+        }
+        let schema = only_alternative(schema, self.types);
+        match (&schema.kind, value) {
             (Kind::Object(shape), Value::Object(members)) => {
                 let known = self.known(shape, members.len());
                 members.iter().find_map(|(name, member)| {
                     let at = format!("{path}.{name}");
                     match (known.get(name.as_str()), &shape.rest) {
                         (Some(field), _) if is_read_only(&field.schema, self.types) => Some(at),
-                        (Some(field), _) => self.first_read_only(member, &field.schema, &at),
-                        (None, Rest::Of(rest)) => self.first_read_only(member, rest, &at),
+                        (Some(field), _) => self.find_read_only(member, &field.schema, &at),
+                        (None, Rest::Of(rest)) => self.find_read_only(member, rest, &at),
                         (None, _) => None,
                     }
                 })
             }
             (Kind::Array(Some(items)), Value::Array(elements)) => {
-                elements.iter().find_map(|element| self.first_read_only(element, items, path))
+                elements.iter().find_map(|element| self.find_read_only(element, items, path))
+            }
+            // Forbidden is what no alternative allows.
+            (Kind::Union(alternatives), Value::Object(_) | Value::Array(_)) => {
+                self.steps_left = self.steps_left.saturating_sub(alternatives.len());
+                let is_object =
+                    |one: &&Schema| matches!(one.resolve(self.types).kind, Kind::Object(_) | Kind::Array(_));
+                let alternatives: Vec<&Schema> = alternatives.iter().filter(is_object).collect();
+                let mut first = None;
+                for alternative in alternatives {
+                    first = Some(self.find_read_only(value, alternative, path)?);
+                }
+                first
             }
             _ => None,
         }

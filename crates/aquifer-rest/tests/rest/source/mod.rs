@@ -2,6 +2,7 @@
 
 mod merging;
 mod policy;
+mod read_only;
 mod repeating;
 
 use std::sync::Arc;
