@@ -12,7 +12,7 @@ use super::document::Document;
 use super::media;
 use super::parameters::PlacedParameter;
 use super::schemas::Schemas;
-use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style};
+use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style, is_override};
 
 /// A body with more fields than this is one parameter.
 const MAX_FIELDS: usize = 400;
@@ -130,7 +130,7 @@ impl BodyReader<'_, '_, '_> {
         let mut parameters = Vec::with_capacity(fields.len());
         for mut field in fields {
             self.schemas.cleaner.parameter(&mut field);
-            if !self.schemas.cleaner.is_clean(&field.name) {
+            if !self.schemas.cleaner.is_clean(&field.name) || is_override(&field.name) {
                 continue;
             }
             field.required &= is_required;

@@ -1,6 +1,7 @@
 //! Sources in an engine: what callers do, and what the API receives.
 
 mod merging;
+mod overriding;
 mod policy;
 mod read_only;
 mod repeating;
