@@ -27,7 +27,7 @@ use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{HttpRequest, Place, Route};
+use crate::route::{HttpRequest, Route};
 use current::Current;
 use files::FileRoots;
 use writable::Walk;
@@ -89,6 +89,8 @@ pub struct RestSource {
 struct Endpoint {
     route: Arc<Route>,
     effect: Effect,
+    /// The parameters that go into the body, with the types of the API.
+    body: Vec<Parameter>,
     /// How the thing that a PUT replaces is read.
     current: Option<Current>,
     /// The parameter with which the API selects fields.
@@ -130,7 +132,7 @@ impl RestSource {
         };
         let route = &*endpoint.route;
         let mut params = std::mem::take(&mut call.params);
-        self.refuse_read_only(&call.operation, route, &params)?;
+        self.refuse_read_only(endpoint, &params)?;
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
@@ -182,20 +184,10 @@ impl RestSource {
     }
 
     /// Refuses fields of a body that the API sets itself.
-    fn refuse_read_only(
-        &self,
-        operation: &Operation,
-        route: &Route,
-        params: &Map<String, Value>,
-    ) -> Result<(), Failure> {
-        let types = &self.offering.types;
-        let in_body = |name: &str| {
-            let place = route.parameters.iter().find(|parameter| &*parameter.name == name).map(|one| one.place);
-            matches!(place, Some(Place::Body | Place::BodyField))
-        };
-        for parameter in operation.parameters.iter().filter(|parameter| in_body(&parameter.name)) {
+    fn refuse_read_only(&self, endpoint: &Endpoint, params: &Map<String, Value>) -> Result<(), Failure> {
+        for parameter in &endpoint.body {
             let Some(value) = params.get(&*parameter.name) else { continue };
-            match Walk::new(types).first_read_only(value, &parameter.schema, &parameter.name) {
+            match Walk::new(&self.offering.types).first_read_only(value, &parameter.schema, &parameter.name) {
                 (Some(path), _) => {
                     return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
                 }

@@ -13,7 +13,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 use super::current::{self, Readers};
 use super::{Endpoint, RestSettings, effect, files};
 use crate::adapter::{INPUT, hide_paging};
-use crate::route::Route;
+use crate::route::{Place, Route};
 
 /// The offering of an API, and its endpoints by the names of operations.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
@@ -60,11 +60,20 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         if let Some(fields) = api.default_fields.remove(&operation.name) {
             shape::set_default_fields(&mut operation, &fields);
         }
-        let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), current, fields };
+        let body = body_parameters(&operation, &route);
+        let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), body, current, fields };
         endpoints.insert(operation.name.clone(), endpoint);
         offering.operations.push(operation);
     }
     (offering, endpoints)
+}
+
+fn body_parameters(operation: &Operation, route: &Route) -> Vec<Parameter> {
+    let in_body = |name: &str| {
+        let place = route.parameters.iter().find(|parameter| &*parameter.name == name).map(|one| one.place);
+        matches!(place, Some(Place::Body | Place::BodyField))
+    };
+    operation.parameters.iter().filter(|parameter| in_body(&parameter.name)).cloned().collect()
 }
 
 /// Takes the parameter with which the API selects fields: callers ask with `fields`, as everywhere.

@@ -45,17 +45,17 @@ async fn fields_that_the_api_sets_are_refused_by_name() {
         ("update_note", json!({ "id": "1", "input": { "author": { "login": "x" } } }), "input.author.login"),
         ("update_note", json!({ "id": "1", "input": { "owner": { "login": "x" } } }), "input.owner.login"),
         ("patch_note", json!({ "id": "1", "input": { "id": "2" } }), "id"),
-        ("patch_note", json!({ "id": "1", "input": { "tags": [{ "login": "x" }] } }), "input.tags.login"),
+        ("patch_note", json!({ "id": "1", "input": { "title": "a", "tags": [{ "login": "x" }] } }), "input.tags.login"),
         ("create_note", json!({ "id": "1", "title": "a" }), "id"),
         ("create_note", json!({ "title": "a", "author": { "login": "x" } }), "author.login"),
         ("create_open", json!({ "body": { "id": "1" } }), "body.id"),
         ("create_many", json!({ "body": [{ "title": "a", "id": "1" }] }), "body.id"),
     ] {
-        let refused = served.call(operation, params).await;
+        let refused = served.call(operation, params.clone()).await;
         let error = refused["error"].to_string();
         assert!(
             error.contains(&format!("'{name}'")) || error.contains(&format!("\"{name}\"")),
-            "{operation}: {refused}"
+            "{operation} {params}: {refused}"
         );
         assert!(served.sent().iter().all(|(method, _)| method == "GET"), "{operation}");
     }
