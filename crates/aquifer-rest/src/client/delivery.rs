@@ -10,14 +10,14 @@ use aquifer_engine::Validity;
 
 use crate::api::Security;
 use crate::error::RestProblem;
-use crate::route::{HttpRequest, Route};
+use crate::route::Route;
 
 /// What an operation does at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
     /// It only reads, whatever its method is.
     Reads,
-    /// It may change something, unless its method is safe.
+    /// It may change something, whatever its method is: there are APIs that send messages by GET.
     #[default]
     Changes,
 }
@@ -54,8 +54,8 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(request: &HttpRequest, rules: &SendRules) -> Self {
-        let changes_nothing = request.method.is_safe() || rules.effect == Effect::Reads;
+    pub(super) fn new(rules: &SendRules) -> Self {
+        let changes_nothing = rules.effect == Effect::Reads;
         let has_key = rules.idempotency_header.is_some();
         let is_repeatable = changes_nothing || has_key;
         Self { is_repeatable, changes_nothing, sent: 0, validity: rules.validity.clone() }

@@ -142,7 +142,7 @@ impl HttpClient {
         rules: &SendRules,
         cancelled: &CancellationToken,
     ) -> Result<HttpAnswer, RestError> {
-        let mut delivery = Delivery::new(&request, rules);
+        let mut delivery = Delivery::new(rules);
         let prepared = Prepared::new(request, rules).and_then(|prepared| {
             self.check(&prepared.url)?;
             Ok(prepared)

@@ -197,7 +197,7 @@ fn read_operations(
         entries.iter().map(|entry| Candidate { method: entry.method, path: entry.path, id: entry.id() }).collect();
     for ((entry, security), name) in entries.iter().zip(securities).zip(names::assign(&candidates)) {
         let route = entry.route();
-        if !selection.admits(&name.name, &route, &entry.tags()) {
+        if !selection.admits(&name.name, entry.method.as_str(), entry.path, &entry.tags()) {
             notes.excluded_count += 1;
             continue;
         }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::api::Security;
 
+pub(crate) use header::is_override;
 pub use header::is_reserved_header;
 pub(crate) use header::is_token as is_header_name;
 pub use request::{HttpRequest, RequestBody, check_base_url};

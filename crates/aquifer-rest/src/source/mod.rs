@@ -1,17 +1,19 @@
 //! An HTTP API as a source of the engine.
 
 mod answer;
+mod current;
 mod files;
 mod headers;
 mod offering;
 mod update;
+mod writable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use aquifer_engine::shape::Controls;
-use aquifer_engine::source::{Answer, Call, Outcome, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -27,7 +29,9 @@ use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClien
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
+use current::Current;
 use files::FileRoots;
+use writable::Walk;
 
 /// The header that makes a change conditional.
 const IF_MATCH: &str = "If-Match";
@@ -93,8 +97,10 @@ pub struct RestSource {
 struct Endpoint {
     route: Arc<Route>,
     effect: Effect,
-    /// The request that reads what a PUT replaces, and the fields that may be written.
-    current: Option<update::Current>,
+    /// The parameters that go into the body, with the types of the API.
+    body: Vec<Parameter>,
+    /// How the thing that a PUT replaces is read.
+    current: Option<Current>,
     /// The parameter with which the API selects fields.
     fields: Option<Parameter>,
 }
@@ -140,6 +146,7 @@ impl RestSource {
         };
         let route = &*endpoint.route;
         let mut params = std::mem::take(&mut call.params);
+        self.refuse_read_only(endpoint, &params)?;
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
@@ -196,6 +203,21 @@ impl RestSource {
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
+    /// Refuses fields of a body that the API sets itself.
+    fn refuse_read_only(&self, endpoint: &Endpoint, params: &Map<String, Value>) -> Result<(), Failure> {
+        for parameter in &endpoint.body {
+            let Some(value) = params.get(&*parameter.name) else { continue };
+            match Walk::new(&self.offering.types).first_read_only(value, &parameter.schema, &parameter.name) {
+                (Some(path), _) => {
+                    return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
+                }
+                (None, false) => return Err(Failure::invalid_value(&parameter.name, "is too large")),
+                (None, true) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces paths of files by their contents.
     async fn load_files(&self, route: &Arc<Route>, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         if self.file_roots.is_empty() || !FileRoots::takes_files(route) {
@@ -249,9 +271,10 @@ fn shown_request(request: &HttpRequest) -> Value {
     json!({ "dry_run": true, "request": shown })
 }
 
-/// Whether an operation only reads.
+/// Whether an operation only reads. One that is called a read and asks first may do more than that.
 fn effect(operation: &Operation) -> Effect {
-    if operation.category == Category::Read { Effect::Reads } else { Effect::Changes }
+    let only_reads = operation.category == Category::Read && operation.danger == Danger::Safe;
+    if only_reads { Effect::Reads } else { Effect::Changes }
 }
 
 impl Source for RestSource {
@@ -269,6 +292,13 @@ impl Source for RestSource {
 
     fn status(&self) -> SourceStatus {
         self.status.clone()
+    }
+
+    /// A PUT that reads needs what the operation that reads needs.
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        let current = self.endpoints.get(operation).and_then(|endpoint| endpoint.current.as_ref());
+        let also_needs = current.map(|current| current.operation.clone()).into_iter().collect();
+        Ok(Resolution { params, also_needs, ..Resolution::default() })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
