@@ -64,6 +64,16 @@ pub trait Gate: Send + Sync + 'static {
         std::future::ready(Ok(())).boxed()
     }
 
+    /// Counts another request to the source of a call that already runs: a further page of a list. It is counted by the
+    /// limits that the source declares, and an error says that one of them is reached.
+    fn count_page<'a>(
+        &'a self,
+        _operation: &'a Operation,
+        _context: &'a Context,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
     /// Whether it can ask for confirmation. Shown by introspection.
     fn confirms(&self) -> bool {
         false

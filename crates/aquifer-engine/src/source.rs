@@ -359,6 +359,8 @@ pub struct PageRequest {
     pub resume: Option<Value>,
     /// How many rows the caller asked for. `None` if as many as possible are needed.
     pub rows: Option<usize>,
+    /// The fields of rows that are needed, for operations whose shaping sends them. `None` if all may be needed.
+    pub fields: Option<Vec<String>>,
 }
 
 /// The outcome of a call.

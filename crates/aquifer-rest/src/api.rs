@@ -17,7 +17,7 @@ pub struct Api {
     pub version: Option<String>,
     /// The base URL of every path, without a slash at the end. Empty if the description names none.
     pub base_url: String,
-    /// The ways to authenticate, the preferred one first. Empty if the API needs none.
+    /// The ways to authenticate, the preferred one first. Empty if the API needs none. Routes say which of them they need.
     pub auth: Vec<AuthScheme>,
     /// The operations, for the catalog.
     pub operations: Vec<Operation>,
@@ -30,6 +30,8 @@ pub struct Api {
     pub described_at: BTreeMap<Arc<str>, Arc<str>>,
     /// The digests of all definitions that were reviewed with an adapter file, by where they stand in the description.
     pub reviewed_digests: BTreeMap<String, String>,
+    /// The fields that operations return if a caller asks for none, by the operation's name.
+    pub default_fields: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The operations of the description that are not served.
     pub omitted: Vec<OmittedOperation>,
     /// What else the operator should know about the description.
@@ -43,6 +45,140 @@ pub struct OmittedOperation {
     pub route: String,
     /// Why it is not served.
     pub reason: String,
+}
+
+/// Which credentials a request needs. The numbers are those of the ways to authenticate in [`Api::auth`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Security {
+    /// Those of the first way that is configured: nothing says which one it needs.
+    #[default]
+    Any,
+    /// Those of the first alternative that is configured, all of them together. An alternative without credentials is
+    /// always met, so it is the last one. Requests without alternatives get no credentials.
+    OneOf(Arc<[Vec<usize>]>),
+}
+
+impl Security {
+    /// No credentials.
+    pub fn none() -> Self {
+        Self::OneOf(Arc::new([]))
+    }
+}
+
+impl Api {
+    /// Uses this bearer token instead of everything that the description puts into the `Authorization` header. Operations
+    /// that need other credentials only get it as their first choice, and those that need none get none.
+    pub fn use_bearer(&mut self, variable: &str) {
+        let bearer = AuthScheme::Credential {
+            place: CredentialPlace::Header("Authorization".to_owned()),
+            prefix: "Bearer ".to_owned(),
+            variable: variable.to_owned(),
+        };
+        let others: Vec<Option<usize>> = {
+            let mut count = 0;
+            let mut numbered = |scheme: &AuthScheme| {
+                let is_kept = !scheme.is_authorization();
+                count += usize::from(is_kept);
+                is_kept.then_some(count)
+            };
+            self.auth.iter().map(&mut numbered).collect()
+        };
+        self.auth.retain(|scheme| !scheme.is_authorization());
+        self.auth.insert(0, bearer);
+        let renumbered = |alternative: &Vec<usize>| -> Vec<usize> {
+            let kept = |index: &usize| others.get(*index).copied().flatten();
+            let mut numbers: Vec<usize> = alternative.iter().filter_map(kept).collect();
+            if numbers.len() < alternative.len() {
+                numbers.insert(0, 0);
+            }
+            numbers
+        };
+        self.change_security(|security| {
+            let Security::OneOf(alternatives) = security else { return Security::Any };
+            let mut changed: Vec<Vec<usize>> = alternatives.iter().map(renumbered).collect();
+            let needs_some = changed.iter().any(|alternative| !alternative.is_empty());
+            if needs_some && !changed.iter().any(|alternative| alternative.contains(&0)) {
+                changed.insert(0, vec![0]);
+            }
+            Security::OneOf(changed.into())
+        });
+    }
+
+    /// Sends every request to the base URL, also those for which the description names servers of their own.
+    pub fn use_one_server(&mut self) {
+        for route in self.routes.values_mut().filter(|route| route.base_url.is_some()) {
+            Arc::make_mut(route).base_url = None;
+        }
+    }
+
+    /// Gets all tokens from this endpoint, whatever the description says.
+    pub fn use_token_url(&mut self, url: &str) {
+        for scheme in &mut self.auth {
+            if let AuthScheme::ClientCredentials { token_url, .. } | AuthScheme::RefreshToken { token_url, .. } = scheme
+            {
+                url.clone_into(token_url);
+            }
+        }
+    }
+
+    /// Uses these ways to authenticate wherever credentials are needed, whatever the description says.
+    pub fn use_auth(&mut self, auth: Vec<AuthScheme>) {
+        self.auth = auth;
+        self.change_security(|security| match security {
+            Security::OneOf(alternatives) if alternatives.iter().all(Vec::is_empty) => security.clone(),
+            _ => Security::Any,
+        });
+    }
+
+    fn change_security(&mut self, change: impl Fn(&Security) -> Security) {
+        for route in self.routes.values_mut() {
+            let changed = change(&route.security);
+            if changed != route.security {
+                Arc::make_mut(route).security = changed;
+            }
+        }
+    }
+}
+
+impl AuthScheme {
+    /// Whether it is sent in the `Authorization` header.
+    fn is_authorization(&self) -> bool {
+        self.place() == CredentialPlace::Header("authorization".to_owned())
+    }
+
+    /// The endpoint that it gets tokens from.
+    pub fn token_url(&self) -> Option<&str> {
+        match self {
+            AuthScheme::ClientCredentials { token_url, .. } | AuthScheme::RefreshToken { token_url, .. } => {
+                Some(token_url)
+            }
+            AuthScheme::Credential { .. } | AuthScheme::Basic { .. } => None,
+        }
+    }
+
+    /// The environment variables that it needs.
+    pub fn variables(&self) -> Vec<&str> {
+        match self {
+            AuthScheme::Credential { variable, .. } => vec![variable],
+            AuthScheme::Basic { username_variable, password_variable } => vec![username_variable, password_variable],
+            AuthScheme::ClientCredentials { id_variable, secret_variable, .. } => vec![id_variable, secret_variable],
+            AuthScheme::RefreshToken { id_variable, secret_variable, token_variable, .. } => {
+                let all = [Some(id_variable), secret_variable.as_ref(), Some(token_variable)];
+                all.into_iter().flatten().map(String::as_str).collect()
+            }
+        }
+    }
+
+    /// Where it goes. Names of headers are in lower case.
+    pub(crate) fn place(&self) -> CredentialPlace {
+        match self {
+            AuthScheme::Credential { place: CredentialPlace::Header(name), .. } => {
+                CredentialPlace::Header(name.to_ascii_lowercase())
+            }
+            AuthScheme::Credential { place, .. } => place.clone(),
+            _ => CredentialPlace::Header("authorization".to_owned()),
+        }
+    }
 }
 
 /// A way to authenticate. It names environment variables, never a credential.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Authenticator, ClientSettings, HttpClient, SendRules};
+use crate::client::{Authenticator, ClientSettings, Effect, HttpClient, SendRules};
 use crate::error::{RestError, RestProblem};
 use crate::openapi::MAX_BYTES;
 use crate::route::{HttpRequest, Method};
@@ -33,6 +33,7 @@ pub async fn fetch_description(url: &str, timeout: Duration) -> Result<String, R
         headers: vec![("Accept".to_owned(), accept.to_owned())],
         body: None,
     };
-    let answer = client.send(request, &SendRules::default(), &CancellationToken::new()).await?;
+    let rules = SendRules { effect: Effect::Reads, ..SendRules::default() };
+    let answer = client.send(request, &rules, &CancellationToken::new()).await?;
     String::from_utf8(answer.body.into()).map_err(|_| invalid("the description is not UTF-8 text"))
 }

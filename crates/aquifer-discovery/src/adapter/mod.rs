@@ -177,6 +177,10 @@ pub struct AdapterOperation {
     pub pagination: Option<AdapterPagination>,
     /// Where the result is inside an answer of the target, as a path such as `data.items`.
     pub unwrap: Option<String>,
+    /// Whether the target can select fields itself.
+    pub supports_fields: bool,
+    /// The fields that are returned if a caller asks for none.
+    pub default_fields: Vec<String>,
     /// The tool's complete input schema, from the sidecar.
     pub input_schema: Option<Value>,
     /// The tool's complete output schema, from the sidecar.

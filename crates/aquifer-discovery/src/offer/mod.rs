@@ -50,6 +50,8 @@ pub struct Call {
     pub input_schema: Option<Value>,
     /// Whether the tool accepts undeclared parameters.
     pub open: bool,
+    /// The fields of a result that are returned if a caller requests none.
+    pub default_fields: Vec<Arc<str>>,
     /// The canonical and original names of parameters.
     names: NameMap,
     /// Values that are shown differently from the upstream's spelling.
@@ -213,6 +215,7 @@ impl Offer {
             maps_to: MapsTo::Tool(tool.name.clone()),
             input_schema: tool.input_schema().cloned(),
             open: input.open,
+            default_fields: Vec::new(),
             names: NameMap::from_pairs(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
             replacements: Replacements::default(),
         };
@@ -264,6 +267,7 @@ impl Offer {
             maps_to: reviewed.maps_to.clone(),
             input_schema: reviewed.input_schema.clone(),
             open: operation.open,
+            default_fields: reviewed.default_fields.iter().map(|name| name.as_str().into()).collect(),
             names: NameMap::from_pairs(
                 reviewed.parameters.iter().map(|one| (one.name.as_str(), one.original_name.as_str())),
             ),

@@ -391,7 +391,7 @@ impl Engine {
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
         loop {
-            let page = shaping.as_ref().filter(|_| is_paged).map(Shaping::page_request).unwrap_or_default();
+            let page = shaping.as_ref().map(Shaping::page_request).unwrap_or_default();
             let call = Call {
                 name: own_name.clone(),
                 operation: operation.clone(),
@@ -423,9 +423,12 @@ impl Engine {
                         (Some(begun), _) => match self.shaper.finish(begun, answer).boxed().await {
                             ShapingEnd::Finished(outcome) => outcome,
                             ShapingEnd::NeedsNextPage(more) => {
-                                shaping = Some(more);
-                                params = repeated_params.clone().unwrap_or_default();
-                                continue;
+                                if snapshot.gate().count_page(&operation, context).await.is_ok() {
+                                    shaping = Some(more);
+                                    params = repeated_params.clone().unwrap_or_default();
+                                    continue;
+                                }
+                                self.shaper.finish_early(more).boxed().await
                             }
                         },
                         (None, Some(max_tokens)) => self.shaper.keep_budget(&operation, answer, max_tokens),

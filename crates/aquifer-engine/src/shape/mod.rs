@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, Shaping as Offered};
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::warning::Warning;
 use aquifer_query::shape::{Observation, ResultContent, ShapingRequest, shape_object, take_controls};
@@ -39,6 +39,7 @@ use pages::{HeldPage, ListPage, ListProgress};
 pub use aquifer_query::shape::Controls;
 pub use aquifer_query::shape::add_controls;
 pub use aquifer_query::shape::control_parameters;
+pub use aquifer_query::shape::set_default_fields;
 
 /// The settings for shaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +132,12 @@ impl Shaping {
 
     /// The page of the list that the source is to return.
     pub(crate) fn page_request(&self) -> PageRequest {
-        PageRequest { resume: self.progress.next_page.clone(), rows: self.request.rows_hint() }
+        let shaping = self.operation.shaping.as_ref();
+        let fields = shaping.filter(|shaping| shaping.sends_fields).and_then(|_| self.request.fields_hint());
+        if !shaping.is_some_and(|shaping| shaping.is_paged) {
+            return PageRequest { fields, ..PageRequest::default() };
+        }
+        PageRequest { resume: self.progress.next_page.clone(), rows: self.request.rows_hint(), fields }
     }
 
     /// The configured location of the rows.
@@ -171,13 +177,14 @@ impl Shaper {
         max_tokens: Option<usize>,
     ) -> Option<ShapingStart> {
         let offered = operation.shaping.as_ref()?;
-        let controls = take_controls(offered, params);
+        let mut controls = take_controls(offered, params);
         let is_offered = |name: &str| offered.controls.iter().any(|control| &**control == name);
         if controls.contains_key("aggregate") && has_undeclared_param("include_items", operation, params) {
             // An operation that accepts any parameter would pass it on without effect.
             let problem = "is not offered here. Ask for the items in a call without 'aggregate'";
             return Some(ShapingStart::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
         }
+        add_default_fields(offered, &mut controls);
         let request = match collection {
             Some(collection) => ShapingRequest::for_collection(controls, collection),
             None => ShapingRequest::new(controls, is_offered),
@@ -187,7 +194,11 @@ impl Shaper {
             Err(failure) => return Some(ShapingStart::Answered(Outcome::Failed(failure))),
         };
         let owner = caller.owner();
-        let binding = request.cursor_binding(owner, &operation.name, params);
+        let mut binding = request.cursor_binding(owner, &operation.name, params);
+        if let Some(fields) = request.fields_hint().filter(|_| offered.sends_fields) {
+            // Held rows have no other fields.
+            fields.iter().for_each(|name| binding.extend(std::iter::once(0).chain(name.bytes())));
+        }
         // What belongs to a principal outlives its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
         let (owned, progress) = (owner.is_some(), Box::default());
@@ -246,6 +257,15 @@ impl Shaper {
         ShapingEnd::Finished(outcome(shaped, warnings, attachments))
     }
 
+    /// The page of a list of which no further rows may be fetched.
+    pub(crate) async fn finish_early(&self, mut shaping: Shaping) -> Outcome {
+        shaping.progress.is_limited = true;
+        match self.list_page(shaping, Vec::new()).await {
+            ShapingEnd::Finished(outcome) => outcome,
+            ShapingEnd::NeedsNextPage(_) => Outcome::Failed(Failure::internal("a page of a list that ended")),
+        }
+    }
+
     /// The page of a list, or the request for more rows of it.
     async fn list_page(&self, shaping: Shaping, attachments: Vec<Attachment>) -> ShapingEnd {
         match self.rows_page(shaping).await {
@@ -302,6 +322,16 @@ fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     match list {
         Value::Array(items) => Ok(items),
         _ => Err(Failure::internal("a source declared a list and did not return one")),
+    }
+}
+
+/// Adds the fields that are returned if the caller asks for none.
+fn add_default_fields(offered: &Offered, controls: &mut Map<String, Value>) {
+    let asks = ["fields", "preset", "aggregate"].iter().any(|name| controls.contains_key(*name));
+    let may_ask = offered.controls.iter().any(|control| &**control == "fields");
+    if may_ask && !asks && !offered.default_fields.is_empty() {
+        let fields = offered.default_fields.iter().map(|name| Value::from(&**name)).collect();
+        controls.insert("fields".to_owned(), Value::Array(fields));
     }
 }
 

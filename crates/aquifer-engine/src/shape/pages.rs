@@ -52,6 +52,8 @@ pub(super) struct ListProgress {
     warnings: Vec<Warning>,
     /// How many pages this call has fetched.
     pages: usize,
+    /// Whether a limit of the source forbids further pages.
+    pub(super) is_limited: bool,
     /// The held result that the rows belong to, and where its page starts.
     continued: Option<(HeldId, PageStart)>,
 }
@@ -130,11 +132,12 @@ impl Shaper {
         };
         let mut incomplete = None;
         if selection.needs_more_rows() {
-            if shaping.progress.pages < self.settings.max_source_pages && self.held.has_room_for(rows) {
+            let may_fetch = !shaping.progress.is_limited && shaping.progress.pages < self.settings.max_source_pages;
+            if may_fetch && self.held.has_room_for(rows) {
                 shaping.progress.envelope = envelope;
                 return ListPage::NeedsMore(shaping);
             }
-            incomplete = Some(incomplete_warning(rows.len(), selection.needs_all_rows()));
+            incomplete = Some(incomplete_warning(rows.len(), &shaping.progress, selection.needs_all_rows()));
         }
         let ListProgress { mut held, next_page, mut warnings, continued, .. } = *std::mem::take(&mut shaping.progress);
         // Rows that are added later would have to be sorted and counted with the others.
@@ -163,7 +166,8 @@ impl Shaper {
             None => self.write(&shaping, selection, Rows::Owned(held.rows), None),
         };
         if has_items && let Value::Object(data) = &mut data {
-            warnings.extend(add_envelope(data, envelope));
+            let is_filtered = shaping.request.controls().contains_key("filter");
+            warnings.extend(add_envelope(data, envelope, is_filtered));
         }
         warnings.extend(shortened);
         ListPage::Ready(Ok((data, warnings)))
@@ -302,13 +306,14 @@ impl Shaper {
 }
 
 /// The warning for a list that was not fetched to its end.
-fn incomplete_warning(rows: usize, covers_all: bool) -> Warning {
+fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) -> Warning {
+    let cause = if progress.is_limited { ", because a rate limit of the API is reached" } else { "" };
     let effect = if covers_all {
         "Order, counts and aggregates cover only these rows"
     } else {
         "Go on with 'after', or narrow it with the operation's own parameters"
     };
-    Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched. {effect}"))
+    Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched{cause}. {effect}"))
         .detail("rows", rows)
 }
 

@@ -1,6 +1,7 @@
 //! Shaped results of upstreams: what is returned, what is held, and how often the source is called.
 
 mod budget;
+mod fields;
 mod held;
 mod page_info;
 mod source_pages;

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use aquifer_engine::Context;
 use aquifer_engine::store::StoreError;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
@@ -13,7 +14,7 @@ use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::{Entry, Event};
 use crate::confirm::{Purpose, store_unavailable};
 use crate::policy::Strength;
-use crate::quota::{Charge, QuotaError, QuotaPause, ThresholdCrossing};
+use crate::quota::{Charge, OperationCounters, QuotaError, QuotaPause, ThresholdCrossing};
 
 /// How long reads go uncounted after the store has failed, so that they do not all wait for it.
 const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
@@ -119,6 +120,44 @@ impl SafetyGate {
             return Ok(());
         }
         Err(refuse_with(store_unavailable(operation.danger, error)))
+    }
+
+    /// Counts a request for which nobody can be asked to confirm.
+    pub(super) async fn count(
+        &self,
+        counters: &OperationCounters,
+        operation: &Operation,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let counted = async {
+            self.quotas.count_attempt(counters, operation, &context.caller).await?;
+            self.quotas.spend(counters, operation, &context.caller, false).await
+        };
+        let (name, used, limit, failure) = match counted.await {
+            Ok(charge) => {
+                let warned = || Entry::for_operation(Event::QuotaWarned, operation).context(context);
+                self.submit_crossings(&charge, warned);
+                return Ok(());
+            }
+            Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
+            Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
+            // A token cannot be sent here.
+            Err(QuotaError::Paused(paused)) => {
+                let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
+                (paused.metric, paused.used, paused.limit, failure)
+            }
+            Err(QuotaError::Store(error)) => {
+                tracing::warn!(%error, "a read was not counted");
+                return Ok(());
+            }
+        };
+        self.submit(|| {
+            Entry::for_operation(Event::QuotaStopped, operation)
+                .context(context)
+                .quota(&name, used, limit)
+                .code(failure.code().as_str())
+        });
+        Err(failure)
     }
 
     /// Records quotas that have just reached their warning threshold. Later calls carry the warning without another

@@ -33,7 +33,7 @@ use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, 
 use crate::policy::{
     CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
-use crate::quota::{OperationCounters, QuotaError, QuotaSettings, QuotaSettingsError, Quotas};
+use crate::quota::{OperationCounters, QuotaSettings, QuotaSettingsError, Quotas};
 use batch::BatchGrant;
 use intent::is_write;
 
@@ -370,31 +370,15 @@ impl Gate for SafetyGate {
                     return Err(Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller()));
                 }
             }
-            let counted = async {
-                let counters = self.quotas.counters_for(reading);
-                self.quotas.count_attempt(&counters, reading, &context.caller).await?;
-                self.quotas.spend(&counters, reading, &context.caller, false).await
-            };
-            let (name, used, limit, failure) = match counted.await {
-                Ok(charge) => {
-                    let warned = || Entry::for_operation(Event::QuotaWarned, reading).context(context);
-                    self.submit_crossings(&charge, warned);
-                    return Ok(());
-                }
-                Err(QuotaError::RateLimited { name, limit, failure }) => (name, limit, limit, failure),
-                Err(QuotaError::Exhausted { metric, used, limit, failure }) => (metric, used, limit, failure),
-                // A token cannot be sent here.
-                Err(QuotaError::Paused(paused)) => {
-                    let failure = Failure::new(Code::RateLimitQuotaPause, "Quota pause threshold reached");
-                    (paused.metric, paused.used, paused.limit, failure)
-                }
-                Err(QuotaError::Store(error)) => {
-                    tracing::warn!(%error, "a read was not counted");
-                    return Ok(());
-                }
-            };
-            self.submit(|| entry(Event::QuotaStopped).quota(&name, used, limit).code(failure.code().as_str()));
-            Err(failure)
+            self.count(&self.quotas.counters_for(reading), reading, context).await
+        }
+        .boxed()
+    }
+
+    fn count_page<'a>(&'a self, operation: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            let counters = self.quotas.declared(&self.prepare(operation).counters);
+            self.count(&counters, operation, context).await
         }
         .boxed()
     }

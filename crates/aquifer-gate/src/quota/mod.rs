@@ -231,6 +231,14 @@ impl Quotas {
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
+    /// The counters among these that a source declared. They count every request to it.
+    pub(crate) fn declared(&self, counters: &OperationCounters) -> OperationCounters {
+        let rates = counters.rates.iter().filter(|index| self.rates.get(**index).is_some_and(|rate| rate.is_declared));
+        let quotas =
+            counters.quotas.iter().filter(|(index, _)| self.quotas.get(*index).is_some_and(|quota| quota.is_declared));
+        OperationCounters { rates: rates.copied().collect(), quotas: quotas.copied().collect() }
+    }
+
     /// Whether any of these counts calls of this caller.
     pub(crate) fn apply_to(&self, counters: &OperationCounters, caller: &Caller) -> bool {
         self.rates(counters, caller).next().is_some() || self.quotas(counters, caller).next().is_some()

@@ -176,6 +176,10 @@ pub struct Shaping {
     pub rows: Option<Arc<str>>,
     /// Whether the source returns lists page by page, and is asked for the next page when more rows are needed.
     pub is_paged: bool,
+    /// The fields of a result that are returned if the caller asks for none.
+    pub default_fields: Vec<Arc<str>>,
+    /// Whether the source is told which fields are needed, and may leave out the others.
+    pub sends_fields: bool,
 }
 
 /// The purpose of an operation, for profiles that have a family for it.

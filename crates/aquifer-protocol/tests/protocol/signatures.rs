@@ -3,7 +3,7 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::signature::{Mark, SignatureWriter, related_operations};
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Backing, Operation};
 use aquifer_protocol::schema::Types;
 use serde_json::{Value, json};
 
@@ -214,5 +214,45 @@ fn r_ext_1_related_operations_are_told_by_names() {
         let related = related_operations(of.parameter(parameter).unwrap(), of, &catalog);
         let names: Vec<&str> = related.iter().map(|operation| &*operation.name).collect();
         assert_eq!(names, expected, "{parameter}");
+    }
+}
+
+#[test]
+fn r_ext_1_lists_are_named_before_what_makes_one() {
+    let mut types = Types::new();
+    let mut make = |(name, category, called, required): (&str, Category, &str, &[&str])| {
+        let properties: serde_json::Map<String, serde_json::Value> =
+            required.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
+        let schema = json!({ "properties": properties, "required": required });
+        let made = operation(name, category, &schema, &mut types);
+        Operation { native: false, backing: Backing::Tool(called.into()), ..made }
+    };
+    let operations = [
+        ("create_planet", Category::Create, "POST /planets", &[][..]),
+        ("get_planet", Category::Read, "GET /planets/{planet_id}", &["planet_id"]),
+        ("get_all_data", Category::Read, "GET /planets", &[]),
+        ("get_moon_planets", Category::Read, "GET /moons/{moon_id}/planets", &["moon_id"]),
+        ("create_moon", Category::Create, "POST /moons", &["planet_id", "star_id", "ring_id"]),
+        ("create_star", Category::Create, "POST /stars", &[]),
+        ("find_star", Category::Read, "GET /one-star", &[]),
+        ("create_ring", Category::Create, "POST /rings", &[]),
+        ("show_moon", Category::Read, "GET /moons/{id}/rings/{nr}", &["id", "nr"]),
+        ("all_moons", Category::Read, "GET /moons/", &[]),
+        ("delete_rings", Category::Delete, "DELETE /moons/{moon}/rings", &[]),
+    ];
+    let catalog = Catalog::build(operations.map(&mut make), Types::new(), &crude()).unwrap();
+    for (name, parameter, expected) in [
+        ("get_planet", "planet_id", vec!["get_all_data"]),
+        ("create_moon", "planet_id", vec!["get_all_data"]),
+        ("create_moon", "star_id", vec!["find_star"]),
+        ("create_moon", "ring_id", vec!["create_ring"]),
+        ("show_moon", "id", vec!["all_moons"]),
+        ("show_moon", "nr", vec![]),
+        ("get_moon_planets", "moon_id", vec!["all_moons"]),
+    ] {
+        let of = catalog.operation(name).unwrap();
+        let related = related_operations(of.parameter(parameter).unwrap(), of, &catalog);
+        let names: Vec<&str> = related.iter().map(|operation| &*operation.name).collect();
+        assert_eq!(names, expected, "{name} {parameter}");
     }
 }

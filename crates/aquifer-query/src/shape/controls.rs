@@ -72,8 +72,25 @@ pub fn add_controls(operation: &mut Operation, rows: Option<&str>, controls: Con
     let added = control_parameters(&operation.parameters, controls);
     let names: Vec<Arc<str>> = added.iter().map(|parameter| parameter.name.clone()).collect();
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into), is_paged: false });
+    operation.shaping = Some(Shaping { controls: names, rows: rows.map(Into::into), ..Shaping::default() });
     true
+}
+
+/// Sets the fields that an operation returns if its caller asks for none. Call this after the controls were added.
+pub fn set_default_fields(operation: &mut Operation, fields: &[Arc<str>]) {
+    const MAX_NAMED: usize = 8;
+    let Some(shaping) = &mut operation.shaping else { return };
+    if !shaping.controls.iter().any(|control| &**control == "fields") || fields.is_empty() {
+        return;
+    }
+    shaping.default_fields = fields.to_vec();
+    let named: Vec<&str> = fields.iter().take(MAX_NAMED).map(|name| &**name).collect();
+    let more = if fields.len() > MAX_NAMED { ", …" } else { "" };
+    let words = aquifer_protocol::text::clean(&named.join(", ")).into_owned();
+    for parameter in operation.parameters.iter_mut().filter(|parameter| &*parameter.name == "fields") {
+        let words = format!("Of each row; {words}{more} unless said, \"full\" for all");
+        parameter.schema = parameter.schema.clone().describe(&words);
+    }
 }
 
 /// Adds all query parameters of a collection to an operation that returns a list, as far as its own parameters leave
@@ -89,7 +106,7 @@ pub fn add_collection_controls(operation: &mut Operation, collection: &Collectio
         operation.aggregation_support = Some(crate::parameters::aggregation_support(collection));
     }
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls, rows: None, is_paged: false });
+    operation.shaping = Some(Shaping { controls, ..Shaping::default() });
 }
 
 /// Removes the controls from the parameters of a call. The rest belongs to the source.

@@ -22,6 +22,7 @@ pub use controls::add_collection_controls;
 pub use controls::add_controls;
 pub use controls::control_names;
 pub use controls::control_parameters;
+pub use controls::set_default_fields;
 pub use controls::take_controls;
 pub use infer::infer_collection;
 pub use observation::Observation;

@@ -105,6 +105,20 @@ impl ShapingRequest {
         usize::try_from(size).ok()
     }
 
+    /// The fields of the rows that are needed, without what is inside them: those to return, to filter by and to sort by.
+    /// `None` if all may be needed.
+    pub fn fields_hint(&self) -> Option<Vec<String>> {
+        const ONLY_THESE: [&str; 8] = ["fields", "filter", "sort", "order", "first", "after", "limit", "offset"];
+        if !self.controls.keys().all(|name| ONLY_THESE.contains(&name.as_str())) {
+            return None;
+        }
+        let mut needed = Vec::new();
+        add_names(self.controls.get("fields")?, &mut needed)?;
+        self.controls.get("sort").map_or(Some(()), |sort| add_names(sort, &mut needed))?;
+        self.controls.get("filter").map_or(Some(()), |filter| add_filtered(filter, &mut needed, 0))?;
+        Some(needed)
+    }
+
     /// Whether this is a later page by offset or number.
     pub fn is_later_counted_page(&self) -> bool {
         let beyond =
@@ -167,6 +181,38 @@ impl ShapingRequest {
         let parsed = parse_with(collection, QueryKind::Get, &fields, AggregateMode::WithItems, &|_, _| None)?;
         Ok((parsed.plan.select, others.into_iter().map(|(name, _)| name.as_str()).collect()))
     }
+}
+
+/// Adds the fields of a list such as `["id", "-user.login"]`. `None` if it is written in another way.
+fn add_names(list: &Value, needed: &mut Vec<String>) -> Option<()> {
+    match list {
+        Value::Array(names) => names.iter().try_for_each(|name| add_name(name.as_str()?, needed)),
+        Value::String(preset) if ["minimal", "standard", "full"].contains(&preset.as_str()) => None,
+        Value::String(names) => names.split(',').try_for_each(|name| add_name(name, needed)),
+        _ => None,
+    }
+}
+
+fn add_name(written: &str, needed: &mut Vec<String>) -> Option<()> {
+    let name = written.trim().trim_start_matches('-').split('.').next().unwrap_or_default();
+    let is_plain = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter));
+    if is_plain && !needed.iter().any(|known| known == name) {
+        needed.push(name.to_owned());
+    }
+    is_plain.then_some(())
+}
+
+/// Adds the fields that a filter compares.
+fn add_filtered(filter: &Value, needed: &mut Vec<String>, depth: usize) -> Option<()> {
+    const MAX_DEPTH: usize = 16;
+    let conditions = filter.as_object().filter(|_| depth < MAX_DEPTH)?;
+    conditions.iter().try_for_each(|(name, condition)| match (name.as_str(), condition) {
+        ("and" | "or" | "not", Value::Array(all)) => {
+            all.iter().try_for_each(|one| add_filtered(one, needed, depth + 1))
+        }
+        ("and" | "or" | "not", one) => add_filtered(one, needed, depth + 1),
+        (name, _) => add_name(name, needed),
+    })
 }
 
 fn open_collection() -> Collection {

@@ -138,14 +138,16 @@ impl RowSelection {
 
 /// Adds the envelope next to the rows: counts, tokens for the next page of the upstream. Large values are omitted with a
 /// warning.
-pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value) -> Option<Warning> {
+///
+/// If rows were filtered here, counts of the upstream are not those of the rows, and are kept apart from them.
+pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value, is_filtered: bool) -> Option<Warning> {
     let Value::Object(envelope) = envelope else { return None };
     let mut omitted: Vec<String> = Vec::new();
     let mut taken = Map::new();
     for (name, value) in envelope {
         if project::estimated_value_size(&value) > MAX_ENVELOPE_BYTES {
             omitted.push(name.chars().take(128).collect());
-        } else if data.contains_key(&name) || name == UPSTREAM {
+        } else if data.contains_key(&name) || name == UPSTREAM || (is_filtered && states_count(&name, &value, 0)) {
             taken.insert(name, value);
         } else {
             data.insert(name, value);
@@ -162,6 +164,23 @@ pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value) -> Option<Wa
         )
         .detail("left_out", omitted)
     })
+}
+
+/// Whether a value of the envelope says how many rows there are, or contains one that does.
+fn states_count(name: &str, value: &Value, depth: usize) -> bool {
+    const MAX_DEPTH: usize = 4;
+    const WORDS: [&str; 8] = ["total", "count", "hits", "found", "matches", "results", "size", "pages"];
+    match value {
+        Value::Object(members) if depth < MAX_DEPTH => {
+            members.iter().any(|(name, value)| states_count(name, value, depth + 1))
+        }
+        Value::Number(_) | Value::String(_) => {
+            let is_number = value.is_number() || value.as_str().is_some_and(|text| text.parse::<u64>().is_ok());
+            let words = aquifer_protocol::case::snake_case(name);
+            is_number && words.split('_').any(|word| WORDS.contains(&word))
+        }
+        _ => false,
+    }
 }
 
 /// The estimated tokens of the envelope.

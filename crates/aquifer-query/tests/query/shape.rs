@@ -24,7 +24,7 @@ pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
             let seal = |location: usize| Some(location.to_string());
             let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &seal });
             if shows_items {
-                shape::add_envelope(&mut data, envelope);
+                shape::add_envelope(&mut data, envelope, false);
             }
             Value::Object(data)
         }
@@ -270,7 +270,7 @@ fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
     let ResultContent::Rows { envelope, .. } = ResultContent::new(result, None, &Map::new()) else { panic!() };
     let mut data = controls(json!({ "items": [], "pageInfo": {} }));
-    let warning = shape::add_envelope(&mut data, envelope).unwrap();
+    let warning = shape::add_envelope(&mut data, envelope, false).unwrap();
     assert_eq!(
         Value::Object(data),
         json!({ "items": [], "pageInfo": {}, "data": { "total": 5 }, "_upstream": { "pageInfo": { "next": "t" } } })
@@ -321,7 +321,7 @@ fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
             "shape"
         ]
     );
-    let shaping = Shaping { controls: vec!["first".into(), "fields".into()], rows: None, is_paged: false };
+    let shaping = Shaping { controls: vec!["first".into(), "fields".into()], ..Shaping::default() };
     let mut params = controls(json!({ "a": 1, "first": 2, "b": 3, "sort": "x" }));
     assert_eq!(shape::take_controls(&shaping, &mut params), controls(json!({ "first": 2 })));
     assert_eq!(params, controls(json!({ "a": 1, "b": 3, "sort": "x" })));

@@ -199,7 +199,7 @@ proptest! {
                     let _ = Observation::from_rows(&rows, &location);
                     if let Ok(picked) = RowSelection::new(&rows, &asked, PageStart::After(1), PAGES) {
                         let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &|_| None });
-                        let _ = shape::add_envelope(&mut data, envelope);
+                        let _ = shape::add_envelope(&mut data, envelope, false);
                     }
                 }
                 ResultContent::One(value) => drop(shape::shape_object(value, &asked)),

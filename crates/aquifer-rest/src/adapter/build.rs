@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::{AdapterFiles, ApiAdapter, ApiOperation, build_api};
 use aquifer_discovery::bundle::BundleError;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::record::ApiRecord;
-use crate::api::{Api, AuthScheme, CredentialPlace};
+use crate::api::{Api, AuthScheme, CredentialPlace, Security};
 use crate::openapi::{self, DescriptionError, ReadOptions};
 use crate::route::{Pagination, Place, Route};
 
@@ -60,7 +61,7 @@ pub fn build_adapter(
     let digests = openapi::digests(description, &options);
     let record = ApiRecord {
         source: options.source.clone(),
-        url: options.url.clone(),
+        url: options.url.as_deref().map(shareable_url),
         server_variables: options.server_variables.clone(),
         digests,
         description: description.clone(),
@@ -81,6 +82,47 @@ pub fn build_adapter(
     read.and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
         .map_err(BuildError::Invalid)?;
     Ok((files, api))
+}
+
+/// The URL of a description without what may be a credential in it: the file is meant to be shared.
+fn shareable_url(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else { return url.split(['?', '#']).next().unwrap_or_default().to_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail for URLs that cannot have a user or a password.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
+}
+
+/// What the front matter of a built file cannot say about an API. Its sidecar says it, so it is lost only without that.
+pub fn beyond_front_matter(api: &Api) -> Vec<String> {
+    let is_said = |security: &Security| match security {
+        Security::Any => true,
+        Security::OneOf(alternatives) if api.auth.is_empty() => alternatives.iter().all(Vec::is_empty),
+        Security::OneOf(alternatives) => **alternatives == [vec![0]],
+    };
+    let routes = api.operations.iter().filter_map(|operation| api.routes.get(&operation.name));
+    let count = routes.filter(|route| !is_said(&route.security)).count();
+    let operations = if count == 1 { "operation" } else { "operations" };
+    let credentials = (count > 0).then(|| {
+        format!(
+            "The file states one way to authenticate. {count} {operations} with other credentials, with several, or with \
+             none are described by the sidecar only."
+        )
+    });
+    let is_lost = |route: &&std::sync::Arc<Route>| {
+        route.pagination.as_ref().is_some_and(|pagination| written_pagination(pagination).is_none())
+    };
+    let count = api.operations.iter().filter_map(|one| api.routes.get(&one.name)).filter(is_lost).count();
+    let operations = if count == 1 { "operation pages" } else { "operations page" };
+    let pages = (count > 0).then(|| {
+        format!(
+            "{count} {operations} by cursors or links, for which the file has no fields. That is described by the sidecar \
+             only."
+        )
+    });
+    credentials.into_iter().chain(pages).collect()
 }
 
 fn operations(api: &Api) -> Vec<ApiOperation<'_>> {

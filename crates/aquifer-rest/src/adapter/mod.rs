@@ -2,6 +2,7 @@
 
 mod build;
 mod drift;
+mod fields;
 mod record;
 mod reviewed;
 
@@ -20,7 +21,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use crate::api::{Api, AuthScheme, CredentialPlace};
 use crate::route::{Body, BodyEncoding, Method, Notation, Pagination, Place, Route, RouteParameter, Style};
 
-pub use build::{BuildError, build_adapter};
+pub use build::{BuildError, beyond_front_matter, build_adapter};
 use record::ApiRecord;
 
 /// Why an adapter file cannot be served.
@@ -64,6 +65,9 @@ impl Api {
             None => adapter.operations.iter().collect(),
         };
         add_written(&mut api, adapter, written, source, is_settled);
+        for operation in &adapter.operations {
+            fields::select(&mut api, operation);
+        }
         let order: HashMap<&str, usize> =
             adapter.operations.iter().enumerate().map(|(index, one)| (one.name.as_str(), index)).collect();
         api.operations.sort_by_key(|operation| order.get(&*operation.name).copied());
@@ -73,7 +77,6 @@ impl Api {
 
 /// Adds operations that were written by hand.
 fn add_written(api: &mut Api, adapter: &Adapter, written: Vec<&AdapterOperation>, source: &str, is_settled: bool) {
-    let readable: HashSet<&str> = adapter.operations.iter().filter_map(readable_path).collect();
     let evidence = KnownEvidence { is_settled, ..KnownEvidence::default() };
     let own = Adapter { operations: written.into_iter().cloned().collect(), api: None, ..adapter.clone() };
     let offer = Offer::from_adapter_with_evidence(&own, source, &evidence);
@@ -83,7 +86,8 @@ fn add_written(api: &mut Api, adapter: &Adapter, written: Vec<&AdapterOperation>
         let Some(mut route) = route(described) else { continue };
         operation.is_idempotent = route.method.is_idempotent();
         if operation.category == Category::Update {
-            let keeps_required = route.method == Method::Put && !readable.contains(&*route.path);
+            // A PUT replaces everything. What can be read is merged later, and need not be given then.
+            let keeps_required = route.method == Method::Put;
             gather_changes(&mut operation, &mut route, keeps_required);
         }
         api.routes.insert(operation.name.clone(), Arc::new(route));
@@ -213,14 +217,6 @@ pub(crate) fn hide_paging(operation: &mut Operation, route: &Route) {
         route.parameters.iter().any(|parameter| &*parameter.name == name && hidden.contains(&*parameter.original_name))
     };
     operation.parameters.retain(|parameter| !is_hidden(&parameter.name));
-}
-
-/// The path of an operation that reads one thing.
-fn readable_path(described: &AdapterOperation) -> Option<&str> {
-    match &described.maps_to {
-        MapsTo::Route { method: "GET", path } if described.category == Category::Read => Some(path),
-        _ => None,
-    }
 }
 
 /// Moves the fields of the body into `input`, next to which the identifiers stay (R-REQ-6).

@@ -28,10 +28,12 @@ pub(super) fn add<'a>(
     source: &str,
     is_settled: bool,
 ) -> Result<Vec<&'a AdapterOperation>, AdapterError> {
-    let described = record.api().map_err(|error| AdapterError::Sidecar(error.to_string()))?;
+    let mut described = record.api().map_err(|error| AdapterError::Sidecar(error.to_string()))?;
     // The file can state one way to authenticate. If it is still that of the description, the others hold as well.
     if described.auth.first() == api.auth.first() {
-        api.auth = described.auth;
+        api.auth = std::mem::take(&mut described.auth);
+    } else {
+        described.use_auth(Vec::new());
     }
     api.types = described.types;
     api.reviewed_digests.clone_from(&record.digests);

@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use aquifer_engine::Validity;
 
+use crate::api::Security;
 use crate::error::RestProblem;
-use crate::route::{HttpRequest, Route};
+use crate::route::Route;
 
 /// What an operation does at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
     /// It only reads, whatever its method is.
     Reads,
-    /// It may change something, unless its method is safe.
+    /// It may change something, whatever its method is: there are APIs that send messages by GET.
     #[default]
     Changes,
 }
@@ -28,6 +29,8 @@ pub struct SendRules {
     pub effect: Effect,
     /// The header for a random key by which the target recognizes a copy.
     pub idempotency_header: Option<Arc<str>>,
+    /// Which credentials it needs.
+    pub security: Security,
     /// Whether the request may still be carried out.
     pub validity: Validity,
 }
@@ -35,7 +38,8 @@ pub struct SendRules {
 impl SendRules {
     /// The rules for a request of a route.
     pub fn for_route(route: &Route, effect: Effect, validity: Validity) -> Self {
-        Self { effect, idempotency_header: route.idempotency_header.clone(), validity }
+        let (idempotency_header, security) = (route.idempotency_header.clone(), route.security.clone());
+        Self { effect, idempotency_header, security, validity }
     }
 }
 
@@ -50,8 +54,8 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(request: &HttpRequest, rules: &SendRules) -> Self {
-        let changes_nothing = request.method.is_safe() || rules.effect == Effect::Reads;
+    pub(super) fn new(rules: &SendRules) -> Self {
+        let changes_nothing = rules.effect == Effect::Reads;
         let has_key = rules.idempotency_header.is_some();
         let is_repeatable = changes_nothing || has_key;
         Self { is_repeatable, changes_nothing, sent: 0, validity: rules.validity.clone() }

@@ -1,41 +1,38 @@
 //! The client of one target: attempts, redirects, and answers of bounded size.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Method, Response, Url};
+use reqwest::{Method, Response, Url};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::address::{AddressPolicy, is_loopback};
+use super::address::AddressPolicy;
 use super::answer::HttpAnswer;
-use super::auth::{Authenticator, Credential};
+use super::auth::{Authenticator, Credentials};
+use super::clients::Clients;
 use super::connect_error::classify;
 use super::delivery::{Delivery, SendRules};
 use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
-use super::resolver::{CheckedResolver, environment_proxies};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
 use super::status::StatusError;
-use crate::api::CredentialPlace;
+use crate::api::{CredentialPlace, Security};
 use crate::error::{RestError, RestProblem};
 use crate::route::{HttpRequest, check_base_url};
 
-const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
-const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
 /// The part of an error's body that is read for its message.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// A client for one target.
 pub struct HttpClient {
-    client: Client,
+    clients: Clients,
     policy: AddressPolicy,
     /// The URLs whose origins get requests and credentials.
     trusted_targets: Vec<Url>,
@@ -77,43 +74,18 @@ impl HttpClient {
             }
             trusted_targets.push(url);
         }
-        authenticator.token_url().into_iter().for_each(|url| policy.trust_if_both_local(url));
-        for url in trusted_targets.iter().chain(authenticator.token_url()) {
+        authenticator.token_urls().for_each(|url| policy.trust_if_both_local(url));
+        for url in trusted_targets.iter().chain(authenticator.token_urls()) {
             policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
         }
         let untrusting = AddressPolicy::new(settings.allow_private_addresses);
         let others = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
         let other_targets: Vec<Url> = others.filter(|url| untrusting.check(url).is_ok()).collect();
-        let is_local = trusted_targets.iter().chain(&other_targets).all(is_loopback);
-        let resolver = CheckedResolver {
-            policy: policy.clone(),
-            inner: settings.resolver.clone(),
-            proxies: if is_local { Vec::new() } else { environment_proxies() },
-        };
-        // The client must not send anything twice by itself: its redirect policy would repeat the body of a request, and
-        // its retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats requests of
-        // which it has not written a byte, because an idle connection turned out to be closed.
-        let mut builder = Client::builder()
-            .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
-            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-            .pool_max_idle_per_host(settings.max_concurrent.max(1))
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .tcp_nodelay(true)
-            .dns_resolver(Arc::new(resolver))
-            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if is_local {
-            builder = builder.no_proxy();
-        }
-        for bundle in &settings.root_certificates {
-            let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
-            builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);
-        }
-        let client = builder.build().map_err(|cause| RestProblem::InvalidRequest(cause.without_url().to_string()))?;
+        let urls = trusted_targets.iter().chain(&other_targets).chain(authenticator.token_urls());
+        let clients = Clients::new(settings, &policy, urls)?;
+        settings.secrets.iter().for_each(|secret| authenticator.secrets().add(secret));
         Ok(Self {
-            client,
+            clients,
             policy,
             trusted_targets,
             other_targets,
@@ -127,14 +99,31 @@ impl HttpClient {
         })
     }
 
-    /// The environment variables that must be set before requests can be sent.
-    pub fn missing_variables(&self) -> &[String] {
-        self.authenticator.missing_variables()
+    /// The environment variables that must be set before requests that need these credentials can be sent.
+    pub fn missing_variables(&self, security: &Security) -> Vec<String> {
+        self.authenticator.missing_variables(security)
+    }
+
+    /// The environment variables whose values may be sent.
+    pub(crate) fn used_variables(&self) -> &BTreeSet<String> {
+        self.authenticator.used_variables()
     }
 
     /// A text of the target without the credentials that were sent to it.
     pub fn without_credentials(&self, text: &str) -> String {
         self.authenticator.secrets().remove(text.to_owned())
+    }
+
+    /// An answer as callers may see it: without the credentials, which some targets repeat.
+    pub fn without_credentials_in(&self, answer: HttpAnswer) -> HttpAnswer {
+        let body = self.authenticator.secrets().remove_from_answer(answer.body);
+        HttpAnswer { body, ..answer }
+    }
+
+    /// A value as callers may see it.
+    pub(crate) fn without_credentials_in_value(&self, value: Value) -> Value {
+        let shown = self.authenticator.secrets().remove_from_answer(value.to_string().into());
+        serde_json::from_slice(&shown).unwrap_or(Value::Null)
     }
 
     /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
@@ -153,7 +142,7 @@ impl HttpClient {
         rules: &SendRules,
         cancelled: &CancellationToken,
     ) -> Result<HttpAnswer, RestError> {
-        let mut delivery = Delivery::new(&request, rules);
+        let mut delivery = Delivery::new(rules);
         let prepared = Prepared::new(request, rules).and_then(|prepared| {
             self.check(&prepared.url)?;
             Ok(prepared)
@@ -164,7 +153,7 @@ impl HttpClient {
             biased;
             () = cancelled.cancelled() => Err(RestProblem::Cancelled),
             () = tokio::time::sleep_until(deadline) => Err(RestProblem::TimedOut),
-            result = self.send_with_retries(&prepared, &mut delivery, deadline) => result,
+            result = self.send_with_retries(&prepared, &rules.security, &mut delivery, deadline) => result,
         };
         let is_in_doubt = delivery.is_in_doubt();
         match result {
@@ -176,13 +165,14 @@ impl HttpClient {
     async fn send_with_retries(
         &self,
         request: &Prepared,
+        security: &Security,
         delivery: &mut Delivery,
         deadline: Instant,
     ) -> Result<HttpAnswer, RestProblem> {
         let _permit = self.permits.acquire().await;
         let mut attempt = 1;
         loop {
-            let problem = match self.send_authenticated(request, delivery).await {
+            let problem = match self.send_authenticated(request, security, delivery).await {
                 Ok(answer) => return Ok(answer),
                 Err(problem) => problem,
             };
@@ -209,18 +199,26 @@ impl HttpClient {
     }
 
     /// Sends a copy, and another one with a new token if the target refuses the token.
-    async fn send_authenticated(&self, request: &Prepared, delivery: &mut Delivery) -> Result<HttpAnswer, RestProblem> {
-        let credential =
-            if self.is_trusted(&request.url) { self.authenticator.credential(&self.client).await? } else { None };
-        let answer = self.send_with_redirects(request, credential.as_ref(), delivery).await?;
-        let answer = match (answer.status, &credential) {
-            (401, Some(refused)) => match self.authenticator.renewed(&self.client, refused).await? {
-                Some(_) if !delivery.may_send() => return Err(RestProblem::TokenRenewed),
-                Some(renewed) => self.send_with_redirects(request, Some(&renewed), delivery).await?,
-                None => answer,
-            },
-            _ => answer,
+    async fn send_authenticated(
+        &self,
+        request: &Prepared,
+        security: &Security,
+        delivery: &mut Delivery,
+    ) -> Result<HttpAnswer, RestProblem> {
+        let credentials = if self.is_trusted(&request.url) {
+            self.authenticator.credentials(security, &self.clients).await?
+        } else {
+            Credentials::new()
         };
+        let mut answer = self.send_with_redirects(request, &credentials, delivery).await?;
+        if answer.status == 401
+            && let Some(renewed) = self.authenticator.renewed(&self.clients, &credentials).await?
+        {
+            if !delivery.may_send() {
+                return Err(RestProblem::TokenRenewed);
+            }
+            answer = self.send_with_redirects(request, &renewed, delivery).await?;
+        }
         if (200..300).contains(&answer.status) {
             return Ok(answer);
         }
@@ -230,17 +228,17 @@ impl HttpClient {
     async fn send_with_redirects(
         &self,
         request: &Prepared,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
         delivery: &mut Delivery,
     ) -> Result<HttpAnswer, RestProblem> {
         let mut url = request.url.clone();
         let mut redirects = 0;
         loop {
-            let response = self.send_copy(request, &url, credential, delivery).await?;
+            let response = self.send_copy(request, &url, credentials, delivery).await?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION);
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return self.read(response, url, credential).await;
+                return self.read(response, url, credentials).await;
             };
             let refuse = |reason| Err(RestProblem::Redirected { status, reason });
             let is_followed = matches!(request.method, Method::GET | Method::HEAD)
@@ -268,7 +266,7 @@ impl HttpClient {
         &self,
         request: &Prepared,
         url: &Url,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
         delivery: &mut Delivery,
     ) -> Result<Response, RestProblem> {
         let (mut url, mut headers) = (url.clone(), request.headers.clone());
@@ -276,9 +274,9 @@ impl HttpClient {
         self.check(&url)?;
         if self.is_trusted(&url) {
             headers.extend(self.headers.clone());
-            credential.map(|credential| apply(credential, &mut url, &mut headers)).transpose()?;
+            credentials.iter().try_for_each(|(_, credential)| apply(credential, &mut url, &mut headers))?;
         }
-        let mut builder = self.client.request(request.method.clone(), url).headers(headers);
+        let mut builder = self.clients.get(&url)?.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
@@ -297,7 +295,7 @@ impl HttpClient {
         &self,
         mut response: Response,
         mut url: Url,
-        credential: Option<&Credential>,
+        credentials: &Credentials,
     ) -> Result<HttpAnswer, RestProblem> {
         let is_success = response.status().is_success();
         let max_bytes = if is_success { self.max_answer_bytes } else { self.max_answer_bytes.min(MAX_ERROR_BYTES) };
@@ -324,13 +322,13 @@ impl HttpClient {
                 break;
             }
         }
-        if let Some(Credential { place: CredentialPlace::Query(name), .. }) = credential {
-            remove_query_parameter(&mut url, name);
+        for (_, credential) in credentials {
+            if let CredentialPlace::Query(name) = &credential.place {
+                remove_query_parameter(&mut url, name);
+            }
         }
         let status = response.status().as_u16();
-        let body = body.freeze();
-        let body = if is_success { self.authenticator.secrets().remove_from_answer(body) } else { body };
-        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body, url.into()))
+        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
     }
 
     /// Whether credentials are sent there.

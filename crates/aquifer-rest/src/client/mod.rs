@@ -8,6 +8,7 @@
 mod address;
 mod answer;
 mod auth;
+mod clients;
 mod connect_error;
 mod delivery;
 mod http_client;

@@ -1,5 +1,6 @@
 //! A request as it is sent: checked, with an idempotency key, and with a credential in each copy.
 
+use aquifer_protocol::secrets::may_name_secret;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -51,7 +52,27 @@ impl Prepared {
     }
 }
 
-/// Checks the operator's headers, and keeps their values out of every text.
+/// Whether the value of a header is a credential. The others, such as an account or a version, may be part of any answer.
+fn is_secret_header(name: &str) -> bool {
+    ["authorization", "cookie", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known))
+        || may_name_secret(name)
+}
+
+/// The parts of a header's value that may be credentials: not words before them, such as "Bearer" or "key=".
+fn secret_parts(value: &str) -> impl Iterator<Item = &str> {
+    const MIN_CHARS: usize = 8;
+    let is_border = |letter: char| letter.is_whitespace() || matches!(letter, ';' | ',' | '"');
+    let parts = value.split(is_border).flat_map(|part| {
+        // The end of a key in base64 is not the border of a name and its value.
+        let assigned = part.trim_end_matches('=').split_once('=').map(|(_, value)| value);
+        [Some(part), assigned]
+    });
+    let long = parts.flatten().filter(|part| part.chars().count() >= MIN_CHARS);
+    // Short ones are kept if they are all there is.
+    long.chain(value.split_whitespace().last())
+}
+
+/// Checks the operator's headers, and keeps the credentials in them out of every text.
 pub(super) fn operator_headers(
     headers: &[(String, String)],
     authenticator: &Authenticator,
@@ -62,8 +83,11 @@ pub(super) fn operator_headers(
         if is_reserved_header(name) && !name.eq_ignore_ascii_case("authorization") {
             return Err(invalid());
         }
-        // The word before a credential, such as "Bearer", is no secret.
-        value.split_whitespace().last().into_iter().for_each(|secret| authenticator.secrets().add(secret));
+        if is_secret_header(name) {
+            secret_parts(value).for_each(|secret| authenticator.secrets().add(secret));
+        } else {
+            authenticator.secrets().add_doubtful(value);
+        }
         let name = HeaderName::try_from(name).map_err(|_| invalid())?;
         let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
         value.set_sensitive(true);
@@ -90,11 +114,14 @@ pub(super) fn apply(credential: &Credential, url: &mut Url, headers: &mut Header
             url.query_pairs_mut().append_pair(name, &credential.value);
         }
         CredentialPlace::Cookie(name) => {
+            // Servers use the first of several cookies with one name: a caller's must not be among them.
+            let sent = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+            let others = sent
+                .flat_map(|cookies| cookies.split(';'))
+                .map(str::trim)
+                .filter(|pair| !pair.is_empty() && pair.split('=').next().map(str::trim) != Some(name.as_str()));
             let own = format!("{name}={}", credential.value);
-            let all = match headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok()) {
-                Some(others) => format!("{others}; {own}"),
-                None => own,
-            };
+            let all = others.map(str::to_owned).chain([own]).collect::<Vec<_>>().join("; ");
             headers.insert(COOKIE, sensitive(&all)?);
         }
     }

@@ -6,12 +6,17 @@ use aquifer_protocol::secrets::{REDACTED, redact};
 use aquifer_protocol::text;
 use base64::Engine as _;
 use bytes::Bytes;
+use memchr::memmem;
+use serde_json::Value;
 
-/// Shorter values are too common to be removed everywhere.
+/// Shorter values are too common to be removed.
 const MIN_SECRET_CHARS: usize = 4;
 
-/// The same for answers, whose content matters more.
-const MIN_SECRET_BYTES_IN_ANSWERS: usize = 8;
+/// Values of this length are no words, so they are removed wherever they occur, unless they consist of digits.
+const MIN_LONG_BYTES: usize = 8;
+
+/// Numbers with fewer digits are too common in answers.
+const MIN_DIGITS: usize = 6;
 
 /// Spellings of secrets that are remembered. Tokens are renewed, and the oldest ones are dropped.
 const MAX_SPELLINGS: usize = 256;
@@ -21,7 +26,43 @@ pub(super) const MAX_TEXT_CHARS: usize = 2_000;
 
 /// Knows the credentials of a target. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Arc<RwLock<Vec<String>>>);
+pub(super) struct Secrets(Arc<RwLock<Vec<Spelling>>>);
+
+/// A spelling of a credential, and where it is removed.
+#[derive(Clone, PartialEq, Eq)]
+struct Spelling {
+    text: String,
+    extent: Extent,
+    /// The number of the spelling, in the order in which they were added.
+    number: u64,
+}
+
+/// Where a credential is removed from answers. In errors, everything but long ones is removed as a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Wherever it occurs.
+    Anywhere,
+    /// Where it stands by itself, with no letter or digit beside it.
+    Token,
+    /// Where a whole value is equal to it: it could be any word or number.
+    Value,
+    /// Nowhere: it is probably no credential.
+    Nowhere,
+}
+
+impl Extent {
+    fn new(text: &str) -> Self {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_word = text.chars().all(char::is_alphabetic);
+        match text.len() {
+            MIN_DIGITS.. if is_number => Self::Token,
+            _ if is_number => Self::Value,
+            MIN_LONG_BYTES.. => Self::Anywhere,
+            _ if is_word => Self::Value,
+            _ => Self::Token,
+        }
+    }
+}
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -32,16 +73,35 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Adds a credential in the spellings in which a server may repeat it: plain, in JSON, in a URL, in base64.
     pub(super) fn add(&self, secret: &str) {
+        spellings(secret).into_iter().for_each(|text| self.insert(Extent::new(&text), text));
+    }
+
+    /// Adds something as common as a version or an account, which is removed from errors only.
+    pub(super) fn add_doubtful(&self, secret: &str) {
+        spellings(secret).into_iter().for_each(|text| self.insert(Extent::Nowhere, text));
+    }
+
+    fn insert(&self, extent: Extent, text: String) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for spelling in spellings(secret) {
-            if spelling.chars().count() < MIN_SECRET_CHARS || known.contains(&spelling) {
-                continue;
-            }
-            if known.len() == MAX_SPELLINGS {
-                known.remove(0);
-            }
-            known.push(spelling);
+        if text.chars().count() < MIN_SECRET_CHARS {
+            return;
         }
+        if let Some(same) = known.iter_mut().find(|spelling| spelling.text == text) {
+            if same.extent == Extent::Nowhere {
+                same.extent = extent;
+            }
+            return;
+        }
+        let number = known.iter().map(|spelling| spelling.number + 1).max().unwrap_or_default();
+        if known.len() == MAX_SPELLINGS
+            && let Some(oldest) = known.iter().enumerate().min_by_key(|(_, spelling)| spelling.number)
+        {
+            let index = oldest.0;
+            known.remove(index);
+        }
+        // The longest first, because one may contain another.
+        let index = known.partition_point(|spelling| spelling.text.len() >= text.len());
+        known.insert(index, Spelling { text, extent, number });
     }
 
     /// A text of the target: clean, without credentials, and bounded.
@@ -52,35 +112,149 @@ impl Secrets {
         truncated(redact(&cleaned).trim(), MAX_TEXT_CHARS)
     }
 
-    /// An answer without the credentials, which some targets repeat. Only text is searched, and no numbers: they may be
-    /// outside of the strings of JSON.
+    /// An answer without the credentials, which some targets repeat. JSON stays JSON: a number is replaced by a string. An
+    /// answer without credentials is returned as it is.
     pub(super) fn remove_from_answer(&self, body: Bytes) -> Bytes {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_removed = |secret: &&String| {
-            secret.len() >= MIN_SECRET_BYTES_IN_ANSWERS && !secret.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let Ok(text) = std::str::from_utf8(&body) else { return body };
-        if !known.iter().filter(is_removed).any(|secret| text.contains(secret.as_str())) {
+        let known: Vec<&Spelling> = known.iter().filter(|spelling| spelling.extent != Extent::Nowhere).collect();
+        if known.is_empty() {
             return body;
         }
-        let mut removed: Vec<&String> = known.iter().filter(is_removed).collect();
-        removed.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let text = removed.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED));
+        let Ok(text) = std::str::from_utf8(&body) else { return remove_from_bytes(body, &known) };
+        let unescaped = with_plain_strings(text);
+        let text = unescaped.as_deref().unwrap_or(text);
+        let found: Vec<&Spelling> = known.into_iter().filter(|spelling| text.contains(&*spelling.text)).collect();
+        if found.is_empty() {
+            return body;
+        }
+        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        let mut text = text.to_owned();
+        for Spelling { text: secret, extent, .. } in found {
+            text = match extent {
+                Extent::Anywhere => text.replace(secret.as_str(), REDACTED),
+                Extent::Token => replace_where(&text, secret, is_json, is_token),
+                Extent::Value if is_json => replace_where(&text, secret, is_json, is_json_value),
+                Extent::Value if text.trim() == secret => REDACTED.to_owned(),
+                Extent::Value | Extent::Nowhere => text,
+            };
+        }
         text.into()
     }
 
     /// The text without the known credentials.
     pub(super) fn remove(&self, mut text: String) -> String {
-        let mut known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        // Longest first, because one may contain another.
-        known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        for secret in known.iter().filter(|secret| !secret.is_empty()) {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), REDACTED);
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        for Spelling { text: secret, extent, .. } in known.iter() {
+            if text.contains(secret) {
+                text = match extent {
+                    Extent::Anywhere => text.replace(secret, REDACTED),
+                    _ => replace_where(&text, secret, false, is_token),
+                };
             }
         }
         text
     }
+}
+
+/// JSON without needless escapes: `\/` and `\u002f` are slashes, and would hide a credential that holds one. `None` if
+/// there are none.
+fn with_plain_strings(text: &str) -> Option<String> {
+    let may_hide = ["\\/", "\\u"].iter().any(|escape| text.contains(escape));
+    let value: Value = may_hide.then(|| serde_json::from_str(text).ok()).flatten()?;
+    Some(value.to_string())
+}
+
+/// Removes long credentials from bytes that are no text.
+fn remove_from_bytes(mut body: Bytes, known: &[&Spelling]) -> Bytes {
+    for secret in known.iter().filter(|spelling| spelling.extent == Extent::Anywhere) {
+        let secret = secret.text.as_bytes();
+        if memmem::find(&body, secret).is_none() {
+            continue;
+        }
+        let mut clean = Vec::with_capacity(body.len());
+        let mut start = 0;
+        for found in memmem::find_iter(&body, secret) {
+            clean.extend_from_slice(body.get(start..found).unwrap_or_default());
+            clean.extend_from_slice(REDACTED.as_bytes());
+            start = found + secret.len();
+        }
+        clean.extend_from_slice(body.get(start..).unwrap_or_default());
+        body = clean.into();
+    }
+    body
+}
+
+/// Replaces a secret where what stands before and after it allows that. Numbers of JSON become strings.
+fn replace_where(text: &str, secret: &str, is_json: bool, is_removed: fn(&str, &str) -> bool) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let (mut rest, mut position, mut quotes) = (text, 0, Quotes::default());
+    while let Some((before, after)) = rest.split_once(secret) {
+        replaced.push_str(before);
+        if is_json {
+            quotes.read(before);
+        }
+        position += before.len();
+        let standing_before = text.get(..position).unwrap_or_default();
+        match is_removed(standing_before, after) {
+            true if is_json && !quotes.are_open => replaced.extend(["\"", REDACTED, "\""]),
+            true => replaced.push_str(REDACTED),
+            false => replaced.push_str(secret),
+        }
+        if is_json {
+            quotes.read(secret);
+        }
+        position += secret.len();
+        rest = after;
+    }
+    replaced.push_str(rest);
+    replaced
+}
+
+/// Whether a place in JSON is inside of a string.
+#[derive(Default)]
+struct Quotes {
+    are_open: bool,
+    is_escaped: bool,
+}
+
+impl Quotes {
+    fn read(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.are_open => self.is_escaped = true,
+                b'"' => self.are_open = !self.are_open,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether neither a letter nor a digit stands beside it, so that it is no part of something longer.
+fn is_token(before: &str, after: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    // 123456.7 and -123456 are other numbers.
+    let goes_on = |text: &str| {
+        let mut letters = text.chars();
+        letters.next() == Some('.') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
+    };
+    let comes_before = |text: &str| {
+        let mut letters = text.chars().rev();
+        match letters.next() {
+            Some('.') => letters.next().is_some_and(|letter| letter.is_ascii_digit()),
+            Some('-') => letters.next().is_none_or(|letter| !letter.is_alphanumeric() && letter != '"'),
+            Some(letter) => is_part(letter),
+            None => false,
+        }
+    };
+    !comes_before(before) && !after.starts_with(is_part) && !goes_on(after)
+}
+
+/// Whether it is a whole string or number of JSON, and no name.
+fn is_json_value(before: &str, after: &str) -> bool {
+    let is_string = before.ends_with('"') && !before.ends_with("\\\"");
+    let after = if is_string { after.strip_prefix('"') } else { None };
+    after.is_some_and(|after| !after.trim_start().starts_with(':'))
 }
 
 fn spellings(secret: &str) -> Vec<String> {
@@ -128,16 +302,63 @@ mod tests {
     #[test]
     fn answers_lose_credentials_and_stay_as_they_are_otherwise() {
         let secrets = Secrets::default();
-        secrets.add("a-long-secret");
-        secrets.add("a-long-secret-and-more");
-        secrets.add("short");
-        secrets.add("1234567890");
-        let removed = |body: &'static str| secrets.remove_from_answer(Bytes::from_static(body.as_bytes()));
-        assert_eq!(removed("{\"you\":\"a-long-secret-and-more\"}"), "{\"you\":\"[redacted]\"}");
-        for kept in ["{\"a\":\"short\"}", "{\"number\":1234567890}", "{\"a\":\"b\"}"] {
+        for secret in ["a-long-secret", "a-long-secret-and-more", "short", "1234567890", "4711", "x9-b", "admin"] {
+            secrets.add(secret);
+        }
+        secrets.add_doubtful("2024-01-01-version");
+        secrets.add_doubtful("plain");
+        secrets.add_doubtful("777888999");
+        let removed = |body: &str| secrets.remove_from_answer(Bytes::from(body.to_owned()));
+        for (body, expected) in [
+            (r#"{"you":"a-long-secret-and-more"}"#, r#"{"you":"[redacted]"}"#),
+            (r#"{"you":"xa-long-secretx"}"#, r#"{"you":"x[redacted]x"}"#),
+            // Numbers stay JSON.
+            (r#"{"number":1234567890}"#, r#"{"number":"[redacted]"}"#),
+            (r#"[1234567890,"no. 1234567890!"]"#, r#"["[redacted]","no. [redacted]!"]"#),
+            ("1234567890", "\"[redacted]\""),
+            ("pin 1234567890", "pin [redacted]"),
+            (r#"{"pin":"4711","count":4711}"#, r#"{"pin":"[redacted]","count":4711}"#),
+            (r#"{"a":"short","short":"too short"}"#, r#"{"a":"[redacted]","short":"too short"}"#),
+            (r#"{"a":"key x9-b."}"#, r#"{"a":"key [redacted]."}"#),
+            (r#"{"quoted":"\"1234567890\\"}"#, r#"{"quoted":"\"[redacted]\\"}"#),
+            ("short", "[redacted]"),
+        ] {
+            assert_eq!(removed(body), expected, "{body}");
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(body).is_ok(),
+                serde_json::from_slice::<serde_json::Value>(&removed(body)).is_ok(),
+                "{body}"
+            );
+        }
+        for kept in [
+            r#"{"a":"b"}"#,
+            r#"{"short":1,"a":"shorter","b":"in short"}"#,
+            r#"[12345678901,1234567890.5,-1234567890,0.1234567890,"a1234567890","1234567890b","1234567890_1"]"#,
+            r#"{"a":"x9-bc","b":"ax9-b"}"#,
+            r#"{"role" : "admin1"}"#,
+            r#"{"a":"plain","account":777888999,"version":"2024-01-01-version"}"#,
+            "the short way to 4711",
+        ] {
             assert_eq!(removed(kept), kept);
         }
-        let binary = Bytes::from_static(b"\xffa-long-secret");
-        assert_eq!(secrets.remove_from_answer(binary.clone()), binary);
+        let binary = Bytes::from_static(b"\xffa-long-secret\xff");
+        assert_eq!(secrets.remove_from_answer(binary), b"\xff[redacted]\xff".as_slice());
+        secrets.add("with/a/slash");
+        for escaped in [r#"{"key":"with\/a\/slash"}"#, r#"{"key":"with\u002fa/slash"}"#] {
+            assert_eq!(removed(escaped), r#"{"key":"[redacted]"}"#, "{escaped}");
+        }
+        let harmless = r#"{"path": "a\/b", "n": 1.0}"#;
+        assert_eq!(removed(harmless), harmless, "also the way it is written");
+    }
+
+    #[test]
+    fn errors_lose_short_credentials_where_they_stand_by_themselves() {
+        let secrets = Secrets::default();
+        ["4711", "short", "abc"].iter().for_each(|secret| secrets.add(secret));
+        secrets.add_doubtful("2024");
+        assert_eq!(secrets.presentable("pin 4711, not 47110 or 14711"), "pin [redacted], not 47110 or 14711");
+        assert_eq!(secrets.presentable("short: too shortened"), "[redacted]: too shortened");
+        assert_eq!(secrets.presentable("abc is too short to matter"), "abc is too [redacted] to matter");
+        assert_eq!(secrets.presentable("key=2024"), "key=[redacted]");
     }
 }

@@ -21,6 +21,8 @@ pub struct ClientSettings {
     pub headers: Vec<(String, String)>,
     /// The time for a request as a whole, with all attempts.
     pub timeout: Duration,
+    /// Further texts that callers must not see, such as a key in the base URL.
+    pub secrets: Vec<String>,
     /// The size of an answer after decompression.
     pub max_answer_bytes: usize,
     /// Requests at the same time. Others wait.
@@ -57,6 +59,7 @@ impl ClientSettings {
             other_base_urls: Vec::new(),
             headers: Vec::new(),
             timeout: Duration::from_secs(30),
+            secrets: Vec::new(),
             max_answer_bytes: 10 * 1024 * 1024,
             max_concurrent: 16,
             max_retry_wait: Duration::from_secs(10),

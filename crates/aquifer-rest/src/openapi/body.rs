@@ -12,7 +12,7 @@ use super::document::Document;
 use super::media;
 use super::parameters::PlacedParameter;
 use super::schemas::Schemas;
-use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style};
+use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style, is_override};
 
 /// A body with more fields than this is one parameter.
 const MAX_FIELDS: usize = 400;
@@ -74,10 +74,30 @@ impl BodyReader<'_, '_, '_> {
         };
         let is_update = matches!(method, Method::Put | Method::Patch) && self.body.encoding == BodyEncoding::Json;
         match shape {
-            Some(_) if is_update => Ok(vec![self.whole("input", raw)]),
+            Some(shape) if is_update => {
+                let schema = self.without_read_only(raw, shape);
+                Ok(vec![self.whole("input", schema)])
+            }
             Some(shape) if is_closed(&shape, target) => Ok(self.fields(shape, target, chosen.get("encoding"))),
             _ => Ok(vec![self.whole("body", raw)]),
         }
+    }
+
+    /// The schema of changes without the fields that the API sets itself. Then no other fields are accepted, so that those
+    /// are refused by name.
+    fn without_read_only(&self, schema: Schema, shape: Shape) -> Schema {
+        let types = self.schemas.types();
+        let is_written = |field: &Parameter| !field.schema.read_only && !field.schema.resolve(types).read_only;
+        if shape.fields.iter().all(is_written) {
+            return schema;
+        }
+        let rest = match shape.rest {
+            Rest::Free => Rest::Refused,
+            rest => rest,
+        };
+        let description = schema.description.clone().or_else(|| schema.resolve(types).description.clone());
+        let fields = shape.fields.into_iter().filter(is_written).collect();
+        Schema { description, ..Schema::new(Kind::Object(Shape { fields, rest })) }
     }
 
     /// The body as one parameter.
@@ -110,7 +130,7 @@ impl BodyReader<'_, '_, '_> {
         let mut parameters = Vec::with_capacity(fields.len());
         for mut field in fields {
             self.schemas.cleaner.parameter(&mut field);
-            if !self.schemas.cleaner.is_clean(&field.name) {
+            if !self.schemas.cleaner.is_clean(&field.name) || is_override(&field.name) {
                 continue;
             }
             field.required &= is_required;

@@ -3,6 +3,10 @@
 //! The method is what MCP calls annotations: GET declares that it only reads, DELETE that it destroys. POST declares
 //! nothing, so the words decide, as they do for a tool without annotations.
 
+mod path_words;
+
+use std::cmp::Ordering;
+
 use aquifer_discovery::classify::{self, Classification, Subject};
 use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::category::Category;
@@ -22,8 +26,44 @@ pub(super) struct Effects {
     pub(super) doubt: Option<String>,
 }
 
-/// The effects of an operation. `name` is its whole name, `description` its cleaned text.
-pub(super) fn judge(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
+/// What an operation is judged by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Evidence<'a> {
+    pub(super) method: Method,
+    /// Its id in snake_case, if it has one.
+    pub(super) id: Option<&'a str>,
+    /// Its whole name. It may be made of the method and the path, which then says nothing new.
+    pub(super) name: &'a str,
+    pub(super) path: &'a str,
+    /// Its cleaned text.
+    pub(super) description: &'a str,
+    /// The names of its parameters.
+    pub(super) parameters: &'a [&'a str],
+}
+
+/// The effects of an operation: the most severe ones that its id, its name and its path show.
+pub(super) fn judge(evidence: Evidence<'_>) -> Effects {
+    let Evidence { method, description, parameters, .. } = evidence;
+    let by_name = judge_name(method, evidence.name, description, parameters);
+    let by_id = evidence.id.map(|id| judge_name(method, id, description, parameters));
+    let judged = by_id.into_iter().fold(by_name, more_severe);
+    match path_words::judge(evidence, &judged) {
+        Some(by_path) => more_severe(judged, by_path),
+        None => judged,
+    }
+}
+
+fn more_severe(one: Effects, other: Effects) -> Effects {
+    let is_idempotent = one.is_idempotent && other.is_idempotent;
+    let is_higher = match other.danger.cmp(&one.danger) {
+        Ordering::Equal => classify::more_severe(one.category, other.category) != one.category,
+        order => order == Ordering::Greater,
+    };
+    Effects { is_idempotent, ..if is_higher { other } else { one } }
+}
+
+/// The effects of an operation with this name. `description` is its cleaned text.
+fn judge_name(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
     let subject = Subject { name, description, parameters, annotations: Annotations::for_method(method.as_str()) };
     let decision = classify::classify(subject);
     match method {
@@ -84,16 +124,23 @@ const READING_WORDS: &[&str] = &[
     "describes",
 ];
 
+/// Whether a text begins with a word of reading.
+fn begins_with_reading(text: &str) -> bool {
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    READING_WORDS.contains(&first.as_str())
+}
+
 /// A method that only reads and a description that says the same outweigh a word of the name that may be a noun:
-/// `term_store_get_set`. A name that begins with a verb of writing means it.
+/// `term_store_get_set`. A name that begins or ends with a verb of writing means it, and so does one that has a verb of
+/// removing anywhere: `users_delete`.
 fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
     let in_name = decision.review_reasons.first().and_then(|reason| reason.split("the name says '").nth(1));
     let Some(verb) = in_name.and_then(|rest| rest.split('\'').next()) else { return false };
-    let first_name = subject.name.split('_').next().unwrap_or_default();
-    let first_word =
-        subject.description.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
-    first_name != verb
-        && READING_WORDS.contains(&first_word.as_str())
+    let mut words = subject.name.split('_');
+    words.next() != Some(verb)
+        && words.next_back() != Some(verb)
+        && !subject.name.split('_').any(path_words::is_removing)
+        && begins_with_reading(subject.description)
         && classify::classify(Subject { name: "get", ..subject }).review_reasons.is_empty()
 }
 
@@ -168,6 +215,9 @@ mod tests {
             (Method::Get, "term_store_list_sets", "List all sets.", Read, Safe),
             (Method::Get, "term_store_list_sets", "", Update, Destructive),
             (Method::Get, "user_delete", "Get rid and delete a user", Delete, Destructive),
+            (Method::Get, "users_delete", "Returns the removed user", Delete, Destructive),
+            (Method::Get, "store_delete_user", "Returns the removed user", Update, Destructive),
+            (Method::Get, "sms_send", "Returns the id of the message", Read, Destructive),
             (Method::Query, "query_pets", "", Read, Safe),
             (Method::Post, "search_issues", "Search issues.", Read, Safe),
             (Method::Post, "create_pet", "Add a pet.", Create, Reversible),
@@ -182,7 +232,7 @@ mod tests {
             (Method::Delete, "pet", "", Delete, Destructive),
             (Method::Delete, "delete_all_pets", "", Delete, Danger::Forbidden),
         ] {
-            let judged = judge(method, name, description, &[]);
+            let judged = judge_name(method, name, description, &[]);
             assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name}: {judged:?}");
             assert!(!judged.evidence.is_empty());
             assert!(!judged.evidence.contains("Hint"), "{}", judged.evidence);
@@ -190,10 +240,44 @@ mod tests {
     }
 
     #[test]
+    fn the_most_severe_evidence_counts() {
+        use Category::{Create, Delete, Execute, Read, Update};
+        use Danger::{Destructive, Reversible, Safe};
+        for (method, id, name, path, description, category, danger) in [
+            (Method::Get, None, "get_user_delete", "/users/{id}/delete", "", Delete, Destructive),
+            (Method::Get, None, "get_user_delete", "/users/{id}/delete", "Returns the user", Delete, Destructive),
+            (Method::Get, None, "get_delete_user", "/delete/user/{id}", "", Delete, Destructive),
+            (Method::Get, None, "get_api", "/api?action=deleteUser", "", Delete, Destructive),
+            (Method::Get, None, "get_deleteuser", "/deleteuser/{id}", "", Delete, Destructive),
+            (Method::Get, None, "get_users", "/users#delete", "", Delete, Destructive),
+            (Method::Get, None, "get_users", "/users:purge", "", Delete, Destructive),
+            (Method::Get, None, "get_deleted_users", "/users/deleted", "", Read, Safe),
+            (Method::Get, None, "get_deletions", "/users/{id}/deletions", "", Read, Safe),
+            (Method::Get, None, "get_device_reboot", "/device/reboot", "", Read, Destructive),
+            (Method::Get, Some("get_device_reboot"), "get_device_reboot", "/device/reboot", "", Read, Destructive),
+            (Method::Get, None, "get_light_toggle", "/light/toggle", "", Update, Destructive),
+            (Method::Get, None, "get_store_inventory", "/store/inventory", "", Read, Safe),
+            (Method::Get, Some("get_import_status"), "get_import_status", "/repos/{id}/import", "", Read, Safe),
+            (Method::Get, None, "get_pull_merge", "/pulls/{id}/merge", "Check if it was merged", Read, Safe),
+            // Two operations have the same id, so that they are named after their paths.
+            (Method::Get, Some("delete_user"), "get_a", "/a", "", Delete, Destructive),
+            (Method::Post, Some("list_users"), "list_users", "/users/delete", "", Delete, Destructive),
+            (Method::Post, Some("create_pet"), "create_pet", "/pets/purge", "", Create, Destructive),
+            (Method::Post, Some("create_pet"), "create_pet", "/pets", "", Create, Reversible),
+            (Method::Post, Some("send"), "post_a", "/a", "", Execute, Destructive),
+            (Method::Patch, Some("update_pet"), "update_pet", "/pets/{delete}", "", Update, Reversible),
+        ] {
+            let judged = judge(Evidence { method, id, name, path, description, parameters: &[] });
+            assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name} {path}: {judged:?}");
+            assert!(!judged.evidence.is_empty());
+        }
+    }
+
+    #[test]
     fn doubts_are_told_in_words_of_http() {
-        let judged = judge(Method::Get, "delete_user", "", &[]);
+        let judged = judge_name(Method::Get, "delete_user", "", &[]);
         assert_eq!(judged.doubt.as_deref(), Some("GET should only read, but the name says 'delete'"));
-        assert_eq!(judge(Method::Post, "pets", "", &[]).doubt.as_deref(), Some("no verb in the name"));
-        assert_eq!(judge(Method::Get, "get_pet", "", &[]).evidence, "GET only reads");
+        assert_eq!(judge_name(Method::Post, "pets", "", &[]).doubt.as_deref(), Some("no verb in the name"));
+        assert_eq!(judge_name(Method::Get, "get_pet", "", &[]).evidence, "GET only reads");
     }
 }

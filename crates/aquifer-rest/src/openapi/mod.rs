@@ -18,6 +18,7 @@ pub mod overlay;
 mod pagination;
 mod parameters;
 mod parse;
+mod requirements;
 mod response;
 mod sanitize;
 mod schemas;
@@ -36,7 +37,7 @@ pub use error::DescriptionError;
 pub use options::{Loader, ReadOptions};
 pub use parse::{MAX_BYTES, parse};
 
-use crate::api::{Api, OmittedOperation};
+use crate::api::{Api, OmittedOperation, Security};
 use crate::route::Method;
 use document::Document;
 use names::Candidate;
@@ -44,7 +45,7 @@ use notes::Notes;
 use operation::{Cache, Entry, OperationReader, route_name};
 use options::Selection;
 use schemas::Schemas;
-use security::SchemeUse;
+use security::SchemeUses;
 
 /// The maximum number of operations.
 const MAX_OPERATIONS: usize = 20_000;
@@ -120,13 +121,25 @@ fn read_openapi(description: &Value, options: &ReadOptions<'_>, selection: &Sele
         Err(reason) => notes.add(format!("There is no base URL: {reason}.")),
     }
     let entries = entries(&document, &mut api, &mut notes);
-    let mut uses = SchemeUse::new();
+    let mut uses = SchemeUses::new();
     entries.iter().filter_map(|entry| entry.json.get("security")).for_each(|all| security::count(all, &mut uses));
-    let (auth, security_notes) = security::read(&document, &options.source, &api.base_url, &uses);
+    let mut schemes =
+        security::read(&document, options.variable_prefix.as_deref().unwrap_or(&options.source), &api.base_url, &uses);
+    let securities = requirements::read(description, &entries, &mut schemes);
+    let (auth, security_notes) = schemes.finish();
     api.auth = auth;
     security_notes.into_iter().for_each(|note| notes.add(note));
     let mut schemas = Schemas::new(&document);
-    read_operations(&entries, &document, options, selection, &mut schemas, &mut api, &mut notes);
+    let (base_url, auth) = (api.base_url.clone(), api.auth.clone());
+    let mut reader = OperationReader {
+        document: &document,
+        options,
+        schemas: &mut schemas,
+        base_url: &base_url,
+        auth: &auth,
+        cache: Cache::default(),
+    };
+    read_operations(&mut reader, &entries, securities, selection, &mut api, &mut notes);
     notes.add_unsupported(description, &entries);
     schemas.notes().into_iter().for_each(|note| notes.add(note));
     api.types = schemas.into_types();
@@ -172,28 +185,25 @@ fn entries<'d>(document: &'d Document<'_>, api: &mut Api, notes: &mut Notes) -> 
     found
 }
 
-fn read_operations<'d>(
-    entries: &[Entry<'d>],
-    document: &'d Document<'d>,
-    options: &ReadOptions<'_>,
+fn read_operations(
+    reader: &mut OperationReader<'_, '_>,
+    entries: &[Entry<'_>],
+    securities: Vec<Security>,
     selection: &Selection,
-    schemas: &mut Schemas<'d>,
     api: &mut Api,
     notes: &mut Notes,
 ) {
     let candidates: Vec<Candidate<'_>> =
         entries.iter().map(|entry| Candidate { method: entry.method, path: entry.path, id: entry.id() }).collect();
-    let (base_url, auth) = (api.base_url.clone(), api.auth.clone());
-    let mut reader =
-        OperationReader { document, options, schemas, base_url: &base_url, auth: &auth, cache: Cache::default() };
-    for (entry, name) in entries.iter().zip(names::assign(&candidates)) {
+    for ((entry, security), name) in entries.iter().zip(securities).zip(names::assign(&candidates)) {
         let route = entry.route();
-        if !selection.admits(&name.name, &route, &entry.tags()) {
+        if !selection.admits(&name.name, entry.method.as_str(), entry.path, &entry.tags()) {
             notes.excluded_count += 1;
             continue;
         }
         match reader.read(entry, &name) {
-            Ok(read) => {
+            Ok(mut read) => {
+                read.route.security = security;
                 if let Some(doubt) = read.doubt {
                     notes.add_doubt(&route, &doubt);
                 }

@@ -10,6 +10,9 @@ use aquifer_protocol::case::snake_identifier;
 
 use crate::route::Method;
 
+/// How much of an id is looked at.
+const MAX_ID_CHARS: usize = 512;
+
 /// What a name is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
@@ -49,6 +52,14 @@ fn without_method(whole: String, one: &Candidate<'_>) -> String {
         one.id.is_some_and(|id| id.strip_prefix(&word.to_uppercase()).is_some_and(|rest| rest.starts_with('_')));
     let rest = whole.strip_prefix(word).and_then(|rest| rest.strip_prefix('_')).filter(|_| is_method);
     rest.map(str::to_owned).unwrap_or(whole)
+}
+
+/// The words of an id in snake_case, without the method that it begins with. Ids that are too long for a name have some, too.
+pub(super) fn id_words(method: Method, id: &str) -> Option<String> {
+    let start: String = id.chars().take(MAX_ID_CHARS).collect();
+    let prefix = format!("{}_", method.as_str());
+    let words = snake_identifier(start.strip_prefix(&prefix).unwrap_or(&start));
+    Some(words).filter(|words| !words.is_empty())
 }
 
 fn preferred(one: &Candidate<'_>) -> String {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::body;
 use super::danger;
 use super::document::Document;
-use super::names::OperationName;
+use super::names::{self, OperationName};
 use super::options::ReadOptions;
 use super::pagination;
 use super::parameters::{self, ParameterCache, PlacedParameter};
@@ -143,8 +143,17 @@ impl OperationReader<'_, '_> {
         let answer = self.answer(entry, &type_name);
         let pagination = pagination::detect(entry.method, &parameters, &routes, &answer, self.schemas.types());
         let words = words(entry);
-        let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
-        let effects = danger::judge(entry.method, &name.whole, &words, &names);
+        let names_of_parameters: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
+        let written_id = entry.json.get("operationId").and_then(Value::as_str);
+        let id = written_id.and_then(|id| names::id_words(entry.method, id));
+        let effects = danger::judge(danger::Evidence {
+            method: entry.method,
+            id: id.as_deref(),
+            name: &name.whole,
+            path: entry.path,
+            description: &words,
+            parameters: &names_of_parameters,
+        });
         let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
         operation.danger = effects.danger;
         operation.danger_evidence = Some(effects.evidence.into());

@@ -14,8 +14,11 @@ pub type Loader<'a> = &'a dyn Fn(&str) -> Option<Value>;
 /// What the operator wants of a description.
 #[derive(Clone, Default)]
 pub struct ReadOptions<'a> {
-    /// The name of the source. Names of environment variables are derived from it.
+    /// The name of the source.
     pub source: String,
+    /// What the names of environment variables with credentials begin with, if not with the name of the source. A name
+    /// that comes from the description itself must not choose which credentials are sent to it.
+    pub variable_prefix: Option<String>,
     /// Globs that select operations by name, by `/path`, by `METHOD /path` or by tag. Empty for all.
     pub include: Vec<String>,
     /// Globs that leave operations out, by the same names.
@@ -32,6 +35,7 @@ impl fmt::Debug for ReadOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadOptions")
             .field("source", &self.source)
+            .field("variable_prefix", &self.variable_prefix)
             .field("include", &self.include)
             .field("exclude", &self.exclude)
             .field("url", &self.url)
@@ -57,9 +61,51 @@ impl Selection {
         }
     }
 
-    /// Whether the operation with this name, this `METHOD /path` and these tags is wanted.
-    pub(super) fn admits(&self, name: &str, route: &str, tags: &[&str]) -> bool {
-        let path = route.split_once(' ').map(|(_, path)| path);
-        self.0.is_all() || self.0.admits_one_of([name, route].into_iter().chain(path).chain(tags.iter().copied()))
+    /// Whether the operation with this name, this method and path, and these tags is wanted. A path has many spellings
+    /// that lead to the same place, so it is compared as it is written and as a server reads it.
+    pub(super) fn admits(&self, name: &str, method: &str, path: &str, tags: &[&str]) -> bool {
+        if self.0.is_all() {
+            return true;
+        }
+        let paths = [path.to_owned(), normalized(path)];
+        let routes = paths.each_ref().map(|path| format!("{method} {path}"));
+        let names = std::iter::once(name).chain(paths.iter().chain(&routes).map(String::as_str));
+        self.0.admits_one_of(names.chain(tags.iter().copied()))
     }
+}
+
+/// A path as a server reads it: without query, fragment, parameters of segments, empty segments and needless escapes.
+fn normalized(path: &str) -> String {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut normalized = String::with_capacity(path.len() + 1);
+    for segment in unescaped(path).split(['/', '\\']) {
+        let segment = segment.split(';').next().unwrap_or_default();
+        if !segment.is_empty() && segment != "." {
+            normalized.push('/');
+            normalized.push_str(segment);
+        }
+    }
+    if normalized.is_empty() { "/".to_owned() } else { normalized }
+}
+
+/// The text with its escapes resolved, as far as they are visible ASCII.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(u8::is_ascii_graphic) {
+            Some(byte) => {
+                out.push(char::from(byte));
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push('%');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }

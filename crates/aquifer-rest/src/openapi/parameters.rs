@@ -12,7 +12,7 @@ use super::media;
 use super::sanitize;
 use super::schemas::Schemas;
 use super::text::quote;
-use crate::route::{Notation, Place, RouteParameter, Style};
+use crate::route::{Notation, Place, RouteParameter, Style, is_override};
 
 /// Headers that other parts of a description define. The specification says to ignore parameters of these names.
 const IGNORED_HEADERS: &[&str] = &["accept", "content-type", "authorization"];
@@ -77,6 +77,10 @@ fn read_one(
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     // A parameter without a name cannot be sent.
     let Some(original) = text("name").filter(|name| !name.is_empty()) else { return Ok(None) };
+    // A method that a parameter chooses was not judged.
+    if is_override(original) && text("in") != Some("path") {
+        return Ok(None);
+    }
     if !schemas.cleaner.is_clean(original) {
         return Err(format!("the name of its parameter {} has characters that cannot be shown", quote(original)));
     }
@@ -165,7 +169,7 @@ pub(super) fn move_to_query(query: &str, found: &mut Vec<PlacedParameter>) -> Re
             let name = value.strip_prefix('{')?.strip_suffix('}')?;
             Some((key, name))
         });
-        let Some((key, name)) = placeholder.filter(|(key, _)| !key.is_empty()) else {
+        let Some((key, name)) = placeholder.filter(|(key, _)| !key.is_empty() && !is_override(key)) else {
             return Err(format!("its path has the fixed query {}, which is not supported", quote(part)));
         };
         let is_known = |one: &PlacedParameter| matches!(one.place, Place::Query { .. }) && &*one.parameter.name == key;

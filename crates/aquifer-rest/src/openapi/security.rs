@@ -1,6 +1,7 @@
 //! How an API authenticates its callers. Credentials come from environment variables named after the source.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use aquifer_protocol::case::snake_identifier;
 use reqwest::Url;
@@ -10,8 +11,8 @@ use super::document::Document;
 use super::text::quote;
 use crate::api::{AuthScheme, CredentialPlace};
 
-/// The maximum number of ways to authenticate.
-const MAX_SCHEMES: usize = 16;
+/// The maximum number of ways to authenticate. Each set of scopes is one.
+const MAX_SCHEMES: usize = 64;
 
 /// The maximum number of schemes that are read.
 const MAX_READ: usize = 64;
@@ -19,29 +20,39 @@ const MAX_READ: usize = 64;
 /// The maximum number of scopes that are requested.
 const MAX_SCOPES: usize = 64;
 
-/// How often the operations of a description require each scheme.
-pub(super) type SchemeUse = BTreeMap<String, usize>;
+/// How the operations of a description use each scheme.
+pub(super) type SchemeUses = BTreeMap<String, SchemeUse>;
+
+/// How the operations of a description use a scheme.
+#[derive(Debug, Default)]
+pub(super) struct SchemeUse {
+    count: usize,
+    /// The scopes that they need.
+    scopes: BTreeSet<String>,
+}
 
 /// Counts the schemes of one operation's requirements.
-pub(super) fn count(requirements: &Value, uses: &mut SchemeUse) {
-    for (name, _) in requirements.as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
-        *uses.entry(name.clone()).or_default() += 1;
+pub(super) fn count(requirements: &Value, uses: &mut SchemeUses) {
+    for (name, scopes) in requirements.as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
+        let known = uses.entry(scheme_name(name).to_owned()).or_default();
+        known.count += 1;
+        let room = MAX_SCOPES.saturating_sub(known.scopes.len());
+        known.scopes.extend(scope_names(scopes).take(room));
     }
 }
 
-/// The ways to authenticate, the preferred one first, and what the operator should know about them.
-pub(super) fn read(
-    document: &Document<'_>,
+/// Reads the schemes: those of the whole description first, then those that most operations require.
+pub(super) fn read<'r>(
+    document: &'r Document<'r>,
     source: &str,
-    base_url: &str,
-    uses: &SchemeUse,
-) -> (Vec<AuthScheme>, Vec<String>) {
+    base_url: &'r str,
+    uses: &SchemeUses,
+) -> SchemeReader<'r> {
     let prefix = snake_identifier(source).to_uppercase();
     let prefix = if prefix.is_empty() { "API".to_owned() } else { prefix };
+    let mut reader = SchemeReader { document, prefix, base_url, ..SchemeReader::empty(document) };
     let schemes = document.root().pointer("/components/securitySchemes").and_then(Value::as_object);
-    let Some(schemes) = schemes else { return (Vec::new(), Vec::new()) };
-    let mut reader =
-        Reader { prefix, base_url, auth: Vec::new(), notes: Vec::new(), keys: HashSet::new(), scopes: Map::new() };
+    let Some(schemes) = schemes else { return reader };
     let global = document.root().get("security").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let requirements: Vec<&Map<String, Value>> = global.iter().filter_map(Value::as_object).collect();
     let mut order: Vec<&str> = Vec::new();
@@ -52,45 +63,117 @@ pub(super) fn read(
         order.extend(requirement.keys().map(String::as_str));
     }
     let mut others: Vec<&str> = schemes.keys().map(String::as_str).collect();
-    others.sort_by_key(|name| (std::cmp::Reverse(uses.get(*name).copied().unwrap_or_default()), *name));
+    others.sort_by_key(|name| (Reverse(uses.get(*name).map_or(0, |known| known.count)), *name));
     order.extend(others);
     let mut seen = HashSet::new();
     for name in order.into_iter().filter(|name| seen.insert(*name)).take(MAX_READ) {
-        let Some(scheme) = schemes.get(name).and_then(|json| document.resolve(json).ok()) else { continue };
-        reader.scopes = required_scopes(&requirements, name);
-        reader.add(name, scheme);
+        let required = required_scopes(&requirements, name);
+        let used = || uses.get(name).map(|known| known.scopes.iter().cloned().collect()).unwrap_or_default();
+        let is_global = requirements.iter().any(|requirement| requirement.contains_key(name));
+        let scopes: Vec<String> = if is_global { required } else { used() };
+        reader.ways_with(name, scopes);
     }
-    if let (true, Some(together)) =
-        (requirements.iter().all(|one| one.len() != 1), requirements.iter().find(|one| one.len() > 1))
-    {
-        let names: Vec<String> = together.keys().take(4).map(|name| quote(name)).collect();
-        reader.notes.push(format!(
-            "The API wants {} together; only one way to authenticate is used, so add the others as headers.",
-            names.join(" and ")
-        ));
-    }
-    reader.auth.truncate(MAX_SCHEMES);
-    (reader.auth, reader.notes)
+    reader
 }
 
-/// The scopes that the requirements list for a scheme, as the keys of an object.
-fn required_scopes(requirements: &[&Map<String, Value>], name: &str) -> Map<String, Value> {
-    let lists = requirements.iter().filter_map(|requirement| requirement.get(name)?.as_array()).flatten();
-    lists.filter_map(Value::as_str).take(MAX_SCOPES).map(|scope| (scope.to_owned(), Value::Null)).collect()
+/// The scopes that the requirements list for a scheme.
+fn required_scopes(requirements: &[&Map<String, Value>], name: &str) -> Vec<String> {
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in requirements.iter().filter_map(|requirement| requirement.get(name)).flat_map(scope_names) {
+        if !scopes.contains(&scope) && scopes.len() < MAX_SCOPES {
+            scopes.push(scope);
+        }
+    }
+    scopes
 }
 
-struct Reader<'a> {
+/// The name of a scheme, which may also be written as a reference to it (OpenAPI 3.2).
+fn scheme_name(written: &str) -> &str {
+    written.strip_prefix("#/components/securitySchemes/").unwrap_or(written)
+}
+
+fn scope_names(json: &Value) -> impl Iterator<Item = String> {
+    json.as_array().into_iter().flatten().filter_map(Value::as_str).take(MAX_SCOPES).map(str::to_owned)
+}
+
+/// Reads security schemes, each once for every set of scopes.
+pub(super) struct SchemeReader<'r> {
+    document: &'r Document<'r>,
     prefix: String,
-    base_url: &'a str,
+    base_url: &'r str,
     auth: Vec<AuthScheme>,
     notes: Vec<String>,
     /// The variables of API keys that are taken.
     keys: HashSet<String>,
+    /// The numbers of the ways to meet a scheme with these scopes, the preferred one first.
+    known: HashMap<(String, Vec<String>), Vec<usize>>,
     /// The scopes that the scheme being read needs.
-    scopes: Map<String, Value>,
+    scopes: Vec<String>,
+    /// The ways of the scheme being read.
+    ways: Vec<usize>,
 }
 
-impl Reader<'_> {
+impl<'r> SchemeReader<'r> {
+    fn empty(document: &'r Document<'r>) -> Self {
+        Self {
+            document,
+            prefix: String::new(),
+            base_url: "",
+            auth: Vec::new(),
+            notes: Vec::new(),
+            keys: HashSet::new(),
+            known: HashMap::new(),
+            scopes: Vec::new(),
+            ways: Vec::new(),
+        }
+    }
+
+    /// The ways to meet a scheme with the scopes of a requirement. Empty if it is not supported.
+    pub(super) fn ways(&mut self, name: &str, scopes: &Value) -> Vec<usize> {
+        let mut scopes: Vec<String> = scope_names(scopes).collect();
+        scopes.dedup();
+        self.ways_with(name, scopes)
+    }
+
+    fn ways_with(&mut self, name: &str, scopes: Vec<String>) -> Vec<usize> {
+        let name = scheme_name(name);
+        let schemes = self.document.root().pointer("/components/securitySchemes");
+        let Some(scheme) = schemes.and_then(|schemes| self.document.resolve(schemes.get(name)?).ok()) else {
+            self.note(format!("The security scheme {} is required and not described.", quote(name)));
+            return Vec::new();
+        };
+        // Only tokens that are requested here depend on scopes.
+        let is_scoped = scheme.get("type").is_some_and(|kind| kind == "oauth2");
+        let key = (name.to_owned(), if is_scoped { scopes } else { Vec::new() });
+        if let Some(ways) = self.known.get(&key) {
+            return ways.clone();
+        }
+        self.scopes.clone_from(&key.1);
+        self.ways.clear();
+        self.add(name, scheme);
+        let ways = std::mem::take(&mut self.ways);
+        self.known.insert(key, ways.clone());
+        ways
+    }
+
+    /// Whether one of these ways uses the same place of a request as another one.
+    pub(super) fn shares_place(&self, chosen: &[usize], way: usize) -> bool {
+        let place = |index: usize| self.auth.get(index).map(AuthScheme::place);
+        chosen.iter().any(|index| place(*index) == place(way))
+    }
+
+    /// Tells the operator something, once.
+    pub(super) fn note(&mut self, note: String) {
+        if self.notes.len() < MAX_READ && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// All ways to authenticate, and what the operator should know about them.
+    pub(super) fn finish(self) -> (Vec<AuthScheme>, Vec<String>) {
+        (self.auth, self.notes)
+    }
+
     fn add(&mut self, name: &str, scheme: &Value) {
         let text = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
         let kind = text("type");
@@ -109,11 +192,11 @@ impl Reader<'_> {
                     quote(name),
                     self.variable("TOKEN")
                 );
-                self.notes.push(note);
+                self.note(note);
             }
             (kind, scheme) => {
                 let what = [kind, scheme].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ");
-                self.notes.push(format!("The security scheme {} ({}) is not supported.", quote(name), quote(&what)));
+                self.note(format!("The security scheme {} ({}) is not supported.", quote(name), quote(&what)));
             }
         }
     }
@@ -127,7 +210,7 @@ impl Reader<'_> {
             "query" if is_sendable => CredentialPlace::Query(key.to_owned()),
             "cookie" if is_sendable => CredentialPlace::Cookie(key.to_owned()),
             _ => {
-                self.notes.push(format!("The API key {} has no valid place; it is not sent.", quote(name)));
+                self.note(format!("The API key {} has no valid place; it is not sent.", quote(name)));
                 return;
             }
         };
@@ -139,7 +222,8 @@ impl Reader<'_> {
         }
         let mut variable = self.variable(if is_token { "TOKEN" } else { "API_KEY" });
         if !self.keys.insert(variable.clone()) {
-            variable = self.variable(&snake_identifier(name).to_uppercase());
+            // `API_KEY` stays in the name, so that a description cannot name any variable that begins with the source.
+            variable = self.variable(&format!("API_KEY_{}", snake_identifier(name).to_uppercase()));
             self.keys.insert(variable.clone());
         }
         self.push(AuthScheme::Credential { place, prefix: String::new(), variable });
@@ -153,7 +237,7 @@ impl Reader<'_> {
         let refresh = flows.iter().filter_map(|name| flow(name)).find_map(|flow| url(flow, "refreshUrl"));
         let refresh = refresh.or_else(|| flow("authorizationCode").and_then(|flow| url(flow, "tokenUrl")));
         if let Some(token_url) = own {
-            let scopes = self.scopes.keys().cloned().collect();
+            let scopes = self.scopes.clone();
             let (id_variable, secret_variable) = (self.variable("CLIENT_ID"), self.variable("CLIENT_SECRET"));
             self.push(AuthScheme::ClientCredentials { token_url, id_variable, secret_variable, scopes });
         }
@@ -188,8 +272,18 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, scheme: AuthScheme) {
-        if !self.auth.contains(&scheme) {
+        let index = self.auth.iter().position(|known| *known == scheme).unwrap_or(self.auth.len());
+        if index == self.auth.len() {
+            if index == MAX_SCHEMES {
+                self.note(format!(
+                    "The API has more than {MAX_SCHEMES} ways to authenticate; the others are not used."
+                ));
+                return;
+            }
             self.auth.push(scheme);
+        }
+        if !self.ways.contains(&index) {
+            self.ways.push(index);
         }
     }
 }
@@ -202,10 +296,10 @@ mod tests {
     use super::super::options::ReadOptions;
     use super::*;
 
-    fn read_schemes(root: &Value, uses: &SchemeUse) -> (Vec<AuthScheme>, Vec<String>) {
+    fn read_schemes(root: &Value, uses: &SchemeUses) -> (Vec<AuthScheme>, Vec<String>) {
         let options = ReadOptions::default();
         let document = Document::load(root, &options);
-        read(&document, "git-hub", "https://api.example.com/v1", uses)
+        read(&document, "git-hub", "https://api.example.com/v1", uses).finish()
     }
 
     fn key(place: CredentialPlace, prefix: &str, variable: &str) -> AuthScheme {
@@ -245,7 +339,7 @@ mod tests {
         ] {
             let root =
                 json!({ "security": [{ "one": ["read"] }], "components": { "securitySchemes": { "one": scheme } } });
-            assert_eq!(read_schemes(&root, &SchemeUse::new()).0[0], expected, "{root}");
+            assert_eq!(read_schemes(&root, &SchemeUses::new()).0[0], expected, "{root}");
         }
     }
 
@@ -257,7 +351,8 @@ mod tests {
             "c": { "type": "http", "scheme": "bearer" },
             "d": { "type": "mutualTLS" }
         } });
-        let uses: SchemeUse = [("b".to_owned(), 5), ("a".to_owned(), 1)].into();
+        let mut uses = SchemeUses::new();
+        count(&json!([{ "b": [] }, { "b": [] }, { "a": [] }]), &mut uses);
         let first = |root: &Value| read_schemes(root, &uses).0[0].clone();
         assert_eq!(
             first(&json!({ "components": schemes, "security": [{}, { "d": [] }, { "c": [] }] })),
@@ -265,9 +360,7 @@ mod tests {
         );
         let (auth, notes) = read_schemes(&json!({ "components": schemes }), &uses);
         assert_eq!(auth[0], key(CredentialPlace::Header("X-B".to_owned()), "", "GIT_HUB_API_KEY"));
-        assert_eq!(auth[1], key(CredentialPlace::Header("X-A".to_owned()), "", "GIT_HUB_A"));
+        assert_eq!(auth[1], key(CredentialPlace::Header("X-A".to_owned()), "", "GIT_HUB_API_KEY_A"));
         assert!(notes[0].contains("mutualTLS"));
-        let (_, notes) = read_schemes(&json!({ "components": schemes, "security": [{ "a": [], "b": [] }] }), &uses);
-        assert!(notes.iter().any(|note| note.contains("'a' and 'b' together")), "{notes:?}");
     }
 }

@@ -8,6 +8,9 @@ const MAX_RAW_BYTES: usize = 16 * 1024;
 /// The longest link or tag that is recognized.
 const MAX_MARKUP_BYTES: usize = 600;
 
+/// The longest comment that is recognized.
+const MAX_COMMENT_BYTES: usize = 4_000;
+
 /// Elements of HTML that descriptions use.
 const TAGS: &[&str] = &[
     "a",
@@ -204,23 +207,33 @@ fn markup(text: &str) -> (String, usize) {
 /// The text of `[text](url)` or `[text][name]`, and the length of the link.
 fn link_at(text: &str) -> Option<(String, usize)> {
     let inner = text.strip_prefix('[')?;
-    let close = inner.find(']').filter(|close| *close <= MAX_MARKUP_BYTES)?;
+    let close = find_near(inner, "]", MAX_MARKUP_BYTES)?;
     let after = inner.get(close + 1..)?;
     let end = match after.chars().next()? {
-        '(' => after.find(')'),
-        '[' => after.find(']'),
+        '(' => find_near(after, ")", MAX_MARKUP_BYTES),
+        '[' => find_near(after, "]", MAX_MARKUP_BYTES),
         _ => None,
     }?;
-    (end <= MAX_MARKUP_BYTES).then(|| (inner.get(..close).unwrap_or_default().to_owned(), close + end + 3))
+    Some((inner.get(..close).unwrap_or_default().to_owned(), close + end + 3))
+}
+
+/// Where a text is in the first bytes of another. Looking further would take quadratic time for texts that begin much
+/// markup and end none.
+fn find_near(text: &str, wanted: &str, max_bytes: usize) -> Option<usize> {
+    let mut end = text.len().min(max_bytes + wanted.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end)?.find(wanted)
 }
 
 /// The length of the HTML tag or comment at the beginning.
 fn tag_at(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('<')?;
     if let Some(comment) = inner.strip_prefix("!--") {
-        return comment.find("-->").map(|end| end + 7);
+        return find_near(comment, "-->", MAX_COMMENT_BYTES).map(|end| end + 7);
     }
-    let close = inner.find('>').filter(|close| *close <= MAX_MARKUP_BYTES)?;
+    let close = find_near(inner, ">", MAX_MARKUP_BYTES)?;
     let body = inner.get(..close)?;
     let name: String = body.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
     let is_tag = TAGS.contains(&name.to_ascii_lowercase().as_str()) || body.starts_with('/') || body.ends_with('/');
@@ -261,6 +274,24 @@ mod tests {
     fn credentials_are_not_shown() {
         let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
         assert!(!prose(&format!("Use {token} here"), 500).contains(&token));
+    }
+
+    #[test]
+    fn only_the_beginning_is_searched_for_the_end_of_markup() {
+        for (text, wanted, max_bytes, expected) in [
+            ("aaa]", "]", 3, Some(3)),
+            ("aaaa]", "]", 3, None),
+            ("äää]", "]", 6, Some(6)),
+            ("äää]", "]", 4, None),
+            ("a-->", "-->", 1, Some(1)),
+            ("aa-->", "-->", 1, None),
+            ("", "]", 3, None),
+        ] {
+            assert_eq!(find_near(text, wanted, max_bytes), expected, "{text}");
+        }
+        let hidden = |length: usize| prose(&format!("a <!--{}--> b", "x".repeat(length)), 20);
+        assert_eq!(hidden(MAX_COMMENT_BYTES), "a b");
+        assert!(hidden(MAX_COMMENT_BYTES + 1).starts_with("a <!--x"));
     }
 
     #[test]

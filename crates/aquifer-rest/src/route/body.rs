@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::encoding::{Escape, decode_base64};
-use super::header::is_media_type;
+use super::header::{is_media_type, refuse_override};
 use super::path::missing_parameter;
 use super::request::{RequestBody, invalid_route};
 use super::{Body, BodyEncoding, FieldEncoding, Notation, Place, Route, multipart, notation};
@@ -110,6 +110,12 @@ fn json(
     whole: Option<Whole<'_>>,
 ) -> Result<RequestBody, Failure> {
     let given: Vec<_> = given_fields(route, params).collect();
+    for (parameter, name, _) in &given {
+        refuse_override(parameter, name)?;
+    }
+    if let Some((whole, members)) = whole.and_then(|whole| Some((whole, whole.value.as_object()?))) {
+        members.keys().try_for_each(|name| refuse_override(whole.parameter, name))?;
+    }
     let bytes = match whole {
         Some(whole) if given.is_empty() => serde_json::to_vec(whole.value),
         _ => {
@@ -140,6 +146,7 @@ fn fields<'a>(
         fields.retain(|field| field.name != name);
         fields.push(Field { parameter, name, value, encoding: encoding(name) });
     }
+    fields.iter().try_for_each(|field| refuse_override(field.parameter, field.name))?;
     Ok(fields)
 }
 
@@ -158,6 +165,7 @@ fn form(body: &Body, fields: &[Field<'_>]) -> Result<RequestBody, Failure> {
             _ => Notation::Style { style: super::Style::Form, explode: true },
         };
         for (name, value) in notation::pairs(field.name, field.value, notation, Escape::Unreserved) {
+            refuse_override(field.parameter, &name)?;
             if !text.is_empty() {
                 text.push('&');
             }

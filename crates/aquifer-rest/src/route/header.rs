@@ -24,10 +24,41 @@ const RESERVED: &[&str] = &[
     "upgrade",
 ];
 
-/// Whether a header is set by the client alone.
+/// Names by which a server takes a request for one with another method or another path, in a header, a query or a body.
+const OVERRIDES: &[&str] = &[
+    "-method",
+    "-http-method",
+    "-httpmethod",
+    "$httpmethod",
+    "%24httpmethod",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method",
+    "x-method-override",
+    "x-original-method",
+    "x-original-url",
+    "x-rewrite-url",
+];
+
+/// Whether a header is set by the client alone. Many servers do not tell `_` and `-` apart.
 pub fn is_reserved_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    RESERVED.contains(&name.as_str()) || name.starts_with("proxy-")
+    let normalized = name.to_ascii_lowercase().replace('_', "-");
+    RESERVED.contains(&normalized.as_str()) || normalized.starts_with("proxy-") || is_override(name)
+}
+
+/// Whether a parameter of this name makes another request of the one that was judged: `_method=DELETE`.
+pub(crate) fn is_override(name: &str) -> bool {
+    OVERRIDES.contains(&name.to_ascii_lowercase().replace('_', "-").as_str())
+}
+
+/// Refuses a name that makes another request of the one that was judged.
+pub(super) fn refuse_override(parameter: &str, name: &str) -> Result<(), Failure> {
+    match is_override(name) {
+        true => {
+            Err(Failure::invalid_value(parameter, format_args!("cannot contain '{name}', which changes the method")))
+        }
+        false => Ok(()),
+    }
 }
 
 /// A header from a parameter. `None` if the value is left out.
@@ -62,7 +93,7 @@ pub(super) fn cookies(parameter: &RouteParameter, value: &Value, notation: Notat
 }
 
 /// Whether a header's name is valid (RFC 9110, section 5.6.2).
-pub(super) fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 

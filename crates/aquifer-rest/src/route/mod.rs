@@ -14,7 +14,11 @@ mod request;
 
 use std::sync::Arc;
 
+use crate::api::Security;
+
+pub(crate) use header::is_override;
 pub use header::is_reserved_header;
+pub(crate) use header::is_token as is_header_name;
 pub use request::{HttpRequest, RequestBody, check_base_url};
 
 /// The request behind an operation.
@@ -37,6 +41,10 @@ pub struct Route {
     /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one. The
     /// client fills it with a random key.
     pub idempotency_header: Option<Arc<str>>,
+    /// Which credentials it needs.
+    pub security: Security,
+    /// The parameter with which the target selects fields, by its canonical name. It gets the fields that callers ask for.
+    pub fields_parameter: Option<Arc<str>>,
     /// How the target pages, if it does.
     pub pagination: Option<Pagination>,
     /// Where the result is inside an answer, as a path such as `data.items`.
@@ -55,6 +63,8 @@ impl Route {
             accept: "".into(),
             headers: Vec::new(),
             idempotency_header: None,
+            security: Security::default(),
+            fields_parameter: None,
             pagination: None,
             unwrap: None,
         }

@@ -1,8 +1,8 @@
 //! The path of a request: a template whose placeholders are filled with encoded values.
 //!
 //! A placeholder may be a segment or a part of one (`/{id}.json`, `/compare/{base}...{head}`). Slashes of values are
-//! encoded. Encoding does not help against `.` and `..`, because clients and servers treat `%2e` as a dot there, so a
-//! segment that would become one of them is refused.
+//! encoded. Encoding does not help against `.` and `..`, because clients and servers treat `%2e` as a dot there, and some
+//! servers `%2F` as a slash. So a segment that would become one of them, or contain one between slashes, is refused.
 
 use aquifer_protocol::error::{Code, Failure};
 use serde_json::{Map, Value};
@@ -45,7 +45,9 @@ fn push_segment(path: &mut String, template: &str, route: &Route, params: &Map<S
         return Ok(());
     }
     match filled.first() {
-        Some(parameter) => Err(Failure::invalid_value(&parameter.name, "must not be '.' or '..'")),
+        Some(parameter) => {
+            Err(Failure::invalid_value(&parameter.name, "must not be '.' or '..', nor contain them between slashes"))
+        }
         None => Err(invalid_route("its path contains '.' or '..'")),
     }
 }
@@ -83,9 +85,19 @@ fn value(parameter: &RouteParameter, notation: Notation, params: &Map<String, Va
     Ok(text)
 }
 
+/// Whether a segment leads somewhere else. Where slashes are encoded, that holds for servers that decode more than once, too.
 fn is_dot_segment(segment: &str) -> bool {
-    let dots = segment.to_ascii_lowercase().replace("%2e", ".");
-    dots == "." || dots == ".."
+    const MAX_DECODINGS: usize = 3;
+    // Some servers ignore what follows a semicolon.
+    let is_dots = |piece: &str| matches!(piece.split(';').next(), Some("." | ".."));
+    let mut text = segment.to_ascii_lowercase();
+    (0..MAX_DECODINGS).any(|decoding| {
+        for (escape, letter) in [("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%")] {
+            text = text.replace(escape, letter);
+        }
+        let has_slash = text.contains(['/', '\\']);
+        (decoding == 0 || has_slash) && text.split(['/', '\\']).any(is_dots)
+    })
 }
 
 /// A parameter that the request needs is missing.

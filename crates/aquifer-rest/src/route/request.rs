@@ -47,27 +47,32 @@ impl Route {
         if base.path() != "/" {
             path.insert_str(0, base.path().trim_end_matches('/'));
         }
-        let query = self.query(params);
+        let query = self.query(params)?;
         let headers = self.request_headers(params)?;
         let url = assemble_url(&base, &path, &query)?;
         let body = body::body(self, params)?;
         Ok(HttpRequest { method: self.method, url, headers, body })
     }
 
-    fn query(&self, params: &Map<String, Value>) -> String {
+    fn query(&self, params: &Map<String, Value>) -> Result<String, Failure> {
         let mut query = String::new();
         for parameter in &self.parameters {
             let Place::Query { notation, allow_reserved } = parameter.place else { continue };
             let Some(value) = params.get(&*parameter.name) else { continue };
             let escape = if allow_reserved { Escape::Reserved } else { Escape::Unreserved };
             for (name, text) in notation::pairs(&parameter.original_name, value, notation, escape) {
+                header::refuse_override(&parameter.name, &name)?;
+                // Some servers separate parameters by semicolons, too. They are kept where reserved characters are.
+                for piece in text.split(';').skip(1) {
+                    header::refuse_override(&parameter.name, piece.split('=').next().unwrap_or_default())?;
+                }
                 if !query.is_empty() {
                     query.push('&');
                 }
                 query.extend([name.as_str(), "=", text.as_str()]);
             }
         }
-        query
+        Ok(query)
     }
 
     fn request_headers(&self, params: &Map<String, Value>) -> Result<Vec<(String, String)>, Failure> {

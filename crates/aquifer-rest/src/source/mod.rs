@@ -1,28 +1,37 @@
 //! An HTTP API as a source of the engine.
 
 mod answer;
+mod current;
+mod files;
+mod headers;
 mod offering;
 mod update;
+mod writable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aquifer_engine::shape::Controls;
-use aquifer_engine::source::{Answer, Call, Outcome, SourceStatus};
+use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::api::Api;
+use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::RestError;
 use crate::pagination::{self, PageAnswer, Position};
 use crate::route::{HttpRequest, Route};
+use current::Current;
+use files::FileRoots;
+use writable::Walk;
 
 /// The header that makes a change conditional.
 const IF_MATCH: &str = "If-Match";
@@ -44,6 +53,13 @@ pub struct RestSettings {
     pub rows: BTreeMap<String, String>,
     /// The danger that the operator assigns to single operations.
     pub operation_dangers: BTreeMap<String, Danger>,
+    /// Headers that the description does not mention, and that callers may fill.
+    pub call_headers: Vec<String>,
+    /// The header for a random key by which the API recognizes a copy of a request, for all writes. The description may
+    /// state one for single operations.
+    pub idempotency_header: Option<String>,
+    /// The folders whose files callers may send by naming their paths. None by default.
+    pub file_roots: Vec<PathBuf>,
 }
 
 impl RestSettings {
@@ -57,6 +73,9 @@ impl RestSettings {
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
             operation_dangers: BTreeMap::new(),
+            call_headers: Vec::new(),
+            idempotency_header: None,
+            file_roots: Vec::new(),
         }
     }
 }
@@ -69,6 +88,7 @@ pub struct RestSource {
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
     client: HttpClient,
+    file_roots: FileRoots,
     status: SourceStatus,
 }
 
@@ -77,8 +97,12 @@ pub struct RestSource {
 struct Endpoint {
     route: Arc<Route>,
     effect: Effect,
-    /// The request that reads what a PUT replaces, and the fields that may be written.
-    current: Option<update::Current>,
+    /// The parameters that go into the body, with the types of the API.
+    body: Vec<Parameter>,
+    /// How the thing that a PUT replaces is read.
+    current: Option<Current>,
+    /// The parameter with which the API selects fields.
+    fields: Option<Parameter>,
 }
 
 impl RestSource {
@@ -86,10 +110,12 @@ impl RestSource {
     ///
     /// # Errors
     ///
-    /// If a URL of the API is invalid or not allowed.
-    pub fn new(settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
+    /// If a URL, a header or a folder of the settings is invalid or not allowed.
+    pub fn new(mut settings: RestSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
+        headers::add(&mut settings)?;
         let authenticator = Authenticator::new(&settings.api.auth, variable);
         let client = HttpClient::new(&settings.client, authenticator)?;
+        let file_roots = FileRoots::new(&settings.file_roots)?;
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
@@ -99,12 +125,19 @@ impl RestSource {
         };
         let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, status })
+        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
     }
 
-    /// The environment variables that must be set before the API can be called.
-    pub fn missing_variables(&self) -> &[String] {
-        self.client.missing_variables()
+    /// The environment variables whose values may be sent to the API.
+    pub fn used_variables(&self) -> Vec<&str> {
+        self.client.used_variables().iter().map(String::as_str).collect()
+    }
+
+    /// The environment variables that must be set before all operations of the API can be called.
+    pub fn missing_variables(&self) -> Vec<String> {
+        let needs: BTreeSet<&Security> = self.endpoints.values().map(|endpoint| &endpoint.route.security).collect();
+        let missing: BTreeSet<String> = needs.into_iter().flat_map(|one| self.client.missing_variables(one)).collect();
+        missing.into_iter().collect()
     }
 
     async fn execute(&self, mut call: Call) -> Result<Answer, Failure> {
@@ -113,6 +146,7 @@ impl RestSource {
         };
         let route = &*endpoint.route;
         let mut params = std::mem::take(&mut call.params);
+        self.refuse_read_only(endpoint, &params)?;
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
@@ -125,10 +159,17 @@ impl RestSource {
         if let Some(page) = &page {
             route.add_page(page, &mut params);
         }
+        if let Some(parameter) = &endpoint.fields {
+            let is_list = matches!(parameter.schema.kind, Kind::Array(_));
+            let written = |names: &Vec<String>| if is_list { json!(names) } else { Value::String(names.join(",")) };
+            let value = call.page.fields.as_ref().map(written).or_else(|| parameter.schema.default.clone());
+            params.extend(value.map(|value| (parameter.name.to_string(), value)));
+        }
         let mut condition = None;
         if let Some(current) = &endpoint.current {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
+        let params = self.load_files(&endpoint.route, params).await?;
         let mut request = route.request(&self.base_url, &params)?;
         let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
         request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
@@ -141,23 +182,53 @@ impl RestSource {
             })?;
         }
         if is_dry_run {
-            return Ok(Answer::new(shown_request(&request)));
+            return Ok(Answer::new(self.client.without_credentials_in_value(shown_request(&request))));
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
         let answer = self.send(request, &rules, &call).await?;
         let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
+            let answer = self.client.without_credentials_in(answer);
             return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
         };
         let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
         let rows = pagination::count_rows(&body, route.unwrap.as_deref());
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
         let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        let received = answer.body.clone();
+        let shown = self.client.without_credentials_in(answer);
+        if shown.body != received {
+            body = shown.json().map_err(|error| error.into_failure(&self.name))?;
+        }
         pagination.remove_cursor(&mut body);
         Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
+    /// Refuses fields of a body that the API sets itself.
+    fn refuse_read_only(&self, endpoint: &Endpoint, params: &Map<String, Value>) -> Result<(), Failure> {
+        for parameter in &endpoint.body {
+            let Some(value) = params.get(&*parameter.name) else { continue };
+            match Walk::new(&self.offering.types).first_read_only(value, &parameter.schema, &parameter.name) {
+                (Some(path), _) => {
+                    return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
+                }
+                (None, false) => return Err(Failure::invalid_value(&parameter.name, "is too large")),
+                (None, true) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces paths of files by their contents.
+    async fn load_files(&self, route: &Arc<Route>, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        if self.file_roots.is_empty() || !FileRoots::takes_files(route) {
+            return Ok(params);
+        }
+        let (roots, route) = (self.file_roots.clone(), route.clone());
+        tokio::task::spawn_blocking(move || roots.load(&route, params)).await.map_err(Failure::internal)?
+    }
+
     async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
-        let shown = shown_path(&request.url);
+        let shown = self.client.without_credentials(&shown_path(&request.url));
         let sent = self.client.send(request, rules, &call.context.cancelled).await;
         sent.map_err(|error| {
             let failure = error.into_failure(&self.name);
@@ -200,9 +271,10 @@ fn shown_request(request: &HttpRequest) -> Value {
     json!({ "dry_run": true, "request": shown })
 }
 
-/// Whether an operation only reads.
+/// Whether an operation only reads. One that is called a read and asks first may do more than that.
 fn effect(operation: &Operation) -> Effect {
-    if operation.category == Category::Read { Effect::Reads } else { Effect::Changes }
+    let only_reads = operation.category == Category::Read && operation.danger == Danger::Safe;
+    if only_reads { Effect::Reads } else { Effect::Changes }
 }
 
 impl Source for RestSource {
@@ -220,6 +292,13 @@ impl Source for RestSource {
 
     fn status(&self) -> SourceStatus {
         self.status.clone()
+    }
+
+    /// A PUT that reads needs what the operation that reads needs.
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        let current = self.endpoints.get(operation).and_then(|endpoint| endpoint.current.as_ref());
+        let also_needs = current.map(|current| current.operation.clone()).into_iter().collect();
+        Ok(Resolution { params, also_needs, ..Resolution::default() })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

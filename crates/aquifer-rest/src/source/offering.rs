@@ -1,23 +1,25 @@
 //! The operations of an API for the catalog, and what each of them calls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aquifer_engine::Offering;
-use aquifer_engine::shape;
+use aquifer_engine::shape::{self, Controls};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation};
-use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
+use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 
-use super::{Endpoint, RestSettings, effect, update};
+use super::current::{self, Readers};
+use super::{Endpoint, RestSettings, effect, files};
 use crate::adapter::{INPUT, hide_paging};
-use crate::route::{Method, Place, Route};
+use crate::route::{Place, Route};
 
 /// The offering of an API, and its endpoints by the names of operations.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
-    let RestSettings { name, api, controls, operation_controls, rows, operation_dangers, .. } = settings;
-    let readable = readable_paths(&api.operations, &api.routes);
+    let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, file_roots, .. } =
+        settings;
+    let readers = Readers::new(&api.operations, &api.routes, &operation_dangers);
     let mut offering = Offering { types: api.types, ..Offering::default() };
     let mut endpoints = BTreeMap::new();
     for mut operation in api.operations {
@@ -35,31 +37,66 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             operation.danger = *danger;
             operation.danger_evidence = Some("the configuration says so".into());
         }
+        if !file_roots.is_empty() {
+            files::offer_paths(&mut operation, &route);
+        }
         take_changes(&mut operation, &route, &offering.types);
-        let current = current(&operation, &route, &readable, &offering.types);
+        let current = readers.current(&operation, &route, &offering.types);
         if operation.takes_changes() {
             offer_dry_run(&mut operation);
-            if current.is_some() {
-                relax_changes(&mut operation, &offering.types);
+            if let Some(current) = &current {
+                current::relax_changes(&mut operation, current);
+                operation.may_need.push(current.operation.clone());
             }
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
         let rows = rows.get(&*operation.name).map(String::as_str);
+        let fields = take_fields_parameter(&mut operation, &route, controls);
         shape::add_controls(&mut operation, rows, controls);
         if let Some(shaping) = &mut operation.shaping {
             shaping.is_paged = route.pagination.is_some();
+            shaping.sends_fields = fields.is_some();
         }
-        endpoints
-            .insert(operation.name.clone(), Endpoint { route: Arc::new(route), effect: effect(&operation), current });
+        if let Some(fields) = api.default_fields.remove(&operation.name) {
+            shape::set_default_fields(&mut operation, &fields);
+        }
+        let body = body_parameters(&operation, &route);
+        let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), body, current, fields };
+        endpoints.insert(operation.name.clone(), endpoint);
         offering.operations.push(operation);
     }
     (offering, endpoints)
 }
 
+fn body_parameters(operation: &Operation, route: &Route) -> Vec<Parameter> {
+    let in_body = |name: &str| {
+        let place = route.parameters.iter().find(|parameter| &*parameter.name == name).map(|one| one.place);
+        matches!(place, Some(Place::Body | Place::BodyField))
+    };
+    operation.parameters.iter().filter(|parameter| in_body(&parameter.name)).cloned().collect()
+}
+
+/// Takes the parameter with which the API selects fields: callers ask with `fields`, as everywhere.
+fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Controls) -> Option<Parameter> {
+    let name = route.fields_parameter.as_ref()?;
+    if operation.native || operation.category != Category::Read || controls == Controls::None {
+        return None;
+    }
+    let index = operation.parameters.iter().position(|parameter| parameter.name == *name && !parameter.required)?;
+    let taken = operation.parameters.remove(index);
+    let is_offered =
+        shape::control_parameters(&operation.parameters, controls).iter().any(|one| &*one.name == "fields");
+    if !is_offered {
+        operation.parameters.insert(index, taken);
+        return None;
+    }
+    Some(taken)
+}
+
 /// Marks an UPDATE operation that takes its changes in `input` as one of ours (R-REQ-6). A definition that the catalog
 /// would refuse is left alone, so that it does not prevent the others from being served.
 fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
-    if operation.category != Category::Update || !writes_input(route) {
+    if operation.category != Category::Update || !current::writes_input(route) {
         return;
     }
     let mut changed = Operation { native: true, ..operation.clone() };
@@ -71,59 +108,10 @@ fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
     }
 }
 
-/// The requests that read one thing, by base URL and path.
-type ReadablePaths = HashMap<(Option<Arc<str>>, Arc<str>), Arc<Route>>;
-
-fn readable_paths(operations: &[Operation], routes: &BTreeMap<Arc<str>, Arc<Route>>) -> ReadablePaths {
-    let reads = operations.iter().filter(|operation| operation.category == Category::Read);
-    reads
-        .filter_map(|operation| routes.get(&operation.name))
-        .filter(|route| route.method == Method::Get && route.pagination.is_none())
-        .map(|route| ((route.base_url.clone(), route.path.clone()), route.clone()))
-        .collect()
-}
-
-/// What a PUT replaces, if it can be read.
-fn current(operation: &Operation, route: &Route, readable: &ReadablePaths, types: &Types) -> Option<update::Current> {
-    let is_replaced = operation.takes_changes() && route.method == Method::Put && writes_input(route);
-    let reader = readable.get(&(route.base_url.clone(), route.path.clone())).filter(|_| is_replaced)?;
-    // What the request needs beyond the path is not known to whoever writes.
-    let is_known = |name: &str| route.parameters.iter().any(|parameter| &*parameter.original_name == name);
-    let needs_more = reader
-        .parameters
-        .iter()
-        .any(|parameter| matches!(parameter.place, Place::Path(_)) && !is_known(&parameter.original_name));
-    let shape = input_shape(operation, types)?;
-    let fields = shape.fields.iter().map(|field| field.name.clone()).collect();
-    (!needs_more).then(|| update::Current { route: reader.clone(), fields })
-}
-
-fn writes_input(route: &Route) -> bool {
-    route.parameters.iter().any(|parameter| &*parameter.name == INPUT && parameter.place == Place::Body)
-}
-
-fn input_shape<'a>(operation: &'a Operation, types: &'a Types) -> Option<&'a Shape> {
-    match &operation.parameter(INPUT)?.schema.resolve(types).kind {
-        Kind::Object(shape) => Some(shape),
-        _ => None,
-    }
-}
-
 fn offer_dry_run(operation: &mut Operation) {
     if operation.parameter("dry_run").is_none() {
         let words = "Show the request without sending it.";
         operation.parameters.push(Parameter::optional("dry_run", Schema::new(Kind::Boolean).describe(words)).shared());
         operation.has_safe_dry_run = true;
-    }
-}
-
-/// Lets callers leave out what is merged from the current state.
-fn relax_changes(operation: &mut Operation, types: &Types) {
-    let Some(shape) = input_shape(operation, types) else { return };
-    let fields = shape.fields.iter().cloned().map(|field| Parameter { required: false, ..field }).collect();
-    let shape = Shape { fields, rest: Rest::Refused };
-    if let Some(input) = operation.parameters.iter_mut().find(|parameter| &*parameter.name == INPUT) {
-        let description = input.schema.description.take();
-        input.schema = Schema { description, ..Schema::new(Kind::Object(shape)) };
     }
 }

@@ -1,67 +1,119 @@
 //! Changes by PUT, which replaces a thing whole: it is read, the changes are merged into it, and it is written back on
 //! the condition that nobody else has changed it in between.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use aquifer_engine::source::Call;
-use aquifer_protocol::error::Failure;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::schema::Parameter;
 use reqwest::header::ETAG;
 use serde_json::{Map, Value};
 
 use super::RestSource;
-use super::answer::unwrapped;
+use super::current::Current;
+use super::writable::{Walk, admits_null, is_read_only};
 use crate::adapter::INPUT;
 use crate::client::{Effect, SendRules};
-use crate::route::Route;
-
-/// How the thing that a PUT replaces is read.
-#[derive(Debug, Clone)]
-pub(super) struct Current {
-    /// The request that reads it.
-    pub(super) route: Arc<Route>,
-    /// The fields that a request may write. Others, such as ids and links, are read but not written.
-    pub(super) fields: HashSet<Arc<str>>,
-}
+use crate::pagination::at_path;
 
 impl RestSource {
     /// Merges the changes of a call into what is stored. Returns the entity tag of what was read.
+    ///
+    /// A PUT replaces everything. If the body would lack something that may be stored, nothing is sent: what was read has
+    /// another structure, or does not contain a field that the API demands.
     pub(super) async fn merge_current(
         &self,
         current: &Current,
         call: &Call,
         params: &mut Map<String, Value>,
     ) -> Result<Option<String>, Failure> {
-        let request = current.route.request(&self.base_url, params)?;
+        let given = current.arguments.iter().filter_map(|(wanted, own)| Some((wanted, params.get(&**own)?)));
+        let arguments = given.map(|(wanted, value)| (wanted.to_string(), value.clone())).collect();
+        let request = current.route.request(&self.base_url, &arguments)?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
         let answer = self.send(request, &rules, call).await?;
-        let body = answer.json().map_err(|error| error.into_failure(&self.name))?;
-        let mut stored = unwrapped(body, current.route.unwrap.as_deref());
-        if let (Value::Object(stored), false) = (&mut stored, current.fields.is_empty()) {
-            stored.retain(|name, _| current.fields.contains(name.as_str()));
+        let mut stored = self.stored(current, answer.json().unwrap_or_default());
+        let Some(Value::Object(changes)) = params.remove(INPUT) else {
+            return Err(Failure::invalid_value(INPUT, "must be an object"));
+        };
+        if stored.is_empty() {
+            let unnamed = self.unnamed_fields(current, &changes);
+            if !unnamed.is_empty() {
+                let problem = "contains none of the fields that are written";
+                return Err(incomplete(current, problem, "Pass them, or null for those without a value", &unnamed));
+            }
         }
-        if let Some(changes) = params.remove(INPUT) {
-            merge(&mut stored, changes);
+        let nulls = self.stored_nulls(current, &changes);
+        merge_fields(&mut stored, changes);
+        stored.extend(nulls);
+        match Walk::new(&self.offering.types).problems(&stored, &current.body) {
+            None => return Err(Failure::invalid_value(INPUT, "is part of something too large to be merged")),
+            Some(problems) if !problems.is_empty() => {
+                let problem = "does not contain everything that must be written";
+                return Err(incomplete(current, problem, "Pass the rest as well", &problems));
+            }
+            Some(_) => {}
         }
-        params.insert(INPUT.to_owned(), stored);
+        params.insert(INPUT.to_owned(), Value::Object(stored));
         // A weak tag never matches in a condition (RFC 9110, 13.1.1).
         let etag = answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).filter(|etag| !etag.starts_with("W/"));
         Ok(etag.map(str::to_owned))
     }
+
+    /// What of an answer can be written back.
+    fn stored(&self, current: &Current, answer: Value) -> Map<String, Value> {
+        let found = match current.route.unwrap.as_deref() {
+            Some(path) => at_path(&answer, path).cloned(),
+            None => Some(answer),
+        };
+        let Some(Value::Object(mut stored)) = found else { return Map::new() };
+        Walk::new(&self.offering.types).retain_writable(&mut stored, &current.body);
+        stored
+    }
+
+    /// The fields for which `null` is a value: those that the API demands and that may be `null`.
+    fn stored_nulls(&self, current: &Current, changes: &Map<String, Value>) -> Vec<(String, Value)> {
+        let types = &self.offering.types;
+        let is_value = |field: &&Parameter| field.required && admits_null(&field.schema, types);
+        let demanded = current.body.fields.iter().filter(is_value);
+        let nulls = demanded.filter(|field| changes.get(&*field.name).is_some_and(Value::is_null));
+        nulls.map(|field| (field.name.to_string(), Value::Null)).collect()
+    }
+
+    /// The fields of the body that changes do not mention, not even to remove them.
+    fn unnamed_fields(&self, current: &Current, changes: &Map<String, Value>) -> Vec<String> {
+        let types = &self.offering.types;
+        let writable = current.body.fields.iter().filter(|field| !is_read_only(&field.schema, types));
+        let unnamed = writable.filter(|field| !changes.contains_key(&*field.name));
+        unnamed.map(|field| field.name.to_string()).collect()
+    }
+}
+
+/// What was read does not suffice to write it back.
+fn incomplete(current: &Current, problem: &str, advice: &str, fields: &[String]) -> Failure {
+    const MAX_NAMED: usize = 20;
+    let fields: Vec<String> = fields.iter().take(MAX_NAMED).map(|field| format!("{INPUT}.{field}")).collect();
+    let message = format!(
+        "Nothing was changed: PUT replaces everything, and what GET {} returned {problem}. {advice}: {}",
+        current.route.path,
+        fields.join(", ")
+    );
+    let first = fields.first().cloned().unwrap_or_default();
+    Failure::new(Code::ValidationMissingParam, message).detail("param_name", first).detail("missing_fields", fields)
 }
 
 /// Merges changes (RFC 7396): objects field by field, `null` removes a field, everything else is replaced.
 fn merge(stored: &mut Value, changes: Value) {
     match (stored, changes) {
-        (Value::Object(stored), Value::Object(changes)) => {
-            for (name, change) in changes {
-                match change {
-                    Value::Null => drop(stored.shift_remove(&name)),
-                    change => merge(stored.entry(name).or_insert(Value::Null), change),
-                }
-            }
-        }
+        (Value::Object(stored), Value::Object(changes)) => merge_fields(stored, changes),
         (stored, changes) => *stored = without_nulls(changes),
+    }
+}
+
+fn merge_fields(stored: &mut Map<String, Value>, changes: Map<String, Value>) {
+    for (name, change) in changes {
+        match change {
+            Value::Null => drop(stored.shift_remove(&name)),
+            change => merge(stored.entry(name).or_insert(Value::Null), change),
+        }
     }
 }
 

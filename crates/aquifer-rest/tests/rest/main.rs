@@ -8,3 +8,4 @@ mod client;
 mod mock;
 mod openapi;
 mod route;
+mod source;

@@ -99,6 +99,9 @@ impl CatalogSnapshot {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
             let controls = settings.operation_controls.get(&*operation.name).copied().unwrap_or(settings.controls);
             shape::add_controls(operation, rows, controls);
+            if let Some(tool) = tools.get(&operation.name).filter(|tool| !tool.call.default_fields.is_empty()) {
+                shape::set_default_fields(operation, &tool.call.default_fields);
+            }
         }
         Self {
             offering: Offering { operations, types, indirect: Vec::new() },

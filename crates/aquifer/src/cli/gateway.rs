@@ -96,6 +96,18 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 
+    /// A patch of the description (OpenAPI Overlay). Can be repeated.
+    #[arg(long = "overlay", value_name = "FILE")]
+    pub(crate) overlays: Vec<PathBuf>,
+
+    /// Only operations of the description that match this pattern: a name, METHOD /path, or a tag. Can be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) include: Vec<String>,
+
+    /// No operations of the description that match this pattern. Can be repeated.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+
     /// The adapter file to write, or a directory for it.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

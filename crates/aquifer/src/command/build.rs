@@ -41,16 +41,26 @@ async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Comman
         let stem = stem.to_string_lossy();
         stem.strip_suffix("-adapter").unwrap_or(&stem).to_owned()
     });
-    let built = description::build(target, name, arguments.base_url.as_deref()).await?;
+    let built = description::build(target, name, arguments).await?;
     let (file, sidecar) = write_files(arguments, &built)?;
     eprintln!("A generated adapter can only read. After you have reviewed it, serve it like this:");
     eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"validated\"", file.display());
+    if !arguments.overlays.is_empty() {
+        let overlays: Vec<String> =
+            arguments.overlays.iter().map(|file| format!("{:?}", file.display().to_string())).collect();
+        eprintln!("  overlays = [{}]", overlays.join(", "));
+    }
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(CommandOutcome::Done)
 }
 
 /// Builds the adapter of an MCP server.
 fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<CommandOutcome> {
+    let is_for_apis = !arguments.overlays.is_empty() || !arguments.include.is_empty() || !arguments.exclude.is_empty();
+    anyhow::ensure!(
+        !is_for_apis,
+        "--overlay, --include and --exclude are for OpenAPI descriptions, and this is a bundle"
+    );
     anyhow::ensure!(arguments.base_url.is_none(), "--base-url is for OpenAPI descriptions, and this is a bundle");
     let mut bundle = capture::read(&arguments.bundle)?;
     if let Some(path) = &arguments.overrides {

@@ -181,12 +181,22 @@ pub(crate) struct SourceConfig {
     pub(crate) overlays: Vec<PathBuf>,
     /// The base URL, if not that of the description.
     pub(crate) base_url: Option<String>,
+    /// The token endpoint for client credentials, if not that of the description.
+    pub(crate) token_url: Option<String>,
     /// Values of variables in the description's server URLs.
     #[serde(default)]
     pub(crate) server_variables: BTreeMap<String, String>,
     /// Whether its host may have a private address.
     #[serde(default)]
     pub(crate) allow_private_addresses: bool,
+    /// Headers that callers may set.
+    #[serde(default)]
+    pub(crate) call_headers: Vec<String>,
+    /// The header for an idempotency key.
+    pub(crate) idempotency_header: Option<String>,
+    /// The folders whose files callers may upload.
+    #[serde(default)]
+    pub(crate) file_roots: Vec<PathBuf>,
     /// How to log in to it, if it requires a login and does not publish everything needed.
     pub(crate) login: Option<LoginConfig>,
     /// The servers to use from a file that names several.
@@ -425,7 +435,7 @@ impl Config {
         }
         for source in &mut self.source {
             let files = [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten();
-            for file in files.chain(&mut source.overlays) {
+            for file in files.chain(&mut source.overlays).chain(&mut source.file_roots) {
                 *file = folder.join(&*file);
             }
             let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());

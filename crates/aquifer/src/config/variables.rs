@@ -71,6 +71,15 @@ impl Variables {
     }
 }
 
+impl Variables {
+    /// The values of the variables that a text refers to. Defaults are not included: they are in the configuration.
+    pub(crate) fn values_in(&self, text: &str) -> Vec<String> {
+        let references = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+        let names = references.map(|(reference, _)| reference.split(":-").next().unwrap_or(reference));
+        names.filter_map(|name| self.get(name)).collect()
+    }
+}
+
 /// Shows only names, because values are credentials.
 impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,8 @@ mod database;
 #[cfg(feature = "gateway")]
 #[cfg_attr(not(feature = "rest"), path = "no_description.rs")]
 pub(crate) mod description;
+#[cfg(feature = "rest")]
+mod description_cache;
 #[cfg_attr(not(feature = "gateway"), path = "no_gateway.rs")]
 pub(crate) mod gateway;
 pub(crate) mod gather;

@@ -2,6 +2,7 @@
 
 use aquifer_discovery::adapter::AdapterFiles;
 
+use crate::cli::BuildArgs;
 use crate::feature;
 
 pub(crate) fn is_description(_text: &str) -> bool {
@@ -11,7 +12,7 @@ pub(crate) fn is_description(_text: &str) -> bool {
 pub(crate) async fn build(
     _target: &str,
     _name: Option<String>,
-    _base_url: Option<&str>,
+    _arguments: &BuildArgs,
 ) -> anyhow::Result<AdapterFiles> {
     Err(feature::missing("support for HTTP APIs", "rest"))
 }

@@ -12,13 +12,18 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
-use aquifer_rest::{Api, AuthScheme, CredentialPlace, RestSettings, RestSource, fetch_description};
+use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
+use super::description_cache::DescriptionCache;
 use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, source_label, trust};
 use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
+
+/// The prefix of variables with credentials if only the description names the source: its title must not choose which
+/// variables of the environment are sent to its servers.
+const UNNAMED_PREFIX: &str = "OPENAPI";
 
 /// The settings of an API that is not open yet.
 pub(crate) struct Settings {
@@ -28,6 +33,8 @@ pub(crate) struct Settings {
     overlays: Vec<Value>,
     /// The limits in its adapter file.
     rate_limits: Option<RateLimits>,
+    /// The folder for descriptions that were fetched.
+    cache: Option<PathBuf>,
 }
 
 enum PlannedApi {
@@ -52,7 +59,13 @@ pub(super) fn plan(source: &SourceConfig, state_files: &StateFiles) -> Result<Pl
         Some(file) => plan_adapter(source, file, state_files),
         None => plan_description(source, name.as_deref()),
     };
-    planned.map_err(|why| InvalidSource { name: name.unwrap_or_else(|| "api".to_owned()), why })
+    let with_cache = |mut plan: Plan| {
+        if let Kind::Rest(settings) = &mut plan.kind {
+            settings.cache = state_files.descriptions();
+        }
+        plan
+    };
+    planned.map(with_cache).map_err(|why| InvalidSource { name: name.unwrap_or_else(|| "api".to_owned()), why })
 }
 
 fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) -> Result<Plan, String> {
@@ -74,7 +87,7 @@ fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) ->
         }
         None => PlannedApi::Read(Box::new(api)),
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits) };
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits), cache: None };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -133,11 +146,13 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
     } else {
         let description = read_description(&target, &mut files)?;
         let loader = |reference: &str| load_beside(Path::new(&target), reference);
+        let variable_prefix = name.is_none().then(|| UNNAMED_PREFIX.to_owned());
         let name = name.map_or_else(|| titled_name(&description), str::to_owned);
-        let api = read(description, &overlays, source, &name, None, Some(&loader))?;
+        let options = ReadOptions { variable_prefix, loader: Some(&loader), ..read_options(source, &name) };
+        let api = read(description, &overlays, &options)?;
         (name, PlannedApi::Read(Box::new(api)))
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None };
+    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None, cache: None };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -147,25 +162,21 @@ fn finish(source: &SourceConfig, name: String, trust: Trust, settings: Settings,
     Plan { name, prefix, hidden: Vec::new(), trust, origin, kind: Kind::Rest(Box::new(settings)), state }
 }
 
-/// Reads a description with its overlays.
-fn read(
-    mut description: Value,
-    overlays: &[Value],
-    source: &SourceConfig,
-    name: &str,
-    url: Option<String>,
-    loader: Option<openapi::Loader<'_>>,
-) -> Result<Api, String> {
-    apply_overlays(&mut description, overlays)?;
-    let options = ReadOptions {
+/// The operator's options for reading a description.
+fn read_options(source: &SourceConfig, name: &str) -> ReadOptions<'static> {
+    ReadOptions {
         source: name.to_owned(),
         include: source.include.clone(),
         exclude: source.exclude.clone(),
-        url,
         server_variables: source.server_variables.clone(),
-        loader,
-    };
-    let api = openapi::read(&description, &options).map_err(|error| error.to_string())?;
+        ..ReadOptions::default()
+    }
+}
+
+/// Reads a description with its patches.
+fn read(mut description: Value, overlays: &[Value], options: &ReadOptions<'_>) -> Result<Api, String> {
+    apply_overlays(&mut description, overlays)?;
+    let api = openapi::read(&description, options).map_err(|error| error.to_string())?;
     if api.operations.is_empty() {
         return Err("it describes no operation that can be served".to_owned());
     }
@@ -270,21 +281,52 @@ pub(super) async fn fetch(url: &str, name: &str, timeout_seconds: Option<u64>) -
     openapi::parse(&text).map_err(|error| anyhow::anyhow!("the description of '{name}' cannot be read: {error}"))
 }
 
+/// Fetches a description and uses it. If that fails, uses the last description with which it succeeded, with a warning.
+async fn fetch_or_cached<T>(
+    url: &str,
+    name: &str,
+    timeout_seconds: Option<u64>,
+    cache: Option<DescriptionCache>,
+    mut use_it: impl FnMut(Value) -> Result<T, String>,
+) -> anyhow::Result<T> {
+    let unusable = |why: String| anyhow::anyhow!("source '{name}' cannot be served: {why}");
+    let fetched = match fetch(url, name, timeout_seconds).await {
+        Ok(description) => use_it(description.clone()).map(|used| (used, description)).map_err(unusable),
+        Err(error) => Err(error),
+    };
+    match (fetched, cache) {
+        (Ok((used, description)), cache) => {
+            cache.inspect(|cache| cache.store(&description));
+            Ok(used)
+        }
+        (Err(error), cache) => {
+            let Some(used) = cache.and_then(|cache| cache.load()).and_then(|known| use_it(known).ok()) else {
+                return Err(error);
+            };
+            tracing::warn!(source = name, "{error:#}. The last description that was fetched is used instead");
+            Ok(used)
+        }
+    }
+}
+
 /// Opens an API. Only a remote description is fetched; the API itself is not called.
 pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
-    let Settings { name, api, overlays, rate_limits } = settings;
+    let Settings { name, api, overlays, rate_limits, cache } = settings;
     let is_file = source.adapter.is_some();
     let api = match api {
         PlannedApi::Read(api) => *api,
         PlannedApi::At(url) => {
-            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
-            read(description, &overlays, source, &name, Some(url), None)
-                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let use_it = |description| {
+                let options = ReadOptions { url: Some(url.clone()), ..read_options(source, &name) };
+                read(description, &overlays, &options)
+            };
+            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?
         }
         PlannedApi::Reviewed(mut api, url) => {
-            let description = fetch(&url, &name, source.start_timeout_seconds).await?;
-            compare(&mut api, description, &overlays, Some(url), None)
-                .map_err(|why| anyhow::anyhow!("source '{name}' cannot be served: {why}"))?;
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let use_it = |description| compare(&mut api, description, &overlays, Some(url.clone()), None);
+            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?;
             *api
         }
     };
@@ -314,10 +356,30 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         };
         anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
     })?;
+    let used = served.used_variables();
+    if !used.is_empty() {
+        tracing::info!(source = name, "credentials from {} are sent to {base_url}", used.join(", "));
+    }
     for variable in served.missing_variables() {
         tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
     }
     Ok(Arc::new(served))
+}
+
+/// Refuses to send the operator's client secret to a host that only a description names.
+fn check_token_urls(name: &str, api: &Api, source: &SourceConfig) -> anyhow::Result<()> {
+    let is_set = |variable: &&str| source.variables.get(variable).is_some_and(|value| !value.is_empty());
+    for scheme in &api.auth {
+        let Some(token_url) = scheme.token_url() else { continue };
+        let is_elsewhere = url_origin(token_url) != url_origin(&api.base_url);
+        if is_elsewhere && scheme.variables().iter().all(is_set) {
+            anyhow::bail!(
+                "source '{name}' cannot be served: its description sends your client credentials to {token_url}, which \
+                 is not the host of the API. If that is right, set token_url = \"{token_url}\""
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The scheme, host and port of a URL, in lower case.
@@ -335,18 +397,23 @@ fn rest_settings(
     rate_limits: Option<RateLimits>,
 ) -> anyhow::Result<RestSettings> {
     let is_chosen = source.base_url.is_some();
+    let mut secrets = Vec::new();
     if let Some(base_url) = &source.base_url {
         api.base_url = source.variables.expand(base_url)?.trim_end_matches('/').to_owned();
+        // A path may hold a key.
+        secrets = source.variables.values_in(base_url);
+        api.use_one_server();
     }
     if api.base_url.is_empty() {
         anyhow::bail!("source '{name}' cannot be served: its description has no absolute server URL. Set base_url");
     }
     if let Some(variable) = &source.bearer_env {
-        api.auth = vec![AuthScheme::Credential {
-            place: CredentialPlace::Header("Authorization".to_owned()),
-            prefix: "Bearer ".to_owned(),
-            variable: variable.clone(),
-        }];
+        api.use_bearer(variable);
+    }
+    if let Some(token_url) = &source.token_url {
+        api.use_token_url(&source.variables.expand(token_url)?);
+    } else if !is_file {
+        check_token_urls(name, &api, source)?;
     }
     let mut headers = Vec::new();
     for (header, value) in &source.headers {
@@ -361,10 +428,14 @@ fn rest_settings(
     let is_chosen = is_file || is_chosen || is_fetched_there;
     let mut settings = RestSettings::new(name, api);
     settings.client.headers = headers;
+    settings.client.secrets = secrets;
     settings.client.base_url_origin = if is_chosen { BaseUrlOrigin::Operator } else { BaseUrlOrigin::Description };
     settings.client.other_base_urls = others;
     settings.client.other_base_urls.sort_unstable();
     settings.client.other_base_urls.dedup();
+    settings.call_headers.clone_from(&source.call_headers);
+    settings.idempotency_header.clone_from(&source.idempotency_header);
+    settings.file_roots.clone_from(&source.file_roots);
     settings.client.allow_private_addresses = source.allow_private_addresses;
     if let Some(seconds) = source.timeout_seconds {
         settings.client.timeout = Duration::from_secs(seconds.max(1));

@@ -21,7 +21,7 @@ pub(crate) use directory::create as create_private_directory;
 pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
 
 /// The files in the state directory, apart from the store, which manages its own files.
-const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "logins", "audit", "trust"];
+const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "descriptions", "logins", "audit", "trust"];
 
 /// The maximum size of a key or hash file.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -60,6 +60,11 @@ impl StateFiles {
     /// The directory of cached tool lists, which avoid waiting for MCP servers to start.
     pub(crate) fn catalogues(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.join("catalogues"))
+    }
+
+    /// The last good descriptions of HTTP APIs that are named by their URL.
+    pub(crate) fn descriptions(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("descriptions"))
     }
 
     /// The file with confirmations, approvals, quotas and audit heads.

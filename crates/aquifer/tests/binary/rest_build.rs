@@ -97,3 +97,30 @@ fn r_dis_7a_a_changed_description_quarantines_what_changed() {
     let gone = call("get_note", &json!({ "note_id": "1" }));
     assert!(gone.contains("gone from the description"), "{gone}");
 }
+
+#[test]
+fn r_dis_6_overlays_and_patterns_apply_before_the_file_is_built() {
+    let folder = Folder::new();
+    folder.file("notes.yaml", DESCRIPTION);
+    folder.file(
+        "patch.yaml",
+        "overlay: 1.0.0\ninfo: { title: Patch, version: 1.0.0 }\nactions:\n  - target: \"$.paths['/notes'].get\"\n    \
+         update: { operationId: allNotes, security: [] }\n  - target: \"$\"\n    update: { security: [{ key: [] }], components: { \
+         securitySchemes: { key: { type: apiKey, in: header, name: X-Key } } } }\n",
+    );
+    let arguments = ["build", "notes.yaml", "--overlay", "patch.yaml", "--exclude", "DELETE *"];
+    let (code, out, stderr) = run(&folder, &arguments);
+    assert_eq!(code, 0, "{out}{stderr}");
+    assert!(stderr.contains("1 operation with other credentials"), "{stderr}");
+    assert!(stderr.contains("overlays = [\"patch.yaml\"]"), "{stderr}");
+    let source = "[[source]]\ntarget = \"notes-adapter.md\"\nopenapi = \"notes.yaml\"\noverlays = [\"patch.yaml\"]\ntrust = \"validated\"\n";
+    folder.file("aquifer.toml", source);
+    let answer: Value = serde_json::from_str(&done(&folder, &["introspect", "--json"])).unwrap();
+    let names: Vec<&str> =
+        answer["data"]["operations"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    assert!(names.contains(&"all_notes") && names.contains(&"get_note"), "{names:?}");
+    assert!(!names.contains(&"delete_note") && !names.contains(&"list_notes"), "{names:?}");
+    assert!(!answer.to_string().contains("Quarantined"), "{answer}");
+    let (code, _, stderr) = run(&folder, &["build", "notes.yaml", "--include", "nothing_like_it", "--force"]);
+    assert!(code != 0 && stderr.contains("no operation"), "{stderr}");
+}

@@ -87,9 +87,10 @@ fn operation(
         .and_then(|found| maps_to(found, &join(path, "maps_to"), target, &parameters, findings));
     let description = findings.optional_text(node, "description", path);
     let declared = danger::read_danger(node, path, findings);
-    for key in ["supports_fields", "non_idempotent"] {
-        findings.flag(node, key, path);
-    }
+    findings.flag(node, "non_idempotent", path);
+    let supports_fields = findings.flag(node, "supports_fields", path).unwrap_or_default();
+    let default_fields = node.get("default_fields");
+    let default_fields = default_fields.map(|list| texts(list, &join(path, "default_fields"), findings));
     let response = node.get("response").or(node.get("returns"));
     let returns = response.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
     let is_rest = matches!(target, Some(Target::Rest { .. }));
@@ -114,6 +115,8 @@ fn operation(
         returns,
         pagination,
         unwrap,
+        supports_fields,
+        default_fields: default_fields.unwrap_or_default(),
         input_schema: None,
         output_schema: None,
         digest: None,
@@ -121,6 +124,14 @@ fn operation(
         annotations: Annotations::default(),
         reviewed_hints: None,
     })
+}
+
+fn texts(list: &Node, path: &str, findings: &mut Findings) -> Vec<String> {
+    let Some(items) = list.items() else {
+        findings.wrong_type(list, path, "array");
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| findings.text(item, path)).collect()
 }
 
 fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {

@@ -112,6 +112,51 @@ async fn pages_of_any_size_show_every_row_once() {
 }
 
 #[tokio::test]
+async fn counts_of_the_source_are_not_those_of_filtered_rows() {
+    let pages = Pages::new(45);
+    let engine = engine(&pages);
+    let found = issues_page(&engine, json!({ "first": 3, "filter": { "number": { "lt": 5 } } })).await;
+    assert_eq!(found["data"].get("total"), None, "{found}");
+    assert_eq!(found["data"]["_upstream"]["total"], 45, "{found}");
+    let all = issues_page(&engine, json!({ "first": 3 })).await;
+    assert_eq!(all["data"]["total"], 45, "{all}");
+}
+
+/// A gate that lets two further pages be fetched.
+struct TwoPages(std::sync::atomic::AtomicUsize);
+
+impl aquifer_engine::gate::Gate for TwoPages {
+    fn decide<'a>(
+        &'a self,
+        _: &'a aquifer_protocol::validate::Checked,
+        _: &'a Context,
+    ) -> BoxFuture<'a, aquifer_engine::gate::Decision> {
+        std::future::ready(aquifer_engine::gate::Decision::Allow(aquifer_engine::gate::Pass::default())).boxed()
+    }
+
+    fn count_page<'a>(&'a self, operation: &'a Operation, _: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
+        assert_eq!(&*operation.name, "list_issues");
+        let count = self.0.fetch_add(1, Ordering::SeqCst);
+        let limit = || Failure::new(Code::RateLimitExceeded, "API rate limit exceeded");
+        std::future::ready(if count < 2 { Ok(()) } else { Err(limit()) }).boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_the_source_ends_a_list_early() {
+    for controls in [json!({ "aggregate": { "all": { "sum": "number" } } }), json!({ "first": 40 })] {
+        let pages = Pages::new(45);
+        let gate = Arc::new(TwoPages(Default::default()));
+        let engine = Engine::builder(surface()).gate(gate).source(pages.clone()).build().unwrap();
+        let answer = issues_page(&engine, controls).await;
+        assert_eq!(pages.fetched(), [0, 10, 20], "{answer}");
+        assert_eq!(answer["success"], true, "{answer}");
+        let words = answer.to_string();
+        assert!(words.contains("RESULT_INCOMPLETE") && words.contains("rate limit"), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_small_page_asks_the_source_for_few_rows() {
     let pages = Pages::new(45);
     let page = issues_page(&engine(&pages), json!({ "first": 3 })).await;

@@ -2,28 +2,37 @@
 
 mod token;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use reqwest::{Client, Url};
+use reqwest::Url;
 
 use super::address::parse_token_url;
+use super::clients::Clients;
 use super::secrets::Secrets;
-use crate::api::{AuthScheme, CredentialPlace};
+use crate::api::{AuthScheme, CredentialPlace, Security};
 use crate::error::RestProblem;
 use crate::route::is_reserved_header;
 use token::{Grant, TokenSource};
 
 /// Authenticates requests.
 pub struct Authenticator {
-    method: AuthMethod,
+    /// The ways to authenticate, in their order.
+    methods: Vec<AuthMethod>,
+    /// The environment variables whose values may be sent.
+    used_variables: BTreeSet<String>,
     secrets: Secrets,
 }
 
 enum AuthMethod {
-    None,
-    Fixed(Credential),
+    Fixed {
+        place: CredentialPlace,
+        value: String,
+    },
     Token(Arc<TokenSource>),
+    /// These environment variables are not set.
+    Missing(Vec<String>),
     /// Not usable until the operator changes something.
     Unusable(RestProblem),
 }
@@ -37,95 +46,137 @@ pub(super) struct Credential {
     pub(super) generation: Option<u64>,
 }
 
+/// The credentials of one request, each with the number of its way to authenticate.
+pub(super) type Credentials = Vec<(usize, Credential)>;
+
 impl std::fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let method = match &self.method {
-            AuthMethod::None => "none",
-            AuthMethod::Fixed(_) => "credential",
+        let names = self.methods.iter().map(|method| match method {
+            AuthMethod::Fixed { .. } => "credential",
             AuthMethod::Token(_) => "token",
+            AuthMethod::Missing(_) => "missing",
             AuthMethod::Unusable(_) => "unusable",
-        };
-        f.debug_tuple("Authenticator").field(&method).finish()
+        });
+        f.write_str("Authenticator ")?;
+        f.debug_list().entries(names).finish()
     }
 }
 
 impl Authenticator {
     /// Sends requests without credentials.
     pub fn none() -> Self {
-        Self { method: AuthMethod::None, secrets: Secrets::default() }
+        Self { methods: Vec::new(), used_variables: BTreeSet::new(), secrets: Secrets::default() }
     }
 
-    /// Chooses the first scheme whose environment variables are all set. If there is none, requests fail and name the
-    /// variables of the first scheme. No schemes need no credentials.
+    /// Reads the credentials of every scheme from the environment. Requests that need one that is not there fail and name
+    /// the variables.
     pub fn new(schemes: &[AuthScheme], variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let secrets = Secrets::default();
-        let is_complete = |scheme: &&AuthScheme| missing_variables(scheme, &variable).is_empty();
-        let method = match (schemes.iter().find(is_complete), schemes.first()) {
-            (Some(scheme), _) => method(scheme, &variable, &secrets).unwrap_or_else(AuthMethod::Unusable),
-            (None, Some(first)) => {
-                AuthMethod::Unusable(RestProblem::CredentialMissing { variables: missing_variables(first, &variable) })
-            }
-            (None, None) => AuthMethod::None,
-        };
-        Self { method, secrets }
+        let methods = schemes.iter().map(|scheme| match missing_variables(scheme, &variable) {
+            missing if missing.is_empty() => method(scheme, &variable, &secrets).unwrap_or_else(AuthMethod::Unusable),
+            missing => AuthMethod::Missing(missing),
+        });
+        let methods: Vec<AuthMethod> = methods.collect();
+        let is_used = |method: &AuthMethod| matches!(method, AuthMethod::Fixed { .. } | AuthMethod::Token(_));
+        let used = schemes.iter().zip(&methods).filter(|(_, method)| is_used(method));
+        let used_variables = used.flat_map(|(scheme, _)| scheme.variables()).map(str::to_owned).collect();
+        Self { methods, used_variables, secrets }
     }
 
-    /// The environment variables that must be set before requests can be sent.
-    pub fn missing_variables(&self) -> &[String] {
-        match &self.method {
-            AuthMethod::Unusable(RestProblem::CredentialMissing { variables }) => variables,
-            _ => &[],
+    /// The environment variables that must be set before requests that need these credentials can be sent.
+    pub fn missing_variables(&self, security: &Security) -> Vec<String> {
+        self.choose(security).err().unwrap_or_default()
+    }
+
+    /// The numbers of the ways to authenticate. If no alternative is configured, the variables that the first one lacks.
+    fn choose(&self, security: &Security) -> Result<Vec<usize>, Vec<String>> {
+        let any: Vec<Vec<usize>>;
+        let alternatives = match security {
+            Security::OneOf(alternatives) => &**alternatives,
+            Security::Any => {
+                any = (0..self.methods.len()).map(|index| vec![index]).collect();
+                &any
+            }
+        };
+        let missing = |alternative: &Vec<usize>| -> Vec<String> {
+            let mut names = Vec::new();
+            for method in alternative.iter().filter_map(|index| self.methods.get(*index)) {
+                let AuthMethod::Missing(variables) = method else { continue };
+                names.extend(variables.iter().filter(|name| !names.contains(*name)).cloned().collect::<Vec<_>>());
+            }
+            names
+        };
+        match (alternatives.iter().find(|one| missing(one).is_empty()), alternatives.first()) {
+            (Some(complete), _) => Ok(complete.clone()),
+            (None, Some(first)) => Err(missing(first)),
+            (None, None) => Ok(Vec::new()),
         }
+    }
+
+    /// The environment variables whose values may be sent.
+    pub(super) fn used_variables(&self) -> &BTreeSet<String> {
+        &self.used_variables
     }
 
     pub(super) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    pub(super) fn token_url(&self) -> Option<&Url> {
-        match &self.method {
+    pub(super) fn token_urls(&self) -> impl Iterator<Item = &Url> {
+        self.methods.iter().filter_map(|method| match method {
             AuthMethod::Token(source) => Some(source.url()),
             _ => None,
+        })
+    }
+
+    /// The credentials to send now.
+    pub(super) async fn credentials(&self, security: &Security, clients: &Clients) -> Result<Credentials, RestProblem> {
+        let chosen = self.choose(security).map_err(|variables| RestProblem::CredentialMissing { variables })?;
+        let mut credentials = Vec::with_capacity(chosen.len());
+        for index in chosen {
+            credentials.push((index, self.credential(index, clients).await?));
+        }
+        Ok(credentials)
+    }
+
+    async fn credential(&self, index: usize, clients: &Clients) -> Result<Credential, RestProblem> {
+        match self.methods.get(index) {
+            Some(AuthMethod::Fixed { place, value }) => {
+                Ok(Credential { place: place.clone(), value: value.clone(), generation: None })
+            }
+            Some(AuthMethod::Token(source)) => source.current(clients.get(source.url())?, &self.secrets).await,
+            Some(AuthMethod::Missing(variables)) => {
+                Err(RestProblem::CredentialMissing { variables: variables.clone() })
+            }
+            Some(AuthMethod::Unusable(problem)) => Err(problem.clone()),
+            None => Err(invalid("the operation needs a credential that is not described".to_owned())),
         }
     }
 
-    /// The credential to send now.
-    pub(super) async fn credential(&self, client: &Client) -> Result<Option<Credential>, RestProblem> {
-        match &self.method {
-            AuthMethod::None => Ok(None),
-            AuthMethod::Fixed(credential) => Ok(Some(credential.clone())),
-            AuthMethod::Token(source) => source.current(client, &self.secrets).await.map(Some),
-            AuthMethod::Unusable(problem) => Err(problem.clone()),
-        }
-    }
-
-    /// Another credential after the target refused this one. `None` if there is no other.
+    /// Other credentials after the target refused these. `None` if there are no others.
     pub(super) async fn renewed(
         &self,
-        client: &Client,
-        refused: &Credential,
-    ) -> Result<Option<Credential>, RestProblem> {
-        match (&self.method, refused.generation) {
-            (AuthMethod::Token(source), Some(generation)) => {
-                source.discard(generation).await;
-                source.current(client, &self.secrets).await.map(Some)
-            }
-            _ => Ok(None),
+        clients: &Clients,
+        refused: &Credentials,
+    ) -> Result<Option<Credentials>, RestProblem> {
+        let mut renewed = refused.clone();
+        let mut has_new = false;
+        for (index, credential) in &mut renewed {
+            let (Some(AuthMethod::Token(source)), Some(generation)) = (self.methods.get(*index), credential.generation)
+            else {
+                continue;
+            };
+            source.discard(generation).await;
+            *credential = source.current(clients.get(source.url())?, &self.secrets).await?;
+            has_new = true;
         }
+        Ok(has_new.then_some(renewed))
     }
 }
 
 fn missing_variables(scheme: &AuthScheme, variable: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let needed: Vec<&String> = match scheme {
-        AuthScheme::Credential { variable, .. } => vec![variable],
-        AuthScheme::Basic { username_variable, password_variable } => vec![username_variable, password_variable],
-        AuthScheme::ClientCredentials { id_variable, secret_variable, .. } => vec![id_variable, secret_variable],
-        AuthScheme::RefreshToken { id_variable, secret_variable, token_variable, .. } => {
-            [Some(id_variable), secret_variable.as_ref(), Some(token_variable)].into_iter().flatten().collect()
-        }
-    };
-    needed.into_iter().filter(|name| variable(name).is_none()).cloned().collect()
+    scheme.variables().into_iter().filter(|name| variable(name).is_none()).map(str::to_owned).collect()
 }
 
 fn method(
@@ -143,7 +194,7 @@ fn method(
         AuthScheme::Credential { place, prefix, variable } => {
             let value = format!("{prefix}{}", secret(variable));
             check_credential(place, &value, variable)?;
-            Ok(AuthMethod::Fixed(Credential { place: place.clone(), value, generation: None }))
+            Ok(AuthMethod::Fixed { place: place.clone(), value })
         }
         AuthScheme::Basic { username_variable, password_variable } => {
             let (username, password) = (value(username_variable), secret(password_variable));
@@ -153,7 +204,7 @@ fn method(
             let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
             secrets.add(&pair);
             let place = CredentialPlace::Header("Authorization".to_owned());
-            Ok(AuthMethod::Fixed(Credential { place, value: format!("Basic {pair}"), generation: None }))
+            Ok(AuthMethod::Fixed { place, value: format!("Basic {pair}") })
         }
         AuthScheme::ClientCredentials { token_url, id_variable, secret_variable, scopes } => {
             let grant = Grant::ClientCredentials { scopes: scopes.clone() };

@@ -217,7 +217,9 @@ impl TokenState {
             Value::String(text) => text.trim().parse().ok(),
             value => value.as_f64(),
         });
-        let lifetime = seconds.map(|seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 1e8)));
+        let lifetime = seconds
+            .filter(|seconds: &f64| !seconds.is_nan())
+            .map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e8)));
         self.generation += 1;
         self.token = Some(Token { value: value.to_owned(), expires_at: None });
         let credential = self.credential().ok_or_else(|| unavailable("its token is unusable"))?;

@@ -3,7 +3,7 @@
 use aquifer_discovery::Adapter;
 use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::route::{Method, Place};
-use aquifer_rest::{Api, AuthScheme, BuildError, build_adapter};
+use aquifer_rest::{Api, AuthScheme, BuildError, Security, beyond_front_matter, build_adapter};
 use serde_json::{Value, json};
 
 use super::{assert_same, built, options, pets, served};
@@ -150,4 +150,31 @@ fn a_damaged_sidecar_is_refused() {
     let adapter = Adapter::read(&files.adapter, Some(&sidecar.to_string())).unwrap();
     assert!(Api::from_adapter(&adapter, "pets", false).is_err());
     assert!(Adapter::read(&files.adapter, Some("{")).is_err());
+}
+
+#[test]
+fn credentials_of_single_operations_stand_in_the_sidecar() {
+    let mut description = pets();
+    let (mut built_api, mut files) = (None, None);
+    for (stated, is_said) in
+        [(json!([{ "key": [] }]), true), (json!([]), false), (json!([{ "key": [], "token": [] }]), false)]
+    {
+        description["security"] = stated.clone();
+        for item in description["paths"].as_object_mut().unwrap().values_mut().filter_map(Value::as_object_mut) {
+            for operation in item.values_mut().filter_map(Value::as_object_mut) {
+                operation.remove("security");
+            }
+        }
+        let (written, api) = build_adapter(&description, &options(), None).unwrap();
+        assert_eq!(beyond_front_matter(&api).is_empty(), is_said, "{stated}");
+        assert_same("pets", &served(&written.adapter, Some(&written.sidecar), false), &api);
+        (built_api, files) = (Some(api), Some(written));
+    }
+    let (api, files) = (built_api.unwrap(), files.unwrap());
+    assert!(api.routes.values().all(|route| route.security == Security::OneOf(vec![vec![0, 1]].into())));
+    // A reviewer who chooses another credential replaces all of them.
+    let changed = files.adapter.replace("PETS_API_KEY", "OTHER_KEY");
+    let changed = served(&changed, Some(&files.sidecar), false);
+    assert_eq!(changed.auth.len(), 1);
+    assert!(changed.routes.values().all(|route| route.security == Security::Any));
 }

@@ -1,7 +1,7 @@
 //! Credentials: where they go, and that they are never shown.
 
 use aquifer_protocol::error::Code;
-use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient};
+use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient, Security};
 
 use super::server::{Reply, Server};
 use super::{assert_code, failure, get, send, settings};
@@ -65,6 +65,15 @@ async fn credentials_go_to_their_place() {
 }
 
 #[tokio::test]
+async fn a_cookie_of_the_caller_does_not_replace_the_credential() {
+    let server = Server::start(|_, _| Reply::json(200, "{}")).await;
+    let mut request = get(&server.url());
+    request.headers.push(("Cookie".to_owned(), "session=mine; a=b; session =mine;sessions=1".to_owned()));
+    send(&client(&settings(&server), &[cookie()]), request).await.unwrap();
+    assert_eq!(server.received()[0].headers["cookie"], format!("a=b; sessions=1; session={SECRET}"));
+}
+
+#[tokio::test]
 async fn credentials_follow_redirects_on_the_same_origin_only() {
     let other = Server::start(|_, _| Reply::json(200, "{}")).await;
     let elsewhere = other.url();
@@ -87,7 +96,7 @@ async fn the_first_complete_scheme_is_used() {
     let client = client(&settings(&server), &[header("UNSET"), cookie(), header("KEY")]);
     send(&client, get(&server.url())).await.unwrap();
     assert!(server.received()[0].headers.contains_key("cookie"));
-    assert!(client.missing_variables().is_empty());
+    assert!(client.missing_variables(&Security::Any).is_empty());
     assert_eq!(client.without_credentials(&format!("a {SECRET} b")), "a [redacted] b");
 }
 
@@ -101,7 +110,7 @@ async fn missing_variables_are_named() {
         (vec![AuthScheme::Basic { username_variable: "U".to_owned(), password_variable: "P".to_owned() }], &["U", "P"]),
     ] {
         let client = client(&settings(&server), &schemes);
-        assert_eq!(client.missing_variables(), names);
+        assert_eq!(client.missing_variables(&Security::Any), names);
         let failure = failure(&client, get(&server.url())).await;
         assert_code(&failure, Code::AuthCredentialMissing);
         assert!(names.iter().all(|name| failure.message().contains(&format!("'{name}'"))), "{}", failure.message());
@@ -169,16 +178,19 @@ async fn hosts_that_a_description_names_get_no_credentials() {
     let server = Server::start(|_, _| Reply::json(200, "{}")).await;
     let other = Server::start(|_, _| Reply::json(200, "{}")).await;
     let mut settings = settings(&server);
-    settings.headers = vec![("X-Team".to_owned(), "Token t3am-secret".to_owned())];
+    settings.headers = vec![
+        ("X-Team-Key".to_owned(), "Token t3am-secret".to_owned()),
+        ("X-Version".to_owned(), "2024-01-01".to_owned()),
+    ];
     settings.allow_private_addresses = true;
     settings.other_base_urls = vec![other.url()];
     for scheme in [header("KEY"), query(), cookie()] {
         let client = client(&settings, &[scheme]);
         send(&client, get(&server.url())).await.unwrap();
         send(&client, get(&other.url())).await.unwrap();
-        assert_eq!(client.presentable("a t3am-secret"), "a [redacted]");
+        assert_eq!(client.presentable("a t3am-secret of 2024-01-01"), "a [redacted] of 2024-01-01");
     }
-    assert!(server.received().iter().all(|received| received.headers["x-team"] == "Token t3am-secret"));
+    assert!(server.received().iter().all(|received| received.headers["x-team-key"] == "Token t3am-secret"));
     for received in other.received() {
         assert!(!format!("{received:?}").contains("s3cret"), "{received:?}");
         assert!(!received.headers.contains_key("x-team"), "{received:?}");

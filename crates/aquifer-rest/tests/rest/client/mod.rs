@@ -5,7 +5,7 @@ mod credentials;
 mod faults;
 mod redirects;
 mod retries;
-mod server;
+pub(crate) mod server;
 mod statuses;
 #[cfg(feature = "test-tls")]
 mod tls;
@@ -43,8 +43,10 @@ pub(crate) fn reads() -> SendRules {
     SendRules { effect: Effect::Reads, ..SendRules::default() }
 }
 
+/// Sends a request. Only GET reads.
 pub(crate) async fn send(client: &HttpClient, request: HttpRequest) -> Result<HttpAnswer, RestError> {
-    client.send(request, &SendRules::default(), &CancellationToken::new()).await
+    let rules = if request.method == Method::Get { reads() } else { SendRules::default() };
+    client.send(request, &rules, &CancellationToken::new()).await
 }
 
 /// The failure of a request, as callers see it.

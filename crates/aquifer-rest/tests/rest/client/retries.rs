@@ -30,7 +30,7 @@ async fn reads_survive_two_faults() {
         for method in [Method::Get, Method::Head, Method::Options, Method::Query] {
             let server = recovering(fault).await;
             let request = HttpRequest { method, ..get(&server.url()) };
-            assert_eq!(send_with(&server, request, &SendRules::default()).await, Ok(200), "{method:?}");
+            assert_eq!(send_with(&server, request, &reads()).await, Ok(200), "{method:?}");
             assert_eq!(server.count(), 3, "{method:?}");
         }
         let server = recovering(fault).await;
@@ -70,7 +70,7 @@ async fn changes_are_sent_once() {
 async fn attempts_end_after_three() {
     for fault in [|| Reply::Reset, || Reply::status(503)] {
         let server = Server::start(move |_, _| fault()).await;
-        assert_eq!(send_with(&server, get(&server.url()), &SendRules::default()).await, Err(false));
+        assert_eq!(send_with(&server, get(&server.url()), &reads()).await, Err(false));
         assert_eq!(server.count(), 3);
     }
 }
@@ -79,7 +79,7 @@ async fn attempts_end_after_three() {
 async fn other_errors_are_not_repeated() {
     for status in [400, 401, 403, 404, 409, 412, 418, 422, 500, 501] {
         let server = Server::start(move |_, _| Reply::status(status)).await;
-        assert_eq!(send_with(&server, get(&server.url()), &SendRules::default()).await, Err(false), "{status}");
+        assert_eq!(send_with(&server, get(&server.url()), &reads()).await, Err(false), "{status}");
         assert_eq!(server.count(), 1, "{status}");
     }
 }

@@ -15,11 +15,11 @@ fn bodies_become_parameters() {
             json!({ "$ref": "#/components/schemas/Pet" }),
             vec!["name: string in field", "password?: string in field"],
         ),
-        ("put", json!({ "$ref": "#/components/schemas/Pet" }), vec!["input: Pet in body"]),
+        ("put", json!({ "$ref": "#/components/schemas/Pet" }), vec!["input: object in body"]),
         (
             "patch",
             json!({ "allOf": [{ "$ref": "#/components/schemas/Pet" }, { "description": "A pet" }] }),
-            vec!["input: Pet in body"],
+            vec!["input: object in body"],
         ),
         (
             "post",

@@ -7,6 +7,7 @@ mod installed;
 #[cfg(feature = "test-descriptions")]
 mod invalid;
 mod reading;
+mod security;
 #[cfg(feature = "test-descriptions")]
 pub(crate) mod survey;
 mod swagger;

@@ -164,6 +164,29 @@ fn operations_are_selected_by_name_route_and_tag() {
 }
 
 #[test]
+fn exclusions_hold_for_every_spelling_of_a_path() {
+    let spellings = [
+        "admin/users",
+        "/admin/users#2",
+        "/admin/users/",
+        "//admin//users",
+        "/%61dmin/users",
+        "/admin;v=1/users",
+        "/ADMIN/users",
+        "/admin/users?page={page}",
+    ];
+    for path in spellings {
+        let description = json!({ "openapi": "3.1.0", "paths": { path: { "get": { "operationId": "listThem" } } } });
+        for pattern in ["/admin/users", "GET /admin/*", "GET /admin/users"] {
+            let options = ReadOptions { exclude: vec![pattern.to_owned()], ..ReadOptions::default() };
+            assert_eq!(read_with(&description, options).operations.len(), 0, "{path} {pattern}");
+        }
+        let options = ReadOptions { exclude: vec!["/users*".to_owned()], ..ReadOptions::default() };
+        assert_eq!(read_with(&description, options).operations.len(), 1, "{path}");
+    }
+}
+
+#[test]
 fn pagination_is_detected_where_it_is_clear() {
     let query = |names: &[(&str, &str)]| -> Vec<Value> {
         names

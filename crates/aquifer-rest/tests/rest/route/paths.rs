@@ -13,12 +13,12 @@ fn values_stay_in_their_segment() {
     for (value, expected) in [
         (json!("a/b"), "a%2Fb"),
         (json!("a?b#c"), "a%3Fb%23c"),
-        (json!("../../admin"), "..%2F..%2Fadmin"),
+        (json!("..a/.b/admin"), "..a%2F.b%2Fadmin"),
         (json!("%2e%2e"), "%252e%252e"),
         (json!("%2F"), "%252F"),
         (json!("..."), "..."),
-        (json!("..;"), "..%3B"),
-        (json!("\\..\\"), "%5C..%5C"),
+        (json!("a;.."), "a%3B.."),
+        (json!("\\...\\"), "%5C...%5C"),
         (json!("é 😀"), "%C3%A9%20%F0%9F%98%80"),
         (json!("https://evil.example/"), "https%3A%2F%2Fevil.example%2F"),
         (json!("@evil.example"), "%40evil.example"),
@@ -61,6 +61,39 @@ fn segments_may_have_several_placeholders_and_suffixes() {
     assert_eq!(url(&get("/{base}/{head}/{base}", &both), params.clone()), "/v1.0/a%2Fb/v1.0");
     assert_eq!(url(&get("/jobs/{base}:cancel", &both), params.clone()), "/jobs/v1.0:cancel");
     assert_eq!(url(&get("/r(id='{base}')", &both), params), "/r(id='v1.0')");
+}
+
+#[test]
+fn values_cannot_lead_to_other_paths() {
+    let file = get("/files/{id}", &[("id", simple())]);
+    for value in [
+        "../admin",
+        "../../admin",
+        "..\\admin",
+        "a/../../admin",
+        "a/..",
+        "./a",
+        "a\\.\\b",
+        "%2e%2e/admin",
+        "..%2Fadmin",
+        "..%252fadmin",
+        "..;/admin",
+        "..;x=1",
+        "\\..\\",
+    ] {
+        assert_refused(&file, json!({ "id": value }), Code::ValidationInvalidValue, "id");
+        let part = get("/files/{id}.json", &[("id", simple())]);
+        if !value.ends_with("..") && !value.ends_with("..;x=1") {
+            assert_refused(&part, json!({ "id": value }), Code::ValidationInvalidValue, "id");
+        }
+    }
+    let two = get("/{a}{b}", &[("a", simple()), ("b", simple())]);
+    assert_refused(&two, json!({ "a": ".", "b": "./x" }), Code::ValidationInvalidValue, "a");
+    for (value, expected) in
+        [("a/b", "a%2Fb"), ("...", "..."), ("a..b/c", "a..b%2Fc"), (".git/x", ".git%2Fx"), ("50%", "50%25")]
+    {
+        assert_eq!(url(&file, json!({ "id": value })), format!("/files/{expected}"));
+    }
 }
 
 #[test]

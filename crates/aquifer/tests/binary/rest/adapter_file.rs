@@ -23,6 +23,22 @@ fn r_saf_4_limits_of_the_file_are_enforced_and_shown() {
 }
 
 #[test]
+fn r_saf_4_every_page_of_a_list_counts() {
+    let fixture = Fixture::adapted();
+    fixture.edit("shop-adapter.md", "endpoint: \"/report\", limit: 2", "endpoint: \"/orders\", limit: 4");
+    let mut server = fixture.serve();
+    let sum = json!({ "aggregate": { "all": { "sum": "amount" } } });
+    let whole = server.data("read", "list_orders", sum.clone());
+    assert!(whole.to_string().contains("650"), "{whole}");
+    let status = server.data("read", "introspect", json!({ "query": "quota_status" }));
+    assert_eq!(status["api_limits"]["shop: endpoint_1_per_day"]["remaining"], 1, "{status}");
+    assert_eq!(fixture.shop.take("/orders").len(), 3);
+    let part = server.call("mcp_aql_read", json!({ "operation": "list_orders", "params": sum }));
+    assert!(part.to_string().contains("RESULT_INCOMPLETE"), "{part}");
+    assert_eq!(fixture.shop.take("/orders").len(), 1, "the limit is kept");
+}
+
+#[test]
 fn r_dis_9_a_file_that_nobody_reviewed_only_reads() {
     let fixture = Fixture::adapted();
     let mut server = Fixture::start(&mut fixture.command(&["serve", "shop-adapter.md"]));
@@ -63,4 +79,33 @@ fn r_dis_9_problems_are_told_with_line_and_column() {
             line.split(':').skip(1).take(2).map(|number| number.trim().parse().ok()).collect();
         assert!(matches!(place.as_slice(), [Some(1..), Some(1..)]), "{line}");
     }
+}
+
+#[test]
+fn r_dis_9_fields_are_sent_along_and_have_defaults() {
+    let fixture = Fixture::adapted();
+    fixture.edit(
+        "shop-adapter.md",
+        "      response: { unwrap: items }\n      params:\n",
+        "      response: { unwrap: items }\n      supports_fields: true\n      default_fields: [id, name]\n      params:\n        \
+         fields: { type: string }\n",
+    );
+    let mut server = fixture.serve();
+    let sent = |fixture: &Fixture| fixture.shop.take("/products").remove(0).query.get("fields").cloned();
+    let names = |row: &serde_json::Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let page = server.data("read", "list_products", json!({ "first": 1 }));
+    assert_eq!(names(&page["items"][0]), ["id", "name"], "{page}");
+    assert_eq!(sent(&fixture).as_deref(), Some("id%2Cname"));
+    let page = server.data("read", "list_products", json!({ "first": 1, "fields": ["price"], "sort": "-stock" }));
+    assert_eq!(names(&page["items"][0]), ["price"], "{page}");
+    assert_eq!(sent(&fixture).as_deref(), Some("price%2Cstock"));
+    let page = server.data("read", "list_products", json!({ "first": 1, "fields": "full" }));
+    assert!(names(&page["items"][0]).len() > 3, "{page}");
+    assert_eq!(sent(&fixture), None);
+    fixture.folder.file(
+        "broken.md",
+        &std::fs::read_to_string(fixture.folder.path("shop-adapter.md")).unwrap().replace("[id, name]", "id"),
+    );
+    let output = fixture.command(&["validate", "broken.md"]).output().unwrap();
+    assert!(!output.status.success() && text(&output.stdout).contains("default_fields"), "{output:?}");
 }

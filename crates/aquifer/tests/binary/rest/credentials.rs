@@ -1,5 +1,7 @@
 //! Credentials come from the environment, go to the API only, and appear nowhere else.
 
+use std::process::{Command, Stdio};
+
 use serde_json::json;
 
 use super::Fixture;
@@ -101,6 +103,60 @@ fn r_dis_9_tokens_are_fetched_once_and_renewed_when_refused() {
         assert_eq!(fixture.shop.token_count(), 2);
         assert!(!server.last_words().contains("s3cret"));
     }
+}
+
+#[test]
+fn r_dis_9_a_description_does_not_choose_which_variables_it_gets() {
+    let fixture = secured("{ type: http, scheme: bearer }");
+    let text = std::fs::read_to_string(fixture.folder.path("shop.yaml")).unwrap();
+    fixture.folder.file("openapi.yaml", &text.replacen("title: Shop", "title: Secret Store", 1));
+    fixture.edit("aquifer.toml", "shop.yaml", "openapi.yaml");
+    let mut command = fixture.command(&["serve"]);
+    let mut server = Fixture::start(command.env("SECRET_STORE_TOKEN", "s3cret-bearer").env("SECRET_TOKEN", "s3cret-2"));
+    let error = server.error("read", "get_report", json!({}));
+    assert_eq!(error["details"]["variables"], json!(["OPENAPI_TOKEN"]), "{error}");
+    assert!(fixture.shop.received().is_empty(), "nothing is sent");
+    let mut server = Fixture::start(fixture.command(&["serve", "--log", "info"]).env("OPENAPI_TOKEN", "s3cret-bearer"));
+    assert_eq!(server.data("read", "get_report", json!({}))["visits"], 3);
+    let log = server.last_words();
+    assert!(log.contains("credentials from OPENAPI_TOKEN are sent to"), "{log}");
+}
+
+#[test]
+fn r_dis_9_client_secrets_go_to_another_host_only_if_the_operator_names_it() {
+    let flows =
+        "{ type: oauth2, flows: { clientCredentials: { tokenUrl: \"https://login.example/token\", scopes: {} } } }";
+    let fixture = secured(flows);
+    let set = |command: &mut Command| {
+        command.env("SHOP_CLIENT_ID", "client-id").env("SHOP_CLIENT_SECRET", "s3cret-client").env_remove("SHOP_TOKEN");
+    };
+    let mut command = fixture.command(&["serve"]);
+    set(&mut command);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("token_url = \"https://login.example/token\""), "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
+
+    let token_url = format!("[[source]]\ntoken_url = \"{}/oauth/token\"", fixture.shop.url());
+    fixture.edit("aquifer.toml", "[[source]]", &token_url);
+    let mut command = fixture.command(&["serve"]);
+    set(&mut command);
+    let mut server = Fixture::start(&mut command);
+    assert_eq!(server.data("read", "get_account", json!({}))["owner"], "Ada");
+}
+
+#[test]
+fn r_dis_9_a_key_in_the_base_url_is_not_shown() {
+    let fixture = Fixture::described("");
+    fixture.edit("aquifer.toml", &fixture.shop.url(), &format!("{}/bot${{SHOP_KEY}}", fixture.shop.url()));
+    let mut command = fixture.command(&["serve", "--log", "trace"]);
+    let mut server = Fixture::start(command.env("SHOP_KEY", "s3cret-key-of-the-path"));
+    let error = server.error("read", "get_report", json!({}));
+    assert!(error["message"].as_str().unwrap().contains("/bot[redacted]/report"), "{error}");
+    let status =
+        server.call("mcp_aql_read", json!({ "operation": "introspect", "params": { "query": "adapter_info" } }));
+    let shown = format!("{error}{status}{}", server.last_words());
+    assert!(!shown.contains("s3cret"), "{shown}");
 }
 
 #[test]

@@ -77,6 +77,30 @@ fn a_description_is_fetched_from_its_url() {
 }
 
 #[test]
+fn the_last_good_description_is_served_without_network() {
+    let fixture = Fixture::described("");
+    let shop = Shop::start();
+    let target = format!("openapi:{}/openapi.yaml", shop.url());
+    let listed = || {
+        let output = fixture.command(&["introspect", "--source", &target]).output().unwrap();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    };
+    shop.publish("paths: 5");
+    assert!(!listed().0, "there is no good one yet");
+    shop.publish(&description(&shop));
+    let (is_good, first, warned) = listed();
+    assert!(is_good && first.contains("get_product") && !warned.contains("last description"), "{first}{warned}");
+    // What is fetched cannot be served.
+    shop.publish("paths: 5");
+    let (is_good, listing, warned) = listed();
+    assert!(is_good && listing == first && warned.contains("The last description"), "{listing}{warned}");
+    // Nothing answers any more.
+    drop(shop);
+    let (is_good, listing, warned) = listed();
+    assert!(is_good && listing == first && warned.contains("The last description"), "{listing}{warned}");
+}
+
+#[test]
 fn a_description_cannot_name_private_addresses() {
     let fixture = Fixture::described("");
     let output = fixture.command(&["call", "get_account", "--source", "openapi:shop.yaml"]).output().unwrap();

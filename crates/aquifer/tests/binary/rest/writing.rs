@@ -25,6 +25,20 @@ fn r_req_6_put_reads_merges_and_writes_on_a_condition() {
 }
 
 #[test]
+fn r_req_6_what_looks_like_a_credential_is_written_back_as_it_is() {
+    let fixture = Fixture::described("headers = { \"X-Api-Key\" = \"acme-production\" }");
+    let mut server = fixture.serve();
+    let made =
+        server.data("create", "create_product", json!({ "name": "acme-production", "price": 9, "category": "chair" }));
+    let id = made["id"].as_u64().unwrap();
+    let params = |dry_run: bool| json!({ "product_id": id, "input": { "price": 77 }, "dry_run": dry_run });
+    let shown = server.data("update", "replace_product", params(true));
+    assert_eq!(shown["request"]["body"]["name"], "[redacted]", "{shown}");
+    server.data("update", "replace_product", params(false));
+    assert_eq!(fixture.shop.product(id).unwrap()["name"], "acme-production");
+}
+
+#[test]
 fn r_req_6_patch_sends_the_changes_only() {
     for (fixture, operation) in [(Fixture::described(""), "update_product"), (Fixture::adapted(), "set_stock")] {
         let mut server = fixture.serve();

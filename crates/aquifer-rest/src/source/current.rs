@@ -1,0 +1,144 @@
+//! How the thing that a PUT replaces is read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
+
+use super::writable::is_read_only;
+use crate::adapter::INPUT;
+use crate::route::{Method, Place, Route, RouteParameter};
+
+/// How the thing that a PUT replaces is read.
+#[derive(Debug, Clone)]
+pub(super) struct Current {
+    /// The operation that reads it.
+    pub(super) operation: Arc<str>,
+    /// Its request.
+    pub(super) route: Arc<Route>,
+    /// The parameters of that request, and those of the PUT with the same meaning.
+    pub(super) arguments: Vec<(Arc<str>, Arc<str>)>,
+    /// The fields that a request may write, as the API demands them.
+    pub(super) body: Shape,
+}
+
+/// An operation that reads one thing.
+#[derive(Debug)]
+struct Reader {
+    operation: Operation,
+    route: Arc<Route>,
+}
+
+/// The operations that read one thing, by base URL and path.
+#[derive(Debug)]
+pub(super) struct Readers(HashMap<(Option<Arc<str>>, Arc<str>), Reader>);
+
+impl Readers {
+    /// Finds the operations that only read and can be called. `dangers` are those that the operator assigns.
+    pub(super) fn new(
+        operations: &[Operation],
+        routes: &BTreeMap<Arc<str>, Arc<Route>>,
+        dangers: &BTreeMap<String, Danger>,
+    ) -> Self {
+        let is_safe = |one: &&Operation| {
+            let danger = dangers.get(&*one.name).unwrap_or(&one.danger);
+            one.category == Category::Read && *danger == Danger::Safe && one.quarantine.is_none()
+        };
+        let readers = operations.iter().filter(is_safe).filter_map(|operation| {
+            let route = routes.get(&operation.name)?;
+            let reads_one = route.method == Method::Get && route.pagination.is_none();
+            let key = (route.base_url.clone(), route.path.clone());
+            reads_one.then(|| (key, Reader { operation: operation.clone(), route: route.clone() }))
+        });
+        Self(readers.collect())
+    }
+
+    /// What a PUT replaces, if it can be read.
+    pub(super) fn current(&self, operation: &Operation, route: &Route, types: &Types) -> Option<Current> {
+        if !operation.takes_changes() || route.method != Method::Put || !writes_input(route) {
+            return None;
+        }
+        let reader = self.0.get(&(route.base_url.clone(), route.path.clone()))?;
+        let body = input_shape(operation, types)?;
+        if !returns_some_of(reader, body, types) {
+            return None;
+        }
+        let arguments = arguments(reader, route)?;
+        Some(Current {
+            operation: reader.operation.name.clone(),
+            route: reader.route.clone(),
+            arguments,
+            body: body.clone(),
+        })
+    }
+}
+
+/// The parameters of a reader, and those of the PUT with the same meaning. `None` if the PUT has no parameter for one
+/// that the reader requires.
+fn arguments(reader: &Reader, route: &Route) -> Option<Vec<(Arc<str>, Arc<str>)>> {
+    let mut arguments = Vec::new();
+    for wanted in &reader.route.parameters {
+        let is_same = |known: &&RouteParameter| {
+            known.original_name == wanted.original_name
+                && std::mem::discriminant(&known.place) == std::mem::discriminant(&wanted.place)
+        };
+        match route.parameters.iter().find(is_same) {
+            Some(known) => arguments.push((wanted.name.clone(), known.name.clone())),
+            None if matches!(wanted.place, Place::Path(_)) => return None,
+            None if reader.operation.parameter(&wanted.name).is_some_and(|one| one.required) => return None,
+            None => {}
+        }
+    }
+    Some(arguments)
+}
+
+/// Whether what a reader returns may be what the PUT writes: an object with at least one field of the body, or unknown.
+fn returns_some_of(reader: &Reader, body: &Shape, types: &Types) -> bool {
+    let declared = types.get(&*reader.operation.returns.type_name).filter(|_| reader.route.unwrap.is_none());
+    let mut writable = body.fields.iter().filter(|field| !is_read_only(&field.schema, types)).peekable();
+    if writable.peek().is_none() {
+        return false;
+    }
+    match declared.map(|declared| &declared.resolve(types).kind) {
+        Some(Kind::Object(returned)) if !returned.fields.is_empty() && matches!(returned.rest, Rest::Of(_)) => true,
+        Some(Kind::Object(returned)) if !returned.fields.is_empty() => {
+            let names: HashSet<&str> = returned.fields.iter().map(|field| &*field.name).collect();
+            writable.any(|field| names.contains(&*field.name))
+        }
+        None | Some(Kind::Any | Kind::Object(_) | Kind::Named(_) | Kind::Union(_)) => true,
+        Some(_) => false,
+    }
+}
+
+/// Whether the changes of an operation are the body of its request.
+pub(super) fn writes_input(route: &Route) -> bool {
+    route.parameters.iter().any(|parameter| &*parameter.name == INPUT && parameter.place == Place::Body)
+}
+
+fn input_shape<'a>(operation: &'a Operation, types: &'a Types) -> Option<&'a Shape> {
+    match &operation.parameter(INPUT)?.schema.resolve(types).kind {
+        Kind::Object(shape) => Some(shape),
+        _ => None,
+    }
+}
+
+/// Lets callers leave out what is merged from the current state.
+pub(super) fn relax_changes(operation: &mut Operation, current: &Current) {
+    // `null` removes a field that the API does not demand.
+    let relaxed = current.body.fields.iter().cloned().map(|mut field| {
+        field.schema.nullable |= !field.required;
+        Parameter { required: false, ..field }
+    });
+    let rest = match &current.body.rest {
+        Rest::Of(rest) => Rest::Of(rest.clone()),
+        Rest::Free | Rest::Refused => Rest::Refused,
+    };
+    let shape = Shape { fields: relaxed.collect(), rest };
+    if let Some(input) = operation.parameters.iter_mut().find(|parameter| &*parameter.name == INPUT) {
+        let description = input.schema.description.take();
+        input.schema = Schema { description, ..Schema::new(Kind::Object(shape)) };
+    }
+}

@@ -1,0 +1,82 @@
+//! Sources in an engine: what callers do, and what the API receives.
+
+mod merging;
+mod operator_settings;
+mod overriding;
+mod policy;
+mod read_only;
+mod repeating;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aquifer_engine::{Caller, Context, Engine, Reply};
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_rest::openapi::{self, ReadOptions};
+use aquifer_rest::{Api, RestSettings, RestSource};
+use serde_json::{Value, json};
+
+use crate::client::server::{Received, Reply as HttpReply, Server};
+
+/// An API that is served, and what it receives.
+pub(crate) struct Served {
+    pub(crate) server: Server,
+    pub(crate) engine: Engine,
+}
+
+/// The API of a description.
+pub(crate) fn api(paths: Value) -> Api {
+    let description = json!({ "openapi": "3.1.0", "info": { "title": "Notes", "version": "1" }, "servers": [{ "url": "https://notes.example" }], "paths": paths });
+    openapi::read(&description, &ReadOptions { source: "notes".to_owned(), ..ReadOptions::default() }).unwrap()
+}
+
+pub(crate) fn settings(mut api: Api, server: &Server) -> RestSettings {
+    api.base_url = server.url();
+    let mut settings = RestSettings::new("notes", api);
+    settings.client.retry_delay = Duration::from_millis(1);
+    settings
+}
+
+impl Served {
+    /// Serves the operations of these paths. The handler answers the requests.
+    pub(crate) async fn start(
+        paths: Value,
+        handler: impl Fn(&Received, usize) -> HttpReply + Send + Sync + 'static,
+    ) -> Self {
+        let server = Server::start(handler).await;
+        let source = RestSource::new(settings(api(paths), &server), |_| None).unwrap();
+        let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+        let engine = Engine::builder(surface).dangerously_let_everything_pass().source(Arc::new(source)).build();
+        Self { server, engine: engine.unwrap() }
+    }
+
+    pub(crate) async fn call(&self, operation: &str, params: Value) -> Value {
+        call(&self.engine, operation, params).await
+    }
+
+    /// The requests so far: method and body.
+    pub(crate) fn sent(&self) -> Vec<(String, Value)> {
+        let received = self.server.received().into_iter();
+        received.map(|one| (one.method, serde_json::from_str(&one.body).unwrap_or_default())).collect()
+    }
+}
+
+pub(crate) async fn call(engine: &Engine, operation: &str, params: Value) -> Value {
+    let request = json!({ "operation": operation, "params": params }).as_object().unwrap().clone();
+    let context = Context::new(Caller::session("tests"), "req_test");
+    match engine.handle(&Receiver::Unified, request, context).await {
+        Reply::Response(response) => response.render(&Limits::default()).value(),
+        Reply::NeedsInput(question) => json!({ "question": question.message }),
+    }
+}
+
+/// Path, GET and PUT of a note, with the schema of the body and of the answer.
+pub(crate) fn note(body: Value, answer: Option<Value>) -> Value {
+    let content = answer.map(|schema| json!({ "application/json": { "schema": schema } }));
+    json!({ "/notes/{id}": {
+        "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }],
+        "get": { "operationId": "getNote", "summary": "Get a note", "responses": { "200": { "description": "A note", "content": content.unwrap_or(json!({})) } } },
+        "put": { "operationId": "updateNote", "summary": "Update a note", "requestBody": { "required": true, "content": { "application/json": { "schema": body } } } }
+    } })
+}
