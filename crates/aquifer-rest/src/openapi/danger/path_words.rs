@@ -21,8 +21,8 @@ const ENDINGS: &[&str] = &["d", "s", "r", "rs"];
 /// Whether a word says that something is removed.
 pub(super) fn is_removing(word: &str) -> bool {
     let is_joined =
-        |verb: &&str| word.strip_prefix(verb).is_some_and(|rest| !rest.is_empty() && !ENDINGS.contains(&rest));
-    classify::classify(subject(word)).category == Category::Delete || JOINED.iter().any(|verb| is_joined(verb))
+        |verb: &&str| word.strip_prefix(*verb).is_some_and(|rest| !rest.is_empty() && !ENDINGS.contains(&rest));
+    classify::classify(subject(word)).category == Category::Delete || JOINED.iter().any(is_joined)
 }
 
 /// A request that should only read, of which only the name is known.
