@@ -25,7 +25,7 @@ impl Sides {
 
     fn share(&self, name: String, reference: &str, share: f64) -> Figure {
         let [one, other] = self.0.each_ref().map(|blocks| percentile(&blocks.concat(), share));
-        Figure::new(name, one, "µs").beside(reference, other)
+        Figure::new(name, one, "µs").compared_with(reference, other)
     }
 }
 

@@ -11,7 +11,7 @@ use aquifer_report::{Table, quantity};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Bench, printed};
+use crate::{Bench, output_of};
 
 /// The packages, by name: where each is installed, and the folder of its descriptions.
 const PACKAGES: [(&str, &str, &str); 6] = [
@@ -99,7 +99,7 @@ fn read_package(bench: &Bench, package: &str, folder: &Path) -> anyhow::Result<V
     unpack(folder, &unpacked)?;
     let mut files = Vec::new();
     for place in [folder, &unpacked] {
-        let found = printed(&words(&[&bench.program("bench-rest"), "find", &place.display().to_string()]))?;
+        let found = output_of(&words(&[&bench.program("bench-rest"), "find", &place.display().to_string()]))?;
         files.extend(serde_json::from_str::<Vec<PathBuf>>(&found)?.into_iter().map(|file| (place.to_owned(), file)));
     }
     // These hold the same operations, with every reference replaced by a copy, and are larger than what is read.
@@ -107,7 +107,7 @@ fn read_package(bench: &Bench, package: &str, folder: &Path) -> anyhow::Result<V
     let max = if bench.is_quick { 3 } else { MAX_READ };
     let mut read = Vec::new();
     for (place, file) in sample(files, max) {
-        let printed = printed(&words(&[&bench.program("bench-rest"), "read", &file.display().to_string()]))?;
+        let printed = output_of(&words(&[&bench.program("bench-rest"), "read", &file.display().to_string()]))?;
         let found = serde_json::from_str::<Option<Read>>(&printed).with_context(|| file.display().to_string())?;
         let name = file.strip_prefix(&place).unwrap_or(&file).display().to_string();
         read.extend(found.map(|found| Read { name: format!("{package}: {name}"), ..found }));
@@ -123,7 +123,7 @@ fn unpack(folder: &Path, unpacked: &Path) -> anyhow::Result<()> {
         if file.extension().is_none_or(|end| end != "gz") {
             continue;
         }
-        let text = printed(&words(&["gzip", "-dc", &file.display().to_string()]))?;
+        let text = output_of(&words(&["gzip", "-dc", &file.display().to_string()]))?;
         fs::write(unpacked.join(file.file_stem().unwrap_or_default()), text)?;
     }
     Ok(())

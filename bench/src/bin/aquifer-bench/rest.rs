@@ -12,8 +12,8 @@ use aquifer_report::{Figure, root};
 use crate::client::{first_list_cpu_ms, first_list_ms, peak_kb, starts};
 use crate::connection::{Target, Transport};
 use crate::gateway::or_unmeasured;
-use crate::tasks::{self, Walk};
-use crate::{Bench, printed};
+use crate::tasks::{self, Strategy};
+use crate::{Bench, output_of};
 
 const FASTMCP: &str = "fastmcp";
 const FASTMCP_SEARCH: &str = "fastmcp, with its search";
@@ -29,10 +29,10 @@ const MAX_START_MS: f64 = 1000.0;
 pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let quick = if bench.is_quick { words(&["--quick"]) } else { Vec::new() };
     let command = [words(&[&bench.program("bench-rest"), "compare"]), quick].concat();
-    let mut figures: Vec<Figure> = serde_json::from_str(&printed(&command)?)?;
+    let mut figures: Vec<Figure> = serde_json::from_str(&output_of(&command)?)?;
     // It answers every request of theirs with a short JSON object.
-    let (_api, url) = Server::on_http(&words(&[&bench.program("bench-rest"), "api"]))?;
-    let github = Github { bench, url, unguarded: bench.unguarded()?, generated: generate(bench) };
+    let (_api, url) = Server::start_http(&words(&[&bench.program("bench-rest"), "api"]))?;
+    let github = Github { bench, url, generated: generate(bench) };
     figures.extend(github.starts()?);
     figures.extend(github.tokens()?);
     Ok(figures)
@@ -60,7 +60,7 @@ fn generate(bench: &Bench) -> anyhow::Result<Generated> {
     // Where the API is comes from the environment when the server is started.
     let base_url = "http://127.0.0.1:9";
     let arguments = ["--input", &description, "--output", &folder, "--base-url", base_url, "--force"];
-    printed(&[words(&[&bench.node, &generator]), words(&arguments)].concat())?;
+    output_of(&[words(&[&bench.node, &generator]), words(&arguments)].concat())?;
     let compiler = module("typescript/bin/tsc");
     let compiled = Command::new(&bench.node).args([&compiler, "-p", &folder]).output()?;
     let program = home.join("server/build/index.js");
@@ -78,7 +78,6 @@ struct Github<'a> {
     bench: &'a Bench,
     /// Where the API is.
     url: String,
-    unguarded: String,
     generated: anyhow::Result<Generated>,
 }
 
@@ -87,7 +86,7 @@ impl Github<'_> {
         let state = format!("XDG_STATE_HOME={}", self.bench.home.join("bench-gateway/state").display());
         let source = format!("openapi:{}", description(self.bench).display());
         let program = self.bench.program("aquifer");
-        let arguments = ["--config", &self.unguarded, "--mode", mode, "--base-url", &self.url];
+        let arguments = ["--mode", mode, "--base-url", &self.url];
         [words(&["env", &state, &program, "serve", &source]), words(&arguments)].concat()
     }
 
@@ -139,23 +138,25 @@ impl Github<'_> {
     /// What is shown at connect, and what it takes to connect, find an operation by words, and call it.
     fn tokens(&self) -> anyhow::Result<Vec<Figure>> {
         eprintln!("==> tokens: {TITLE}");
-        let own = tasks::play(TASKS, tasks::aquifer, &self.aquifer("single")).context("aquifer")?;
+        let own = tasks::run_all(TASKS, tasks::aquifer, &self.aquifer("single")).context("aquifer")?;
         let five = tasks::connect(&mut Session::open(&self.aquifer("semantic"))?)?.1;
         let (at_connect, task) =
             (format!("{TITLE}: tokens at connect"), format!("{TITLE}: tokens to connect, find and call"));
         let (mut connect, mut whole) = (Vec::new(), Vec::new());
         let every = tasks::connect(&mut Session::open(&self.fastmcp(&[]))?).map(|(_, tokens)| {
-            let shown = |name: &str, own: usize| Figure::new(name, own as f64, "tokens").beside(FASTMCP, tokens as f64);
+            let shown =
+                |name: &str, own: usize| Figure::new(name, own as f64, "tokens").compared_with(FASTMCP, tokens as f64);
             vec![shown(&at_connect, own.connect), shown(&format!("{at_connect}, five tools"), five)]
         });
         connect.extend(or_unmeasured(FASTMCP, &[&at_connect], every));
         for (peer, walk, command) in [
-            (FASTMCP_SEARCH, tasks::fastmcp as Walk, Ok(self.fastmcp(&["--search"]))),
+            (FASTMCP_SEARCH, tasks::fastmcp as Strategy, Ok(self.fastmcp(&["--search"]))),
             (GENERATOR, tasks::generated, self.generated()),
         ] {
-            let figures = command.and_then(|command| tasks::play(TASKS, walk, &command)).map(|cost| {
-                let total = Figure::new(&task, own.total, "tokens").beside(peer, cost.total);
-                let shown = Figure::new(&at_connect, own.connect as f64, "tokens").beside(peer, cost.connect as f64);
+            let figures = command.and_then(|command| tasks::run_all(TASKS, walk, &command)).map(|cost| {
+                let total = Figure::new(&task, own.total, "tokens").compared_with(peer, cost.total);
+                let shown =
+                    Figure::new(&at_connect, own.connect as f64, "tokens").compared_with(peer, cost.connect as f64);
                 vec![total.notes(own.found(), cost.found()).max_ratio(1.0), shown]
             });
             let mut figures = or_unmeasured(peer, &[&task, &at_connect], figures).into_iter();

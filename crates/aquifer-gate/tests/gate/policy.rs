@@ -15,7 +15,7 @@ use std::sync::Arc;
 use aquifer_engine::Caller;
 use aquifer_gate::policy::{Cell, Effect, Policy, PolicyDecision, PolicySettings, Subject, matrix};
 use aquifer_protocol::category::Category;
-use aquifer_protocol::danger::{Danger, PATTERNS, Place};
+use aquifer_protocol::danger::{Danger, NamePosition, PATTERNS};
 use aquifer_protocol::operation::{Operation, RESERVED};
 use aquifer_protocol::trust::Trust;
 use serde_json::Value;
@@ -145,9 +145,9 @@ fn r_saf_1_every_danger_pattern() {
     }
     for (danger, place, words) in PATTERNS {
         let name = match place {
-            Place::Start => format!("{words}_thing"),
-            Place::End => format!("thing_{words}"),
-            Place::Anywhere => format!("a_{words}_thing"),
+            NamePosition::Start => format!("{words}_thing"),
+            NamePosition::End => format!("thing_{words}"),
+            NamePosition::Anywhere => format!("a_{words}_thing"),
         };
         assert_eq!(Danger::infer(&name, Category::Execute), *danger, "{name}");
         assert!(table.iter().any(|(example, _)| example.contains(words)), "{words} has no example");

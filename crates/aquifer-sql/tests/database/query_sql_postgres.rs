@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use aquifer_sql::{Settings, TableSettings};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::needs::denying;
 use crate::server::Server;
-use crate::statements::{DENIED, INVALID, SECRET, TABLES, assert_refused, rows};
+use crate::statements::{DENIED, INVALID, TABLES, assert_refused, rows};
 use crate::support::{Backing, Fixture, open};
 
 /// A role that may read everything but the hidden column and the vault.
