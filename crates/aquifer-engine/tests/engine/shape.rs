@@ -174,7 +174,10 @@ async fn r_dis_8_exactly_the_requested_fields_and_rows_are_returned() {
             { "number": 25, "user": { "login": "bob" }, "labels": label("p1") },
         ])
     );
-    assert_eq!(answer["data"]["total_count"], 30, "what stood around the rows is kept");
+    assert_eq!(
+        answer["data"]["_upstream"]["total_count"], 30,
+        "a total of the upstream is not that of the filtered rows"
+    );
     assert_eq!(answer["data"]["incomplete_results"], false);
     assert!(answer.get("warnings").is_none(), "{answer}");
     assert_eq!(upstream.params.lock().unwrap()[0], *json!({ "owner": "a" }).as_object().unwrap(), "no control arrives");

@@ -178,7 +178,10 @@ fn limit_tokens(
             if kept == 0 {
                 let mut cuts = Vec::new();
                 shortened = Some(shrink_item(item, plan, limit.room_for_first(cursor), &mut cuts));
-                warnings.push(budget::shortened(&cuts, limit.max_tokens()));
+                // The parts of an item may take slightly less than the item, so that nothing has to be cut.
+                if !cuts.is_empty() {
+                    warnings.push(budget::shortened(&cuts, limit.max_tokens()));
+                }
                 kept = 1;
             }
             break;

@@ -65,7 +65,7 @@ impl RowSelection {
         if let (Some(room), [only]) = (room, nodes.as_mut_slice()) {
             let mut cuts = Vec::new();
             *only = budget::shrink(only.take(), room, &mut cuts);
-            shortened = Some(budget::shortened(&cuts, max_tokens));
+            shortened = (!cuts.is_empty()).then(|| budget::shortened(&cuts, max_tokens));
         }
         if table {
             crate::answer::table::insert(&mut data, select, &nodes);

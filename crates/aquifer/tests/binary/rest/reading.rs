@@ -21,8 +21,8 @@ fn r_int_1_signatures_hide_how_the_api_pages() {
         "list_events(...query) read",
         "list_reviews(...query) read",
         "search_products(text?: string, max_price?: int, ...query) read: Search products by category and price",
-        "replace_product(product_id: int, input: {name?: string, category?: lamp|chair, price?: int, stock?: int}) \
-         update [confirm]",
+        "replace_product(product_id: int, input: {name?: string, category?: lamp|chair|null, price?: int, stock?: \
+         int|null}) update [confirm]",
         "update_product(product_id: int, input: {name?: string, category?: lamp|chair, price?: int, stock?: int}) update",
     ] {
         assert!(all.iter().any(|line| line.starts_with(expected)), "{expected}: {all:#?}");
