@@ -193,7 +193,7 @@ async fn hosts_that_a_description_names_get_no_credentials() {
     assert!(server.received().iter().all(|received| received.headers["x-team-key"] == "Token t3am-secret"));
     for received in other.received() {
         assert!(!format!("{received:?}").contains("s3cret"), "{received:?}");
-        assert!(!received.headers.contains_key("x-team"), "{received:?}");
+        assert!(!received.headers.contains_key("x-team-key"), "{received:?}");
     }
     assert_eq!((server.count(), other.count()), (3, 3));
     // A host that the operator names gets them.
