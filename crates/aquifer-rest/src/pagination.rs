@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, LINK};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParameter, Style};
+use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParameter, Style, is_same_origin};
 
 /// The page size if the target does not state its largest one.
 const USUAL_SIZE: usize = 100;
@@ -193,7 +193,7 @@ impl Route {
 /// Sends a request to the URL of the next page instead. Only the path and the query may differ.
 pub(crate) fn continue_at(request: &mut HttpRequest, next: &str) -> Option<()> {
     let (before, next) = (Url::parse(&request.url).ok()?, Url::parse(next).ok()?);
-    (before.origin() == next.origin()).then(|| request.url = next.into())
+    is_same_origin(&before, &next).then(|| request.url = next.into())
 }
 
 /// The number of rows on a page.

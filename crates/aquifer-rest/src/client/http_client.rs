@@ -23,7 +23,7 @@ use super::settings::{BaseUrlOrigin, ClientSettings};
 use super::status::StatusError;
 use crate::api::{CredentialPlace, Security};
 use crate::error::{RestError, RestProblem};
-use crate::route::{HttpRequest, check_base_url};
+use crate::route::{HttpRequest, check_base_url, is_same_origin};
 
 const MAX_REDIRECTS: usize = 5;
 
@@ -248,10 +248,13 @@ impl HttpClient {
             }
             let next = location.to_str().ok().and_then(|location| url.join(location).ok());
             match next {
-                Some(next) if next.origin() != url.origin() => {
+                Some(next) if !is_same_origin(&next, &url) => {
                     return refuse("it redirects to another host, port or scheme, which is not followed");
                 }
-                Some(next) if next.username().is_empty() && next.password().is_none() => url = next,
+                Some(next) if next.username().is_empty() && next.password().is_none() => {
+                    self.check(&next)?;
+                    url = next;
+                }
                 _ => return refuse("it redirects to an invalid URL"),
             }
             redirects += 1;
@@ -261,7 +264,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends one copy. Whether it may have left is recorded.
+    /// Sends one copy to a URL that was checked. Whether it may have left is recorded.
     async fn send_copy(
         &self,
         request: &Prepared,
@@ -271,7 +274,6 @@ impl HttpClient {
     ) -> Result<Response, RestProblem> {
         let (mut url, mut headers) = (url.clone(), request.headers.clone());
         url.set_fragment(None);
-        self.check(&url)?;
         if self.is_trusted(&url) {
             headers.extend(self.headers.clone());
             credentials.iter().try_for_each(|(_, credential)| apply(credential, &mut url, &mut headers))?;
@@ -333,12 +335,12 @@ impl HttpClient {
 
     /// Whether credentials are sent there.
     fn is_trusted(&self, url: &Url) -> bool {
-        self.trusted_targets.iter().any(|target| target.origin() == url.origin())
+        self.trusted_targets.iter().any(|target| is_same_origin(target, url))
     }
 
     /// Refuses URLs outside the configured origins.
     fn check(&self, url: &Url) -> Result<(), RestProblem> {
-        if !self.is_trusted(url) && !self.other_targets.iter().any(|target| target.origin() == url.origin()) {
+        if !self.is_trusted(url) && !self.other_targets.iter().any(|target| is_same_origin(target, url)) {
             return Err(RestProblem::ForbiddenTarget("the URL is not on a configured host"));
         }
         self.policy.check(url).map_err(RestProblem::ForbiddenTarget)

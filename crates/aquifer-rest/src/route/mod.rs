@@ -19,6 +19,7 @@ use crate::api::Security;
 pub(crate) use header::is_override;
 pub use header::is_reserved_header;
 pub(crate) use header::is_token as is_header_name;
+pub(crate) use request::{BaseUrl, is_same_origin};
 pub use request::{HttpRequest, RequestBody, check_base_url};
 
 /// The request behind an operation.

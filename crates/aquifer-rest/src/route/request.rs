@@ -41,15 +41,18 @@ impl Route {
     ///
     /// If a parameter is missing or cannot be sent in its place, or if the route itself is invalid.
     pub fn request(&self, base_url: &str, params: &Map<String, Value>) -> Result<HttpRequest, Failure> {
-        let base_url = self.base_url.as_deref().unwrap_or(base_url);
-        let base = check_base_url(base_url).map_err(invalid_route)?;
+        self.request_at(&BaseUrl::new(base_url).map_err(invalid_route)?, params)
+    }
+
+    /// The same with a base URL that is already checked.
+    pub(crate) fn request_at(&self, base: &BaseUrl, params: &Map<String, Value>) -> Result<HttpRequest, Failure> {
+        let own = self.base_url.as_deref().map(BaseUrl::new).transpose().map_err(invalid_route)?;
+        let base = own.as_ref().unwrap_or(base);
         let mut path = path::path(self, params)?;
-        if base.path() != "/" {
-            path.insert_str(0, base.path().trim_end_matches('/'));
-        }
+        path.insert_str(0, base.path());
         let query = self.query(params)?;
         let headers = self.request_headers(params)?;
-        let url = assemble_url(&base, &path, &query)?;
+        let url = assemble_url(base, &path, &query)?;
         let body = body::body(self, params)?;
         Ok(HttpRequest { method: self.method, url, headers, body })
     }
@@ -119,6 +122,34 @@ impl Route {
     }
 }
 
+/// A base URL that is checked.
+#[derive(Debug, Clone)]
+pub(crate) struct BaseUrl {
+    url: Url,
+    /// Scheme, host and port, as they are written in URLs.
+    origin: String,
+}
+
+impl BaseUrl {
+    pub(crate) fn new(text: &str) -> Result<Self, &'static str> {
+        let url = check_base_url(text)?;
+        let origin = url.origin().ascii_serialization();
+        Ok(Self { url, origin })
+    }
+
+    /// Its path, without a slash at the end.
+    fn path(&self) -> &str {
+        self.url.path().trim_end_matches('/')
+    }
+}
+
+/// Whether two URLs have the same scheme, host and port.
+pub(crate) fn is_same_origin(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
+}
+
 /// Checks a base URL: `https` or `http`, a host, no user name, no query and no fragment.
 ///
 /// # Errors
@@ -146,8 +177,8 @@ pub fn check_base_url(base_url: &str) -> Result<Url, &'static str> {
 }
 
 /// Puts a URL together and makes sure that nothing in it was read as something else.
-fn assemble_url(base: &Url, path: &str, query: &str) -> Result<String, Failure> {
-    let mut text = format!("{}{path}", base.origin().ascii_serialization());
+fn assemble_url(base: &BaseUrl, path: &str, query: &str) -> Result<String, Failure> {
+    let mut text = [&*base.origin, path].concat();
     if !query.is_empty() {
         text.push('?');
         text.push_str(query);
@@ -157,7 +188,7 @@ fn assemble_url(base: &Url, path: &str, query: &str) -> Result<String, Failure> 
     }
     let url = Url::parse(&text).map_err(|_| invalid_route("its URL is not valid"))?;
     let is_as_written = url.path() == path && url.query().unwrap_or_default() == query && url.fragment().is_none();
-    if url.origin() != base.origin() || !is_as_written {
+    if !is_same_origin(&url, &base.url) || !is_as_written {
         return Err(invalid_route("its URL is ambiguous"));
     }
     Ok(text)

@@ -26,9 +26,9 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
-use crate::error::RestError;
+use crate::error::{RestError, RestProblem};
 use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{HttpRequest, Route};
+use crate::route::{BaseUrl, HttpRequest, Route};
 use current::Current;
 use files::FileRoots;
 use writable::Walk;
@@ -83,7 +83,7 @@ impl RestSettings {
 /// An HTTP API that answers calls.
 pub struct RestSource {
     name: String,
-    base_url: String,
+    base_url: BaseUrl,
     version: Option<Arc<str>>,
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
@@ -123,7 +123,9 @@ impl RestSource {
             notes: settings.api.notes.clone(),
             ..SourceStatus::default()
         };
-        let (name, base_url) = (settings.name.clone(), settings.client.base_url.clone());
+        let name = settings.name.clone();
+        let base_url = BaseUrl::new(&settings.client.base_url)
+            .map_err(|problem| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false))?;
         let (offering, endpoints) = offering::build(settings);
         Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
     }
@@ -170,7 +172,7 @@ impl RestSource {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
         let params = self.load_files(&endpoint.route, params).await?;
-        let mut request = route.request(&self.base_url, &params)?;
+        let mut request = route.request_at(&self.base_url, &params)?;
         let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
         request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
         if let Some(Position::Url(next)) = &position {
@@ -228,12 +230,13 @@ impl RestSource {
     }
 
     async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
-        let shown = self.client.without_credentials(&shown_path(&request.url));
+        let url = request.url.clone();
         let sent = self.client.send(request, rules, &call.context.cancelled).await;
         sent.map_err(|error| {
             let failure = error.into_failure(&self.name);
             match failure.code() {
                 Code::NotFoundResource => {
+                    let shown = self.client.without_credentials(&shown_path(&url));
                     let message = format!("Resource not found: source '{}' has nothing at {shown}", self.name);
                     failure.with_message(message)
                 }
@@ -243,10 +246,10 @@ impl RestSource {
     }
 }
 
-/// Credentials are not shown.
+/// Neither credentials nor the base URL are shown, whose path may hold one.
 impl std::fmt::Debug for RestSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RestSource").field("name", &self.name).field("base_url", &self.base_url).finish_non_exhaustive()
+        f.debug_struct("RestSource").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

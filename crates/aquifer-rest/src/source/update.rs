@@ -27,7 +27,7 @@ impl RestSource {
     ) -> Result<Option<String>, Failure> {
         let given = current.arguments.iter().filter_map(|(wanted, own)| Some((wanted, params.get(&**own)?)));
         let arguments = given.map(|(wanted, value)| (wanted.to_string(), value.clone())).collect();
-        let request = current.route.request(&self.base_url, &arguments)?;
+        let request = current.route.request_at(&self.base_url, &arguments)?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
         let answer = self.send(request, &rules, call).await?;
         let mut stored = self.stored(current, answer.json().unwrap_or_default());
