@@ -13,7 +13,7 @@ use crate::error::SqlError;
 /// A bounded pool. The connection used last is reused first, because its server-side caches are warm.
 pub(super) struct Pool {
     manager: Manager,
-    #[expect(clippy::vec_box, reason = "lent as they are, not moved about")]
+    #[expect(clippy::vec_box, reason = "the box moves between the pool and its users, the connection does not")]
     idle: Mutex<Vec<Box<Connection>>>,
     free: Semaphore,
     timeout: Duration,
@@ -67,16 +67,16 @@ impl Pool {
 impl Deref for PooledConnection<'_> {
     type Target = Connection;
 
-    #[expect(clippy::expect_used, reason = "only dropping takes it")]
+    #[expect(clippy::expect_used, reason = "set until drop")]
     fn deref(&self) -> &Connection {
-        self.connection.as_deref().expect("a connection on loan")
+        self.connection.as_deref().expect("the connection is present until drop")
     }
 }
 
 impl DerefMut for PooledConnection<'_> {
-    #[expect(clippy::expect_used, reason = "only dropping takes it")]
+    #[expect(clippy::expect_used, reason = "set until drop")]
     fn deref_mut(&mut self) -> &mut Connection {
-        self.connection.as_deref_mut().expect("a connection on loan")
+        self.connection.as_deref_mut().expect("the connection is present until drop")
     }
 }
 

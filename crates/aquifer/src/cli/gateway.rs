@@ -92,19 +92,19 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) overrides: Option<PathBuf>,
 
-    /// The base URL of an HTTP API, if not that of its description.
+    /// The base URL of the HTTP API. Default: the one in its description.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 
-    /// A patch of the description (OpenAPI Overlay). Can be repeated.
+    /// An OpenAPI Overlay to apply to the description. Can be repeated.
     #[arg(long = "overlay", value_name = "FILE")]
     pub(crate) overlays: Vec<PathBuf>,
 
-    /// Only operations of the description that match this pattern: a name, METHOD /path, or a tag. Can be repeated.
+    /// Include only operations that match this pattern: a name, METHOD /path, or a tag. Can be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) include: Vec<String>,
 
-    /// No operations of the description that match this pattern. Can be repeated.
+    /// Exclude operations that match this pattern. Can be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
 
