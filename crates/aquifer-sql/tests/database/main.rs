@@ -49,6 +49,8 @@ mod postgres_failures;
 #[cfg(feature = "test-postgres")]
 mod postgres_reflection;
 #[cfg(feature = "test-postgres")]
+mod postgres_related_rows;
+#[cfg(feature = "test-postgres")]
 mod postgres_rights;
 #[cfg(feature = "test-postgres")]
 mod postgres_tls;
