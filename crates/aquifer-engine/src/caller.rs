@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 /// The caller of a request: an authenticated principal, a connection, or anonymous.
 ///
-/// Owned things belong to the principal if there is one, otherwise to the session. Without either, whoever has the handle
-/// may use it. Nothing that a client writes into its request is an identity (R-END-6).
+/// Owned items belong to the principal if there is one, otherwise to the session. Without either, anyone who has the
+/// handle may use it. Nothing that a client writes into its request is an identity (R-END-6).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// The authenticated principal.

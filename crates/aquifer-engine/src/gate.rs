@@ -21,8 +21,8 @@ pub trait Gate: Send + Sync + 'static {
     /// Decides about a request. Called once for each operation, also in a batch.
     fn decide<'a>(&'a self, request: &'a Checked, context: &'a Context) -> BoxFuture<'a, Decision>;
 
-    /// Decides about a request that can be rehearsed: before anybody is asked to confirm it, the gate finds out whether it
-    /// can succeed, and what it would do.
+    /// Decides about a request that can be rehearsed: before a person is asked to confirm it, the gate determines
+    /// whether it can succeed and what it would do.
     fn decide_rehearsed<'a>(
         &'a self,
         request: &'a Checked,
@@ -37,8 +37,8 @@ pub trait Gate: Send + Sync + 'static {
         None
     }
 
-    /// Confirms several requests of a batch together: with the token or the answer that was sent, otherwise by asking for
-    /// one confirmation of all of them.
+    /// Confirms several requests of a batch together: with the token or the answer that was sent, otherwise by asking
+    /// for one confirmation of all of them.
     fn confirm_batch<'a>(
         &'a self,
         _batch: &'a BatchConfirmation<'a>,
@@ -101,8 +101,8 @@ pub trait Gate: Send + Sync + 'static {
         false
     }
 
-    /// The limits and quotas of all sources or of one, how much the caller has used, and when the oldest use stops counting.
-    /// Shown by introspection.
+    /// The limits and quotas of all sources or of one, how much the caller has used, and when the oldest use stops
+    /// counting. Shown by introspection.
     fn quota<'a>(&'a self, _context: &'a Context, _source: Option<&'a str>) -> BoxFuture<'a, Value> {
         std::future::ready(json!({ "api_limits": {}, "quotas": [], "next_reset": null })).boxed()
     }
@@ -112,8 +112,8 @@ pub trait Gate: Send + Sync + 'static {
         "allow"
     }
 
-    /// The mark of the operation in signatures: the decision of [`policy`](Gate::policy), and how a confirmation is given
-    /// by this caller.
+    /// The mark of the operation in signatures: the decision of [`policy`](Gate::policy), and how a confirmation is
+    /// given by this caller.
     fn mark(&self, operation: &Operation, context: &Context) -> Mark {
         match self.policy(operation, context) {
             "confirm" => Mark::Confirm,
@@ -191,7 +191,7 @@ pub struct BatchEntry<'a> {
     pub is_gated: bool,
     /// What it would do, if it was rehearsed.
     pub preview: Option<&'a Preview>,
-    /// Why it would fail as things are. An earlier operation of the batch may change that.
+    /// Why it would currently fail. An earlier operation of the batch may change that.
     pub obstacle: Option<&'a Failure>,
 }
 
@@ -200,7 +200,7 @@ pub struct BatchEntry<'a> {
 pub enum EntryRequest<'a> {
     /// It is complete.
     Checked(&'a Checked),
-    /// It refers to answers that are not there yet. The references count from the first of the requests.
+    /// It refers to answers that are not available yet. The references count from the first of the requests.
     Unresolved {
         /// The operation's name.
         operation: &'a str,
@@ -237,7 +237,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant for the requests with these indices. What confirms them only the gate knows.
+    /// A grant for the requests with these indices. Only the gate knows what confirms them.
     pub fn new(indices: Vec<usize>, confirmation: impl Any + Send + Sync) -> Self {
         Self { indices: indices.into(), confirmation: Arc::new(confirmation) }
     }
@@ -283,7 +283,7 @@ impl std::fmt::Debug for Pass {
     }
 }
 
-/// The gate of an engine that was given none. It refuses what cannot be undone, because nobody could confirm it, and
+/// The default gate of an engine. It refuses operations that cannot be undone, because nobody could confirm them, and
 /// changes by sources that nobody has reviewed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClosedGate;

@@ -1,7 +1,7 @@
-//! Rehearsals: a change is tried and undone before anybody is asked to confirm it, so that nobody decides about a change
-//! that cannot succeed, and the question says what would happen.
+//! Rehearsals: a change is tried and undone before a person is asked to confirm it. The person is therefore not asked
+//! about a change that cannot succeed, and the question says what would happen.
 //!
-//! A rehearsal decides nothing. The call itself runs after the confirmation, on the data that is there by then.
+//! A rehearsal decides nothing. The call itself runs after the confirmation, on the data at that time.
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::validate::Checked;
@@ -27,7 +27,7 @@ impl Rehearsal for NoRehearsal {
     }
 }
 
-/// What a rehearsal found.
+/// The result of a rehearsal.
 #[derive(Debug, Clone, Default)]
 pub enum RehearsalResult {
     /// Nothing: the call cannot be rehearsed, or not now.
@@ -58,7 +58,7 @@ pub struct Preview {
     pub noun: String,
     /// The values that identify it, by field. Empty for a thing that does not exist yet.
     pub key: Vec<(String, Value)>,
-    /// What people call it. Content of the source.
+    /// A readable name for it, taken from the data of the source.
     pub labels: Vec<String>,
     /// The fields that would change. `None` if that is not known or not to be shown.
     pub fields: Option<Vec<FieldChange>>,
@@ -111,7 +111,7 @@ pub struct AffectedRows {
 /// A number of rows, which is counted only up to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowCount {
-    /// Exactly so many.
+    /// Exactly this many.
     Exactly(u64),
     /// More than this limit.
     MoreThan(u64),

@@ -33,32 +33,33 @@ pub trait Source: Send + Sync + 'static {
     /// The future is dropped when the caller cancels: nothing after its next await point is executed.
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome>;
 
-    /// Tries a call and undoes it, so that a person is asked only about what can succeed, and learns what it would do.
-    /// Called only for operations with `has_safe_dry_run`. Leaves nothing behind, holds no lock for long, and reveals to
-    /// nobody what the call itself would not. If that is not possible, the answer is `Unknown`.
+    /// Tries a call and undoes it, so that a person is asked only about calls that can succeed, and sees their effect.
+    /// Called only for operations with `has_safe_dry_run`. Leaves nothing behind, holds no lock for long, and reveals
+    /// nothing that the call itself would not. If that is not possible, the answer is `Unknown`.
     fn rehearse(&self, _call: Call) -> BoxFuture<'_, RehearsalResult> {
         std::future::ready(RehearsalResult::Unknown).boxed()
     }
 
-    /// The operations (by their own names) that policy may refuse or ask about. A source that mentions rows of one table
-    /// in an answer about another, such as how many refer to it, leaves them out if they cannot be read freely.
+    /// Sets the operations (by their own names) that policy may refuse or ask about. An answer about one table may
+    /// mention rows of another, such as how many refer to it. The source omits them if reading them is restricted.
     fn set_restricted(&self, _restricted: HashSet<Arc<str>>) {}
 
-    /// The collection of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) lets the
-    /// engine query the items. The source then returns all items, as a list or as `{items: […]}`. `None` if the engine has
-    /// to infer the collection from the result. Must be cheap.
+    /// The collection of an operation (by its own name) whose [`Shaping`](aquifer_protocol::operation::Shaping) lets
+    /// the engine query the items. The source then returns all items, as a list or as `{items: […]}`. `None` if the
+    /// engine has to infer the collection from the result. Must be cheap.
     fn collection(&self, _operation: &str) -> Option<Arc<Collection>> {
         None
     }
 
-    /// An operation (by its own name) that was offered earlier and no longer exists. Its description is the rest of a
+    /// An operation (by its own name) that was offered earlier and no longer exists. Its description completes a
     /// sentence that says why. Called when an unknown operation is requested. Must be cheap.
     fn removed_operation(&self, _operation: &str) -> Option<Operation> {
         None
     }
 
-    /// Resolves a request of an operation with `is_indirect`: to which operation it leads, and to which tables its aliases
-    /// refer. Called after the parameters are checked and before policy decides, which sees only what is returned here.
+    /// Resolves a request for an operation with `is_indirect`: to which operation it leads, and to which tables its
+    /// aliases refer. Called after the parameters are checked and before policy decides. Policy sees only what is
+    /// returned here.
     fn resolve(&self, _operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         Ok(Resolution { params, ..Resolution::default() })
     }
@@ -68,8 +69,8 @@ pub trait Source: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The lines that describe these tables, in the notation of `docs/protocol.md`; whole ones, if the caller asked for
-    /// the tables by name. May look at rows, within bounds.
+    /// The lines that describe these tables, in the notation of `docs/protocol.md`; complete if the caller asked for
+    /// the tables by name. May read a bounded number of rows.
     fn describe_tables(&self, _tables: Vec<Arc<str>>, _is_whole: bool) -> BoxFuture<'_, TableLines> {
         std::future::ready(TableLines::default()).boxed()
     }
@@ -80,13 +81,13 @@ pub trait Source: Send + Sync + 'static {
         false
     }
 
-    /// Notifies when the offering may have changed, if that can happen by itself. The engine then asks again.
+    /// Notifies when the offering may have changed on its own, if that can happen. The engine then requests it again.
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 
-    /// A number that changes whenever [`offering`](Source::offering) may have changed. It is compared after every call, so
-    /// that the catalog reflects what a call has revealed before its response is sent.
+    /// A number that changes whenever [`offering`](Source::offering) may have changed. It is compared after every call,
+    /// so that the catalog reflects what a call has revealed before its response is sent.
     fn generation(&self) -> u64 {
         0
     }
@@ -97,8 +98,8 @@ pub trait Source: Send + Sync + 'static {
         std::future::ready(()).boxed()
     }
 
-    /// Waits briefly if the offering is from an earlier run and a new one is being fetched. Called before an operation is
-    /// refused because it is unknown or quarantined.
+    /// Waits briefly if the offering is from an earlier run and a new one is being fetched. Called before an operation
+    /// is refused because it is unknown or quarantined.
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
@@ -282,12 +283,12 @@ pub struct Offering {
     pub operations: Vec<Operation>,
     /// The types they use.
     pub types: Types,
-    /// Unlisted operations, to which requests of generic operations are resolved. They can be called and introspected by
-    /// name.
+    /// Unlisted operations, to which requests of generic operations are resolved. They can be called and introspected
+    /// by name.
     pub indirect: Vec<Operation>,
 }
 
-/// A table of a source, as far as an overview has to know it. Tables that policy conceals are left out, as in
+/// A table of a source, as needed for an overview. Tables that policy conceals are left out, as in
 /// [`Source::conceal`].
 #[derive(Debug, Clone, Default)]
 pub struct TableSummary {
@@ -297,30 +298,30 @@ pub struct TableSummary {
     pub operations: Vec<Arc<str>>,
     /// How many references lead to it and from it.
     pub reference_count: usize,
-    /// Words to find it by.
+    /// Text that a search for the table matches.
     pub description: String,
 }
 
 /// The description of tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableLines {
-    /// One line for each table that is still there.
+    /// One line for each table that still exists.
     pub lines: Vec<String>,
-    /// What the lines leave to be said once.
+    /// Notes that apply to several lines.
     pub notes: Vec<String>,
-    /// Operations over all tables, by their own names, with a few words about each.
+    /// Operations on all tables, by their own names, each with a short description.
     pub operations: Vec<(Arc<str>, String)>,
 }
 
-/// The resolution of a request of an indirect operation.
+/// The resolution of a request for an indirect operation.
 #[derive(Debug, Clone, Default)]
 pub struct Resolution {
-    /// The actual operation, by its own name, if it is another one.
+    /// The actual operation, by its own name, if it differs from the requested one.
     pub operation: Option<Arc<str>>,
     /// The parameters, with every alias resolved.
     pub params: Map<String, Value>,
-    /// Further operations, by their own names, that the caller must be allowed to use, because the request reads the same
-    /// data.
+    /// Further operations, by their own names, that the caller must be allowed to use, because the request reads the
+    /// same data.
     pub also_needs: Vec<Arc<str>>,
     /// Parameters for policy, in addition to and instead of the others: those that only the generic operation has, and
     /// lists of all names instead of one. Rules can refer to any of them.
@@ -343,12 +344,12 @@ pub struct Call {
     /// The prefix of resource URIs for the caller, if there are several sources: a URI in a result has to lead back to
     /// its source.
     pub uri_prefix: Option<Arc<str>>,
-    /// How many tokens the answer may take. A source that returns pages or groups ends them in time; other answers are
-    /// shortened by the engine.
+    /// The token budget of the answer. A source that returns pages or groups ends them within it; the engine shortens
+    /// other answers.
     pub max_tokens: Option<usize>,
     /// The page of a list, for operations whose [`Shaping`](aquifer_protocol::operation::Shaping) is paged.
     pub page: PageRequest,
-    /// Whether the call may still be carried out. A source that lets calls wait checks again after the wait.
+    /// Whether the call may still be carried out. A source that queues calls checks again after the wait.
     pub validity: Validity,
 }
 
@@ -385,8 +386,8 @@ pub struct Answer {
     pub attachments: Vec<Attachment>,
     /// Where the list continues, if it has another page. Only the source understands it, and callers never see it.
     pub next_page: Option<Value>,
-    /// Whether it consists of pages or groups that end within the budget of the call, so that the engine must not shorten
-    /// it: its cursors have to stay whole.
+    /// Whether it consists of pages or groups that already fit the budget of the call. The engine must not shorten such
+    /// an answer, because its cursors have to stay intact.
     pub keeps_budget: bool,
 }
 
@@ -466,8 +467,8 @@ pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
     /// Asks and waits for the answer. Fails if the client lacks the capability, returns an error, or takes too long.
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
 
-    /// Forwards a log message of a source (`{level, logger?, data}`). Never waits: messages that the client cannot take
-    /// are lost.
+    /// Forwards a log message of a source (`{level, logger?, data}`). Never waits: messages that the client cannot
+    /// accept are dropped.
     fn log(&self, params: Map<String, Value>);
 }
 

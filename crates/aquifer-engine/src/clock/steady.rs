@@ -1,10 +1,10 @@
 //! A clock that never goes back, for everything that expires.
 //!
-//! The system clock can be set back: by a time server, by an administrator, or when a virtual machine is resumed. Expired
-//! tokens would then be valid again. [`SteadyClock`] therefore follows the system clock while that advances. While the
-//! system clock is behind, it continues from the latest time at the pace of the monotonic clock. A system clock that was
-//! set far ahead and corrected leaves the steady clock ahead, but never frozen: everything still expires after its
-//! lifetime.
+//! The system clock can be set back: by a time server, by an administrator, or when a virtual machine is resumed.
+//! Expired tokens would then be valid again. [`SteadyClock`] therefore follows the system clock while that advances.
+//! While the system clock is behind, it continues from the latest time at the pace of the monotonic clock. A system
+//! clock that was set far ahead and corrected leaves the steady clock ahead, but never frozen: everything still expires
+//! after its lifetime.
 //!
 //! A process loses its latest time when it ends. State stores therefore keep the latest time they were used at,
 //! and advance the clock of every process that uses them.
@@ -73,8 +73,8 @@ impl SteadyClock {
         clock
     }
 
-    /// Records that something was issued that is valid until then. Until then the time has to be stored regularly, so that
-    /// it is not lost with the process.
+    /// Records that something was issued that is valid until then. Until then the time has to be stored regularly, so
+    /// that it is not lost with the process.
     pub fn need_until(&self, moment: Timestamp) {
         self.needed_until.fetch_max(nanos_of(moment), Ordering::Relaxed);
     }
@@ -84,17 +84,17 @@ impl SteadyClock {
         self.nanos() <= self.needed_until.load(Ordering::Relaxed)
     }
 
-    /// Nanoseconds since the epoch. The wall clock is read first: if the thread is suspended between the two readings, the
-    /// result is still correct, and the pause is not added to the offset.
+    /// Nanoseconds since the epoch. The wall clock is read first: if the thread is suspended between the two readings,
+    /// the result is still correct, and the pause is not added to the offset.
     fn nanos(&self) -> i64 {
         let wall = nanos_of(self.wall.now());
         let elapsed = self.elapsed();
-        let known = self.offset.load(Ordering::Relaxed);
+        let current = self.offset.load(Ordering::Relaxed);
         let wanted = wall.saturating_sub(elapsed);
-        let offset = if wanted > known && wall < MAX_NANOS {
+        let offset = if wanted > current && wall < MAX_NANOS {
             self.offset.fetch_max(wanted, Ordering::Relaxed).max(wanted)
         } else {
-            known
+            current
         };
         offset.saturating_add(elapsed)
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::super::SystemClock;
     use super::*;
 
-    /// Both clocks, set by hand, in seconds.
+    /// Both clocks in seconds, set by the test.
     #[derive(Clone, Default)]
     struct ManualClocks {
         wall: Arc<AtomicI64>,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn r_saf_3_time_never_goes_back_and_never_stands_still() {
-        // (seconds that pass, what the wall clock is set ahead or back by, what is shown since the start)
+        // (seconds that pass, adjustment of the wall clock, expected seconds since the start)
         let table = [
             (10, 0, 10),
             (10, -600, 20),

@@ -1,9 +1,9 @@
 //! Batches: everything is checked before the first operation runs, reads run concurrently, and one confirmation covers
 //! all operations that need one.
 //!
-//! Operations that change something run in order and alone: a read before one does not see it, a read after it does.
-//! `$from` is resolved when the answer it refers to is there, before the request is checked and decided, so policy,
-//! confirmation and audit only ever see values.
+//! Operations that change something run in order and alone: a read before a change does not see it, a read after it
+//! does. `$from` is resolved when the answer it refers to is available, before the request is checked and decided, so
+//! policy, confirmation and audit only ever see values.
 //!
 //! A client that asks its user repeats the request with the answer. The question is therefore asked before anything but
 //! reads has run: nothing that changes something runs twice.
@@ -50,7 +50,7 @@ impl Engine {
         if names().any(|name| describes(name) || state(name) == OperationState::Unknown) {
             self.check_sources_for_changes(&self.snapshot()).await;
         }
-        // Every source is asked for one unknown operation, so one is enough.
+        // One unknown operation is enough, because all sources are asked for it.
         if let Some(name) = names().find(|name| state(name) != OperationState::Served) {
             self.confirm_catalogs(&self.snapshot(), name).await;
         }
@@ -160,8 +160,8 @@ impl<'a> BatchRun<'a> {
         run
     }
 
-    /// Adds and checks an operation. An invalid one fails alone. Of one with references, which are values only later, the
-    /// operation and the references are checked.
+    /// Adds and checks an operation. An invalid one fails without affecting the others. If it has references, whose
+    /// values are not known yet, only the operation and the references are checked.
     fn add(&mut self, item: BatchItem) {
         let index = self.entries.len();
         let BatchItem { operation, request } = item;
@@ -242,7 +242,7 @@ impl<'a> BatchRun<'a> {
         self.entry(index).filter(|entry| !entry.is_finished)?.ready.as_ref()
     }
 
-    /// Makes a request complete and checks it under the current rules, if every answer it refers to is there.
+    /// Completes a request and checks it under the current rules, if every answer it refers to is available.
     fn prepare(&mut self, index: usize) {
         let snapshot = self.engine.snapshot();
         let Some(entry) = self.entries.get(index).filter(|entry| !entry.is_finished) else { return };
@@ -289,8 +289,8 @@ impl<'a> BatchRun<'a> {
         self.answer.push(index, &entry.operation, response, OnConfirmation::Skip);
     }
 
-    /// The reads from here on that can run concurrently: up to the first operation that is no plain read, or that refers
-    /// to one of them.
+    /// The reads from here on that can run concurrently: up to the first operation that is not a plain read, or that
+    /// refers to one of them.
     fn next_reads(&mut self, first: usize) -> Vec<usize> {
         let mut reads = Vec::new();
         for index in first..self.entries.len() {
@@ -358,7 +358,7 @@ impl<'a> BatchRun<'a> {
         self.answer.push(index, &entry.operation, response, self.engine.settings().on_confirmation)
     }
 
-    /// Whether an operation has to be confirmed, and nothing confirms it yet.
+    /// Whether an operation has to be confirmed and is not confirmed yet.
     fn is_unconfirmed(&self, index: usize) -> bool {
         let is_covered = self.grant.as_ref().is_some_and(|grant| grant.covers(index));
         let is_gated = |ready: &ReadyRequest| ready.confirmation.is_some() && ready.own_token().is_none();
@@ -393,7 +393,7 @@ impl<'a> BatchRun<'a> {
             }
             BatchDecision::Refuse(failure) => return TokenStep::Refused(self.refuse(failure)),
             BatchDecision::Ask(question) => return TokenStep::Refused(self.refuse(question.into_failure())),
-            // A token for one operation. Beside the operations, it is for the first that needs one.
+            // A token for one operation. If it was sent beside the operations, it is for the first that needs one.
             BatchDecision::NotForBatch => {
                 if let Some(first) = gated.first().copied().filter(|_| is_of_batch)
                     && let Some(entry) = self.entries.get_mut(first)
@@ -497,8 +497,8 @@ impl<'a> BatchRun<'a> {
         open.map(|(index, _)| index).collect()
     }
 
-    /// Fails every operation that refers to a value that will never be there, so that nobody confirms it and nobody sends
-    /// it again.
+    /// Fails every operation that refers to a value that will never be available, so that it is neither confirmed nor
+    /// sent again.
     fn fail_unresolvable(&mut self) {
         let mut budget = self.budget;
         for index in 0..self.entries.len() {
@@ -535,8 +535,8 @@ impl<'a> BatchRun<'a> {
         entries.collect()
     }
 
-    /// The parameters of an operation for a batch of these operations: references to answers that are there are replaced
-    /// by values, and others count from the first of these operations.
+    /// The parameters of an operation for a batch of these operations: references to available answers are replaced by
+    /// values, and others count from the first of these operations.
     fn params_for(&self, index: usize, batch: &[usize], budget: &mut usize) -> Result<Map<String, Value>, Failure> {
         let Some(entry) = self.entry(index) else { return Ok(Map::new()) };
         let Some(request) = entry.request.clone() else { return Ok(Map::new()) };
@@ -552,7 +552,7 @@ impl<'a> BatchRun<'a> {
 
     /// The answer of a batch that stops here. All operations after it are sent again with it.
     fn halt(mut self, halted: usize) -> Reply {
-        // Answered as the one that waits, and part of the next batch.
+        // Answered as the operation that waits, and part of the next batch.
         let is_next = |run: &mut Self, is_next: bool| {
             if let Some(entry) = run.entries.get_mut(halted) {
                 entry.is_finished = !is_next;
@@ -578,7 +578,7 @@ impl<'a> BatchRun<'a> {
     }
 }
 
-/// What happens after the token of a batch was looked at.
+/// What happens after the token of a batch was checked.
 enum TokenStep {
     /// The batch runs.
     Next,

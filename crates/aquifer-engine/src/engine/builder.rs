@@ -117,8 +117,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Removes every safety: each call runs without confirmation or audit, however dangerous. For tests and benchmarks
-    /// only, never for anything an agent can reach.
+    /// Disables all safety checks: each call runs without confirmation or audit, however dangerous. For tests and
+    /// benchmarks only, never for anything an agent can reach.
     #[must_use]
     pub fn dangerously_let_everything_pass(self) -> Self {
         self.gate(Arc::new(OpenGate))

@@ -81,16 +81,16 @@ fn adapter_name<'a>(snapshot: &'a Snapshot, source: Option<&'a str>) -> &'a str 
 }
 
 fn with_adapter(status: Value, snapshot: &Snapshot, source: Option<&str>) -> Value {
-    let mut shown = Map::from_iter([("adapter".to_owned(), Value::from(adapter_name(snapshot, source)))]);
+    let mut answer = Map::from_iter([("adapter".to_owned(), Value::from(adapter_name(snapshot, source)))]);
     match status {
-        Value::Object(status) => shown.extend(status),
-        other => drop(shown.insert("quotas".to_owned(), other)),
+        Value::Object(status) => answer.extend(status),
+        other => drop(answer.insert("quotas".to_owned(), other)),
     }
-    Value::Object(shown)
+    Value::Object(answer)
 }
 
-/// Name, version and trust in the form of the specification for one adapter. Several are listed, together with the lowest
-/// trust.
+/// Name, version and trust in the form of the specification for one adapter. Several are listed, together with the
+/// lowest trust.
 fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
     let own_version = env!("CARGO_PKG_VERSION");
     let wanted = snapshot.mounts().iter().filter(|mount| source.is_none_or(|name| name == mount.source.name()));
@@ -98,16 +98,16 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
         .map(|mount| {
             let (trust, version) = (mount.trust(snapshot), mount.source.version());
             let version = version.as_deref().unwrap_or(own_version);
-            let shown =
+            let adapter =
                 json!({ "name": mount.source.name(), "version": version, "trust": { "level": trust.as_str() } });
-            (trust, shown)
+            (trust, adapter)
         })
         .collect();
     match <[_; 1]>::try_from(adapters) {
         Ok([(_, only)]) => only,
         Err(adapters) => {
             let least = adapters.iter().map(|(trust, _)| *trust).min().map(Trust::as_str);
-            let adapters: Vec<Value> = adapters.into_iter().map(|(_, shown)| shown).collect();
+            let adapters: Vec<Value> = adapters.into_iter().map(|(_, adapter)| adapter).collect();
             let name = adapter_name(snapshot, source);
             json!({ "name": name, "version": own_version, "trust": { "level": least }, "adapters": adapters })
         }
@@ -146,15 +146,15 @@ fn summary(snapshot: &Snapshot) -> Value {
 /// The status of a source, as far as callers may see it.
 fn status(source: &dyn Source) -> Map<String, Value> {
     let SourceStatus { state, catalog_age, quarantined, left_out, .. } = source.status();
-    let mut shown = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
+    let mut fields = Map::from_iter([("status".to_owned(), Value::from(state.as_str()))]);
     if let Some(age) = catalog_age {
-        shown.insert("catalog_age_seconds".to_owned(), age.as_secs().into());
+        fields.insert("catalog_age_seconds".to_owned(), age.as_secs().into());
     }
-    shown.insert("quarantined".to_owned(), quarantined.into());
+    fields.insert("quarantined".to_owned(), quarantined.into());
     if left_out > 0 {
-        shown.insert("left_out".to_owned(), left_out.into());
+        fields.insert("left_out".to_owned(), left_out.into());
     }
-    shown
+    fields
 }
 
 /// Adds the status of the source to the full detail of an operation.

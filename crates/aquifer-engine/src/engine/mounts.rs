@@ -14,8 +14,8 @@ use crate::event::Event;
 use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
-/// How long a request waits for sources to check for changes. Sources have limits of their own; a late change is visible
-/// to later requests.
+/// How long a request waits for sources to check for changes. Sources have limits of their own; a late change is
+/// visible to later requests.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Engine {
@@ -24,16 +24,16 @@ impl Engine {
         let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.check_for_changes()));
         // Usually nothing has changed and all futures are ready immediately. Then no timer is needed.
         if (&mut all).now_or_never().is_none() && tokio::time::timeout(CHECK_TIMEOUT, all).await.is_err() {
-            tracing::debug!("a source takes long to check for changes");
+            tracing::debug!("a source did not check for changes in time");
         }
         self.refresh_if_changed();
     }
 
-    /// Rebuilds the catalog from the sources. Returns whether callers can notice a difference.
+    /// Rebuilds the catalog from the sources. Returns whether callers can observe a difference.
     ///
     /// The catalog is replaced in any case: it contains more than callers can see, such as how values are compared and
-    /// whether a dry run is safe, and policy depends on that. Running requests finish with the catalog they started with.
-    /// If the new catalog is not valid, the previous one stays.
+    /// whether a dry run is safe, and policy depends on that. Running requests finish with the catalog they started
+    /// with. If the new catalog is not valid, the previous one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
         let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot.load_full();
@@ -44,7 +44,8 @@ impl Engine {
 
     /// Replaces the sources. If the new catalog is not valid, nothing changes.
     ///
-    /// Running requests finish with the sources they started with. An unmounted source is dropped with the last of them.
+    /// Running requests finish with the sources they started with. An unmounted source is dropped with the last of
+    /// them.
     pub fn remount(&self, mounts: Vec<Mount>) -> Result<(), BuildError> {
         let gate = self.snapshot.load().gate().clone();
         self.reconfigure(mounts, gate)
@@ -78,7 +79,7 @@ impl Engine {
         Ok(Snapshot::build(mounts, self.surface.clone(), gate, facts, Some(before))?)
     }
 
-    /// Replaces the snapshot. Returns whether callers can notice a difference.
+    /// Replaces the snapshot. Returns whether callers can observe a difference.
     fn publish(&self, snapshot: Snapshot) -> bool {
         let digest = snapshot.digest();
         let is_different = digest != self.snapshot.load().digest();
@@ -92,8 +93,8 @@ impl Engine {
         is_different
     }
 
-    /// Reloads every source and rebuilds the catalog. A source that cannot be reloaded keeps its offering; its failure is
-    /// returned.
+    /// Reloads every source and rebuilds the catalog. A source that cannot be reloaded keeps its offering; its failure
+    /// is returned.
     pub async fn reload(&self) -> Vec<(String, Failure)> {
         let mut failures = Vec::new();
         for mount in self.snapshot.load_full().mounts().iter() {

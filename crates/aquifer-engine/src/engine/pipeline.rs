@@ -32,7 +32,7 @@ use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
 
-/// Longer than any session: a warning for once per session is not repeated.
+/// Longer than any session, so that a once-per-session warning is not repeated.
 const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The reply to a request.
@@ -79,7 +79,7 @@ impl Engine {
         &self.clock
     }
 
-    /// Notifies when callers can notice a change of the catalog.
+    /// Notifies when the catalog has changed in a way that callers can observe.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -127,8 +127,8 @@ impl Engine {
         }
     }
 
-    /// Gives sources with an offering from an earlier run a moment to update it, before an operation is refused because it
-    /// is unknown or quarantined. For an unknown operation this applies to all sources, otherwise to its own.
+    /// Gives sources with an offering from an earlier run a moment to update it, before an operation is refused because
+    /// it is unknown or quarantined. For an unknown operation this applies to all sources, otherwise to its own.
     pub(super) async fn confirm_catalogs(&self, snapshot: &Snapshot, operation: &str) {
         match snapshot.route(operation) {
             Some(route) => {
@@ -270,8 +270,8 @@ impl Engine {
         }
     }
 
-    /// Whether a change was decided under a configuration that is no longer in force. A person may have taken minutes to
-    /// answer.
+    /// Whether a change was decided under a configuration that is no longer in force. A person may have taken minutes
+    /// to answer.
     fn is_outdated(&self, snapshot: &Snapshot, request: &Checked) -> bool {
         request.operation().category != Category::Read && snapshot.configuration().is_replaced()
     }
@@ -281,15 +281,15 @@ impl Engine {
         self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
     }
 
-    /// The operation that a request names, if this receiver takes it. Its parameters are not looked at.
+    /// The operation that a request names, if this receiver accepts it. Its parameters are not checked.
     pub fn find_operation(&self, receiver: &Receiver, request: &Request) -> Result<Arc<Operation>, Failure> {
         let snapshot = self.snapshot.load_full();
         self.check_route(&snapshot, receiver, request)?;
-        let found = snapshot.operation(&request.operation).map(|(operation, _)| operation.clone());
-        found.ok_or_else(|| unknown_operation(snapshot.catalog(), snapshot.surface(), receiver, &request.operation))
+        let operation = snapshot.operation(&request.operation).map(|(operation, _)| operation.clone());
+        operation.ok_or_else(|| unknown_operation(snapshot.catalog(), snapshot.surface(), receiver, &request.operation))
     }
 
-    /// Whether a request names an operation that this receiver takes. Its parameters are not looked at.
+    /// Checks that a request names an operation that this receiver accepts. Its parameters are not checked.
     pub(super) fn check_route(
         &self,
         snapshot: &Snapshot,
@@ -307,8 +307,8 @@ impl Engine {
         }
     }
 
-    /// Routes, checks and resolves a request, so that policy evaluates what will be done. Returns the route as well, unless
-    /// it is an operation of the protocol itself.
+    /// Routes, checks and resolves a request, so that policy evaluates what will be done. Returns the route as well,
+    /// unless it is an operation of the protocol itself.
     pub(super) fn route_and_check<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -457,7 +457,7 @@ impl Engine {
     }
 }
 
-/// A failure, as far as answers of this class of operation have room for it.
+/// A failure, reduced to what answers of this class of operation can contain.
 pub(super) fn failure_response(class: OperationClass, failure: Failure) -> Response {
     Response::Failure(if class.has_bare_answers() { failure.without_details() } else { failure })
 }
@@ -509,14 +509,14 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     let in_catalog_names =
         |failure: Failure, request: &Checked| failure.with_operation_renamed(&route.name, &request.operation().name);
     let resolved = route.source.resolve(&route.name, params).map_err(|failure| in_catalog_names(failure, &request))?;
-    let known = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
+    let find = |own_name: &Arc<str>| snapshot.operation_of(&source, own_name);
     // The catalog and the source may differ briefly while tables change.
-    let gone_failure =
+    let removed_failure =
         || Failure::new(Code::NotFoundOperation, "This operation no longer exists: its source has changed");
     let also_needs: Vec<_> = resolved
         .also_needs
         .iter()
-        .map(|own_name| known(own_name).map(|(operation, _)| operation.clone()).ok_or_else(gone_failure))
+        .map(|own_name| find(own_name).map(|(operation, _)| operation.clone()).ok_or_else(removed_failure))
         .collect::<Result<_, _>>()?;
     match (&resolved.operation, resolved.problem) {
         (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
@@ -524,7 +524,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
             Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
         }
         (Some(own_name), problem) => {
-            let (operation, catalog) = known(own_name).ok_or_else(gone_failure)?;
+            let (operation, catalog) = find(own_name).ok_or_else(removed_failure)?;
             let request = match (snapshot.is_denied(&operation.name), problem) {
                 (true, _) => request.as_unchecked_request_of(operation, catalog, resolved.params),
                 (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
@@ -553,7 +553,7 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
     }
 }
 
-/// Until when a request of this category may be carried out after the decision.
+/// How long after the decision a request of this category may be carried out.
 pub(super) fn validity(snapshot: &Snapshot, category: Category) -> Validity {
     if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
 }
@@ -573,11 +573,11 @@ fn cancelled_failure() -> Failure {
     Failure::new(Code::InternalError, "The request was cancelled before it was finished")
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&'static str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a message")
+        .unwrap_or("no panic message")
 }

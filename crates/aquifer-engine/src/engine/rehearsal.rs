@@ -15,8 +15,8 @@ use crate::source::{Call, Context, PageRequest};
 /// How long a rehearsal may take. Sources keep to shorter limits of their own.
 const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a call can be rehearsed: its source guarantees that trying it changes nothing. What an upstream says of itself
-/// is no guarantee.
+/// Whether a call can be rehearsed: its source guarantees that trying it changes nothing. A claim of an upstream is no
+/// guarantee.
 pub(super) fn can_rehearse(request: &Checked) -> bool {
     request.operation().has_safe_dry_run && request.operation().native
 }

@@ -1,9 +1,9 @@
 //! Resources and prompts of all sources, under unique names.
 //!
-//! With one source everything keeps its name. With several, a prompt gets the same prefix as the operations of its source,
-//! and a resource gets the URI `aquifer://SOURCE/` followed by its own URI. Only the source that a URI names is asked for
-//! it: URIs may contain secrets, and another source must neither see nor answer them. A URI without a source is therefore
-//! valid only if there was never another source, and a URI that names a source is never passed to another.
+//! With one source everything keeps its name. With several, a prompt gets the same prefix as the operations of its
+//! source, and a resource gets the URI `aquifer://SOURCE/` followed by its own URI. Only the source that a URI names is
+//! asked for it: URIs may contain secrets, and another source must neither see nor answer them. A URI without a source
+//! is therefore valid only if there was never another source, and a URI that names a source is never passed to another.
 
 use std::time::Duration;
 
@@ -37,11 +37,11 @@ impl Engine {
         let lists = snapshot.mounts().iter().filter(|mount| mount.source.capabilities().has(list)).map(|mount| {
             let (list, context, snapshot) = (list.clone(), context.clone(), &snapshot);
             async move {
-                let found = list_from_source(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
+                let result = list_from_source(snapshot, mount, list.clone(), context).await.unwrap_or_else(|failure| {
                     tracing::debug!(source = mount.source.name(), cause = failure.cause(), "{}", failure.message());
                     Value::Null
                 });
-                let entries = match found {
+                let entries = match result {
                     Value::Array(entries) => entries,
                     _ => Vec::new(),
                 };
@@ -62,9 +62,9 @@ impl Engine {
         if !mount.source.capabilities().has(&request) {
             return Err(not_found(&request));
         }
-        let mut found = fetch_from_source(&snapshot, mount, request.clone().with_name(own), context).await?;
-        qualify(&mut found, |own| client_uri(own, &snapshot, mount));
-        Ok(found)
+        let mut content = fetch_from_source(&snapshot, mount, request.clone().with_name(own), context).await?;
+        qualify(&mut content, |own| client_uri(own, &snapshot, mount));
+        Ok(content)
     }
 }
 
@@ -98,7 +98,7 @@ async fn list_from_source(
     snapshot.gate().admit(&operation, &context).await?;
     let name = mount.source.name();
     match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context)).await {
-        Ok(found) => found,
+        Ok(result) => result,
         Err(_) => {
             let seconds = LIST_TIMEOUT.as_secs();
             tracing::warn!(source = name, seconds, "the source did not answer in time and is missing from the list");
@@ -145,7 +145,7 @@ fn action(request: &FetchRequest) -> &'static str {
     }
 }
 
-/// An entry of a list under its name for clients. An entry whose name leads to another source is omitted.
+/// A list entry with its name for clients. Returns `None` if that name leads to another source.
 fn with_client_name(
     entry: Value,
     snapshot: &Snapshot,
@@ -159,8 +159,8 @@ fn with_client_name(
         true => client_uri(own, snapshot, mount),
         false => format!("{}{own}", prompt_prefix(snapshot, mount)),
     };
-    let (found, _) = owner(&name, snapshot, list)?;
-    if found.source.name() != mount.source.name() {
+    let (owner_mount, _) = owner(&name, snapshot, list)?;
+    if owner_mount.source.name() != mount.source.name() {
         tracing::debug!(source = mount.source.name(), name, "skipped: the name belongs to another source");
         return None;
     }
@@ -177,9 +177,9 @@ fn owner<'s, 'n>(name: &'n str, snapshot: &'s Snapshot, request: &FetchRequest) 
     let owners = snapshot.mounts().iter().filter_map(|mount| Some((mount, own_name(mount)?)));
     // The prefix of one source may begin with the prefix of another: the longest match counts, even if its source no
     // longer exists.
-    let found = owners.min_by_key(|(_, own)| own.len())?;
-    let is_gone = !request.is_by_uri() && snapshot.is_retired(name, &prompt_prefix(snapshot, found.0));
-    (!is_gone).then_some(found)
+    let longest = owners.min_by_key(|(_, own)| own.len())?;
+    let is_retired = !request.is_by_uri() && snapshot.is_retired(name, &prompt_prefix(snapshot, longest.0));
+    (!is_retired).then_some(longest)
 }
 
 fn prompt_prefix(snapshot: &Snapshot, mount: &Mount) -> String {
@@ -202,22 +202,21 @@ fn own_uri<'a>(uri: &'a str, snapshot: &Snapshot, mount: &Mount) -> Option<&'a s
 
 /// Whether a URI names its source, in any case and with any leading characters.
 fn names_source(uri: &str) -> bool {
-    // The next reader may ignore leading blanks, control characters and marks.
-    let begins = |letter: char| letter.is_alphanumeric();
-    let uri = uri.trim_start_matches(|letter| !begins(letter));
+    // A source may ignore leading blanks, control characters and marks.
+    let uri = uri.trim_start_matches(|c: char| !c.is_alphanumeric());
     uri.get(..URI_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(URI_SCHEME))
 }
 
 /// Replaces the URIs in contents and in the messages of a prompt with the URIs for clients.
-fn qualify(found: &mut Value, uri: impl Fn(&str) -> String) {
+fn qualify(content: &mut Value, uri: impl Fn(&str) -> String) {
     let replace = |fields: &mut Map<String, Value>| {
         if let Some(Value::String(own)) = fields.get_mut("uri") {
             *own = uri(own);
         }
     };
-    let contents = found.get_mut("contents").and_then(Value::as_array_mut);
+    let contents = content.get_mut("contents").and_then(Value::as_array_mut);
     contents.into_iter().flatten().filter_map(Value::as_object_mut).for_each(replace);
-    let messages = found.get_mut("messages").and_then(Value::as_array_mut);
+    let messages = content.get_mut("messages").and_then(Value::as_array_mut);
     let parts = messages.into_iter().flatten().filter_map(|message| message.get_mut("content"));
     for part in parts.flat_map(content_parts) {
         match part.get("type").and_then(Value::as_str) {

@@ -1,8 +1,8 @@
-//! Answers `introspect {query: "schema"}`: the tables of databases in one line each, and the grammar of the query
-//! language once (R-EXT-2).
+//! Answers `introspect {query: "schema"}`: one line for each table of a database, and the grammar of the query language
+//! once (R-EXT-2).
 //!
-//! Sources describe their tables; what is chosen and how much of it fits is decided here. A table is shown if the
-//! operation that reads its rows is.
+//! Sources describe their tables; this module chooses which of them fit. A table is shown if the operation that reads
+//! its rows is.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use crate::snapshot::{Mount, Snapshot};
 use crate::source::TableSummary;
 
-/// Bytes of lines, and of lines of tables that were asked for by name.
+/// The maximum bytes of all lines, in general and for tables requested by name.
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_NAMED_BYTES: usize = 64 * 1024;
 
-/// Tables that are looked at.
+/// The maximum number of tables that are described.
 const MAX_DESCRIBED: usize = 60;
 
-/// Bytes of the names of the other tables.
+/// The maximum bytes for the names of the other tables.
 const MAX_NAME_BYTES: usize = 4 * 1024;
 
 const LEGEND: &str = "* key, → refers to, ? nullable, no type: text";
@@ -88,7 +88,7 @@ fn answer(
 ) -> Value {
     let mut lines = Vec::new();
     let is_headed = snapshot.mounts().iter().filter(|mount| !mount.source.tables().is_empty()).count() > 1;
-    // Tables of one source stand together, in the order they were chosen.
+    // Groups the tables by source, in the order they were chosen.
     let position =
         |mount: &Mount| snapshot.mounts().iter().position(|other| other.source.name() == mount.source.name());
     chosen.sort_by_key(|(table, _)| position(table.mount));
@@ -123,28 +123,32 @@ fn answer(
     answer
 }
 
-/// The operations of a table in few words: `list/search_orders, get/create/update/delete_order; update: {id, input:
+/// The operations of a table in short form: `list/search_orders, get/create/update/delete_order; update: {id, input:
 /// columns}`.
 fn operation_names(operations: &[&Operation]) -> String {
     const VERBS: [&str; 6] = ["list_", "search_", "get_", "create_", "update_", "delete_"];
     let mut groups: Vec<(&str, Vec<&str>, &str)> = Vec::new();
     for operation in operations {
         let name = &*operation.name;
-        let found = VERBS.iter().filter_map(|verb| Some((name.find(verb)?, verb.len()))).min();
-        let (start, length) = found.unwrap_or((0, 0));
+        let first_verb = VERBS.iter().filter_map(|verb| Some((name.find(verb)?, verb.len()))).min();
+        let (start, length) = first_verb.unwrap_or((0, 0));
         let (prefix, rest) = name.split_at_checked(start).unwrap_or(("", name));
         let (verb, noun) = rest.split_at_checked(length).unwrap_or(("", rest));
         let verb = verb.trim_end_matches('_');
         match groups.last_mut() {
-            Some((known, verbs, same)) if *known == prefix && *same == noun && !verb.is_empty() => verbs.push(verb),
+            Some((last_prefix, verbs, last_noun))
+                if *last_prefix == prefix && *last_noun == noun && !verb.is_empty() =>
+            {
+                verbs.push(verb);
+            }
             _ => groups.push((prefix, vec![verb], noun)),
         }
     }
-    let written = groups.iter().map(|(prefix, verbs, noun)| match verbs.as_slice() {
+    let labels = groups.iter().map(|(prefix, verbs, noun)| match verbs.as_slice() {
         [""] => format!("{prefix}{noun}"),
         verbs => format!("{prefix}{}_{noun}", verbs.join("/")),
     });
-    let mut text = written.collect::<Vec<_>>().join(", ");
+    let mut text = labels.collect::<Vec<_>>().join(", ");
     if let Some(update) = operations.iter().find(|operation| operation.category == Category::Update) {
         let required = update.parameters.iter().filter(|parameter| parameter.required && &*parameter.name != "input");
         let names: Vec<&str> = required.map(|parameter| &*parameter.name).chain(["input"]).collect();
@@ -153,7 +157,7 @@ fn operation_names(operations: &[&Operation]) -> String {
     text
 }
 
-/// What a table's operations are called.
+/// The note about the names of a table's operations.
 fn operations_note(snapshot: &Snapshot, table: &VisibleTable<'_>) -> Option<String> {
     let is_listed = table.operations.iter().any(|operation| snapshot.catalog().operation(&operation.name).is_some());
     if is_listed {
@@ -185,13 +189,14 @@ fn visible_tables<'a>(snapshot: &'a Snapshot, source: Option<&str>) -> Vec<Visib
         .collect()
 }
 
-/// Tables worth their lines, best first, and the others.
+/// The tables to describe, best first, and the others.
 struct RankedTables<'a> {
     chosen: Vec<VisibleTable<'a>>,
     others: Vec<VisibleTable<'a>>,
 }
 
-/// By the words of a search, or those first that most references lead to and from if there are too many.
+/// Ranks tables by the words of a search. Without a search, and if there are too many tables, those with the most
+/// references come first.
 fn rank<'a>(mut tables: Vec<VisibleTable<'a>>, search: Option<&str>) -> RankedTables<'a> {
     let Some(words) = search else {
         if tables.len() > MAX_DESCRIBED {
@@ -213,11 +218,11 @@ fn rank<'a>(mut tables: Vec<VisibleTable<'a>>, search: Option<&str>) -> RankedTa
 }
 
 fn by_name<'a>(tables: Vec<VisibleTable<'a>>, names: &[String]) -> Result<RankedTables<'a>, Failure> {
-    let known: Vec<Arc<str>> = tables.iter().map(|table| table.summary.name.clone()).collect();
+    let table_names: Vec<Arc<str>> = tables.iter().map(|table| table.summary.name.clone()).collect();
     let unknown: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| known.iter().all(|known| **known != **name)).collect();
+        names.iter().map(String::as_str).filter(|name| table_names.iter().all(|table| **table != **name)).collect();
     if !unknown.is_empty() {
-        let valid: Vec<&str> = known.iter().map(|name| &**name).collect();
+        let valid: Vec<&str> = table_names.iter().map(|name| &**name).collect();
         let (shown, hint, _) = explain_unknown(&unknown, &valid);
         let hint = if hint.is_empty() { " Leave 'names' out to see the tables".to_owned() } else { hint };
         return Err(Failure::new(Code::NotFoundResource, format!("Unknown table: {shown}.{hint}")));

@@ -1,7 +1,7 @@
-//! Answers `introspect {query: "signatures"}`: the lines of the operations that were asked for, and what they leave to
-//! be said once (R-EXT-1).
+//! Answers `introspect {query: "signatures"}`: one line for each requested operation, and notes that apply to several
+//! lines (R-EXT-1).
 //!
-//! Marks depend on the caller, so nothing here is cached.
+//! Marks depend on the caller, so these answers are not cached.
 
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::error::problems::explain_unknown;
@@ -27,16 +27,16 @@ const MIN_SHARE_OF_BEST: f32 = 0.57;
 const CLEAR_SCORE: f32 = 0.3;
 const MIN_GUESSES: usize = 3;
 
-/// The score from which on a query names an operation.
+/// From this score on, a query names an operation.
 const NAMED_SCORE: f32 = 2.0;
 
 /// The maximum number of ranked hits.
 const MAX_HITS: usize = 500;
 
-/// Bytes of lines in an answer. What remains is counted, and `after` leads to it.
+/// The maximum bytes of the lines in an answer. The remaining lines are counted, and `after` leads to them.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// The same where the caller says how many lines it wants, or which.
+/// The same if the caller specifies how many lines it wants, or which.
 const MAX_WANTED_BYTES: usize = 64 * 1024;
 
 /// Where the operations of tables are described.
@@ -68,7 +68,7 @@ pub(super) fn signatures(
         let mark = gate.mark(operation, context);
         let line = writer.line(operation, of.types(), surface.family_of(operation), mark);
         bytes += line.len();
-        // The first one is always shown, so that every page goes on.
+        // The first one is always shown, so that every page makes progress.
         if bytes > max_bytes && !lines.is_empty() {
             break;
         }
@@ -92,7 +92,7 @@ pub(super) fn signatures(
         }
         if end < chosen.len() {
             answer.insert("more".to_owned(), (chosen.len() - end).into());
-            // A search is repeated with other words rather than read to its end.
+            // Callers repeat a search with other words rather than read it to the end.
             if selection.narrowing.search.is_none() || wanted.is_some() {
                 let cursor = Cursor::new(end, &identity, catalog.digest());
                 answer.insert("after".to_owned(), cursor.to_string().into());
@@ -105,7 +105,7 @@ pub(super) fn signatures(
 /// An operation and the catalog with its types.
 type Listed<'a> = (&'a Operation, &'a Catalog);
 
-/// The operations that match, and how many of them are shown unless the caller says so.
+/// The matching operations, and how many of them are shown if the caller does not say.
 fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<(Vec<Listed<'a>>, usize), Failure> {
     if !selection.names.is_empty() {
         return Ok((by_name(snapshot, &selection.names)?, usize::MAX));
@@ -121,8 +121,8 @@ fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<
     };
     let operations = catalog.operations();
     let Some(words) = selection.narrowing.search.as_deref() else {
-        // The operations of tables are all alike, and the schema describes the tables in far fewer words. Whoever asks
-        // knows `introspect` already.
+        // The operations of tables are all alike, and the schema describes the tables in far fewer words. The caller
+        // already knows `introspect`.
         let is_unnarrowed = selection.narrowing.source.is_none() && selection.family.is_none();
         let is_described_elsewhere = |operation: &Operation| {
             let is_of_tables = operation.generic_name.is_some() || operation.is_indirect;
@@ -136,11 +136,11 @@ fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<
         operations.get(position).is_some_and(|operation| is_admitted(operation))
     });
     let usual = worth_showing(&hits);
-    let found = hits.into_iter().filter_map(|hit| operations.get(hit.position));
-    Ok((found.map(|operation| (&**operation, catalog)).collect(), usual))
+    let matching = hits.into_iter().filter_map(|hit| operations.get(hit.position));
+    Ok((matching.map(|operation| (&**operation, catalog)).collect(), usual))
 }
 
-/// How many of the hits are worth a line: fewer than usual where the first is clearly ahead.
+/// How many of the hits are shown: fewer than usual if the first is clearly ahead.
 fn worth_showing(hits: &[Hit]) -> usize {
     let best = hits.first().map_or(0.0, |hit| hit.score);
     let least = if best >= NAMED_SCORE { NAMED_SCORE } else { best * MIN_SHARE_OF_BEST };
@@ -148,23 +148,23 @@ fn worth_showing(hits: &[Hit]) -> usize {
     if best < CLEAR_SCORE { worth.max(MIN_GUESSES.min(hits.len())) } else { worth }
 }
 
-/// The operations of these names: listed ones, and those behind generic ones, as they can be introspected one by one.
+/// The operations with these names: listed ones, and those behind generic ones, which can be introspected by name.
 fn by_name<'a>(snapshot: &'a Snapshot, names: &[String]) -> Result<Vec<Listed<'a>>, Failure> {
     let find = |name: &str| match snapshot.catalog().operation(name) {
         Some(operation) => Some((&**operation, snapshot.catalog())),
         None if snapshot.is_denied(name) => None,
         None => snapshot.unlisted().operation(name).map(|operation| (&**operation, snapshot.unlisted())),
     };
-    let mut found = Vec::with_capacity(names.len());
+    let mut operations = Vec::with_capacity(names.len());
     let mut unknown: Vec<&str> = Vec::new();
     for name in names {
         match find(name) {
-            Some(listed) => found.push(listed),
+            Some(operation) => operations.push(operation),
             None => unknown.push(name),
         }
     }
     match unknown.as_slice() {
-        [] => Ok(found),
+        [] => Ok(operations),
         [only] => Err(unknown_operation(snapshot.catalog(), snapshot.surface(), &Receiver::Unified, only)),
         several => {
             let valid: Vec<&str> = snapshot.catalog().operations().iter().map(|operation| &*operation.name).collect();
@@ -174,7 +174,7 @@ fn by_name<'a>(snapshot: &'a Snapshot, names: &[String]) -> Result<Vec<Listed<'a
     }
 }
 
-/// Which operations give the required identifiers of those shown, where they are not shown themselves.
+/// Notes about which operations provide the identifiers that the shown operations require, unless they are shown too.
 fn related(shown: &[&Operation], catalog: &Catalog) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for operation in shown {
@@ -194,7 +194,7 @@ fn related(shown: &[&Operation], catalog: &Catalog) -> Vec<String> {
     notes
 }
 
-/// What a cursor is bound to: names and families make another list.
+/// The binding of a cursor. Other names or another family make a different list.
 fn identity(selection: &SignatureSelection) -> Narrowing {
     let words = selection.narrowing.search.as_deref().unwrap_or_default();
     Narrowing {

@@ -1,4 +1,4 @@
-//! The result budget of a call (R-EXT-3): where it comes from, and the answers that keep it by being shortened.
+//! The result budget of a call (R-EXT-3): where it comes from, and how answers are shortened to fit it.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
@@ -13,8 +13,8 @@ use super::{Shaper, Shaping, is_large, run_blocking};
 use crate::source::{Answer, Outcome};
 
 impl Shaper {
-    /// Removes the budget from the parameters of a call, if the operation offers it. Otherwise the configured one applies,
-    /// to answers of operations that read.
+    /// Removes the budget from the parameters of a call, if the operation offers it. Otherwise the configured budget
+    /// applies to operations that read.
     pub(crate) fn take_budget(
         &self,
         operation: &Operation,
@@ -33,7 +33,7 @@ impl Shaper {
         }
     }
 
-    /// Whether an answer keeps the budget of its call as it is.
+    /// Whether an answer already fits the budget of its call.
     pub(super) fn fits(&self, shaping: &Shaping, answer: &Answer) -> bool {
         shaping
             .request
@@ -41,7 +41,7 @@ impl Shaper {
             .is_none_or(|max_tokens| fits(&answer.data, room_for_value(max_tokens, &answer.warnings)))
     }
 
-    /// Shortens an answer that does not keep its budget, unless it consists of pages or groups that already do.
+    /// Shortens an answer that exceeds its budget, unless it consists of pages or groups, which already fit.
     pub(crate) fn keep_budget(&self, operation: &Operation, mut answer: Answer, max_tokens: usize) -> Outcome {
         let room = room_for_value(max_tokens, &answer.warnings);
         if answer.keeps_budget || fits(&answer.data, room) {
@@ -72,7 +72,7 @@ fn remedy(operation: &Operation) -> Remedy {
     }
 }
 
-/// Whether data takes no more than this many tokens. A token has at least one byte, so short text is not looked at.
+/// Whether data takes no more than this many tokens. A token has at least one byte, so short text is not examined.
 fn fits(data: &Data, room: usize) -> bool {
     match data {
         Data::Text(text) => text.get().len() <= room || estimate_text(text.get().as_bytes()) <= room,

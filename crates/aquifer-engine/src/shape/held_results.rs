@@ -1,7 +1,7 @@
 //! Results held for later pages. They are bounded in bytes, number and time, and dropped with their session.
 //!
-//! A held result is found only through a sealed cursor, or through the same call of its owner. Losing one costs one call to
-//! the source, so the least recently used is dropped first.
+//! A held result is found only through a sealed cursor, or through the same call of its owner. Losing one costs one
+//! call to the source, so the least recently used is dropped first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -130,15 +130,15 @@ impl HeldResults {
 
     /// A result that is still held.
     pub(super) async fn get(&self, id: &str) -> Option<Arc<HeldContent>> {
-        let here = self.with_inner(|inner, now| {
+        let local = self.with_inner(|inner, now| {
             inner.clock += 1;
             let clock = inner.clock;
             let entry = inner.entries.get_mut(id).filter(|entry| entry.until > now)?;
             entry.used = clock;
             Some(entry.content.clone())
         });
-        if here.is_some() || !self.store.outlives_process() {
-            return here;
+        if local.is_some() || !self.store.outlives_process() {
+            return local;
         }
         let record = self.store.get(&store_key(id)).await.ok()??;
         let stored: StoredResult = serde_json::from_slice(&record.value).ok()?;
@@ -155,9 +155,9 @@ impl HeldResults {
         // The store keeps the record a little longer than its own expiry.
         let ttl = self.settings.ttl.saturating_add(Duration::from_secs(60));
         let key = store_key(id);
-        let known = self.store.get(&key).await.ok().flatten().map(|record| record.version);
-        if let Err(error) = self.store.compare_and_set(&key, known, bytes, ttl).await {
-            tracing::warn!(%error, "a result is held in this process only");
+        let version = self.store.get(&key).await.ok().flatten().map(|record| record.version);
+        if let Err(error) = self.store.compare_and_set(&key, version, bytes, ttl).await {
+            tracing::warn!(%error, "cannot store a result: it is held in this process only");
         }
     }
 

@@ -1,13 +1,13 @@
 //! Shapes results between source and envelope (R-DIS-8).
 //!
-//! An operation with [`Shaping`](aquifer_protocol::operation::Shaping) has parameters of the engine: the controls. They are
-//! removed before the source is called, and applied to its result. If only a part of a result is returned, the result is
-//! held, and later pages come from there without another call to the source. Without controls a result is passed on
-//! unchanged, except that long text is paged. The source answers such an operation with the result itself: a JSON value, or
-//! text as a JSON string.
+//! An operation with [`Shaping`](aquifer_protocol::operation::Shaping) has parameters that belong to the engine: the
+//! controls. They are removed before the source is called, and applied to its result. If only a part of a result is
+//! returned, the result is held, and later pages come from there without another call to the source. Without controls a
+//! result is passed on unchanged, except that long text is paged. The source answers such an operation with the result
+//! itself: a JSON value, or text as a JSON string.
 //!
-//! A source may return a list page by page. Its further pages are fetched when the caller needs rows of them, up to a number
-//! of pages for each call, and added to the held result.
+//! A source may return a list page by page. Its further pages are fetched when the caller needs rows of them, up to a
+//! number of pages for each call, and added to the held result.
 
 mod budget;
 mod held_results;
@@ -62,7 +62,7 @@ pub struct Settings {
     pub max_source_pages: usize,
     /// How long a result is held.
     pub ttl: Duration,
-    /// How many tokens an answer may take if its caller does not say. `None` sets no limit.
+    /// The token budget of an answer if the caller sets none. `None` means no limit.
     pub max_tokens: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Shaping {
     binding: Vec<u8>,
     owned: bool,
     session: Option<Arc<str>>,
-    /// What is known of the list already.
+    /// What is already known about the list.
     progress: Box<ListProgress>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum ShapingStart {
     Answered(Outcome),
 }
 
-/// How a shaped call goes on after an answer of the source.
+/// How a shaped call continues after an answer from the source.
 pub(crate) enum ShapingEnd {
     /// It is finished.
     Finished(Outcome),
@@ -180,7 +180,7 @@ impl Shaper {
         let mut controls = take_controls(offered, params);
         let is_offered = |name: &str| offered.controls.iter().any(|control| &**control == name);
         if controls.contains_key("aggregate") && has_undeclared_param("include_items", operation, params) {
-            // An operation that accepts any parameter would pass it on without effect.
+            // An operation that accepts any parameter would pass it to the source, where it has no effect.
             let problem = "is not offered here. Ask for the items in a call without 'aggregate'";
             return Some(ShapingStart::Answered(Outcome::Failed(Failure::invalid_value("include_items", problem))));
         }
@@ -199,7 +199,7 @@ impl Shaper {
             // Held rows have no other fields.
             fields.iter().for_each(|name| binding.extend(std::iter::once(0).chain(name.bytes())));
         }
-        // What belongs to a principal outlives its sessions.
+        // Results of a principal outlive its sessions.
         let session = if caller.principal.is_some() { None } else { caller.session.clone() };
         let (owned, progress) = (owner.is_some(), Box::default());
         let mut shaping = Shaping { operation: operation.clone(), request, binding, owned, session, progress };
@@ -257,12 +257,12 @@ impl Shaper {
         ShapingEnd::Finished(outcome(shaped, warnings, attachments))
     }
 
-    /// The page of a list of which no further rows may be fetched.
+    /// The page of a list whose further rows must not be fetched.
     pub(crate) async fn finish_early(&self, mut shaping: Shaping) -> Outcome {
         shaping.progress.is_limited = true;
         match self.list_page(shaping, Vec::new()).await {
             ShapingEnd::Finished(outcome) => outcome,
-            ShapingEnd::NeedsNextPage(_) => Outcome::Failed(Failure::internal("a page of a list that ended")),
+            ShapingEnd::NeedsNextPage(_) => Outcome::Failed(Failure::internal("a finished list asks for another page")),
         }
     }
 
@@ -288,7 +288,7 @@ fn is_large(data: &Data) -> bool {
 /// Sorting and aggregating more rows takes a millisecond or more.
 const MANY_ROWS: usize = 2_000;
 
-/// Runs long work without blocking other tasks of the runtime.
+/// Runs CPU-bound work without blocking other tasks of the runtime.
 fn run_blocking<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
     let is_multi_thread =
         Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
@@ -321,7 +321,7 @@ fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     };
     match list {
         Value::Array(items) => Ok(items),
-        _ => Err(Failure::internal("a source declared a list and did not return one")),
+        _ => Err(Failure::internal("the source declares a list but did not return one")),
     }
 }
 
@@ -335,7 +335,7 @@ fn add_default_fields(offered: &Offered, controls: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a parameter that the operation does not declare was given.
+/// Whether the call has this parameter although the operation does not declare it.
 fn has_undeclared_param(name: &str, operation: &Operation, params: &Map<String, Value>) -> bool {
     params.contains_key(name) && operation.parameter(name).is_none()
 }

@@ -1,5 +1,5 @@
-//! The observed shapes of results, by operation. Introspection shows them on request. They are not part of the catalog: a
-//! catalog that changed with every call would invalidate the caches of clients.
+//! The observed shapes of results, by operation. Introspection shows them on request. They are not part of the catalog:
+//! a catalog that changed with every call would invalidate the caches of clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -41,10 +41,10 @@ impl Observations {
             if all.len() >= MAX_OPERATIONS && !all.contains_key(operation) {
                 return;
             }
-            let known = all.entry(operation.clone()).or_default();
+            let entry = all.entry(operation.clone()).or_default();
             match observation {
-                Some(observation) => known.last = Some(observation),
-                None => known.empty_results = known.empty_results.saturating_add(1),
+                Some(observation) => entry.last = Some(observation),
+                None => entry.empty_results = entry.empty_results.saturating_add(1),
             }
         });
     }

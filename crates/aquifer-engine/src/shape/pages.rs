@@ -31,17 +31,17 @@ impl HeldId {
     }
 }
 
-/// A later page, looked for in the held results.
+/// The lookup of a later page in the held results.
 pub(super) enum HeldPage {
     /// Found, or refused.
     Found(ShapedPage),
-    /// The list is held as far as it was fetched, and the page needs rows after that.
+    /// The list is held as far as it was fetched, and the page needs further rows.
     Continues(Box<ListProgress>),
     /// Not held.
     NotHeld,
 }
 
-/// What is known of a list in a call that fetches it from its source.
+/// What a call that fetches a list from its source knows about the list.
 #[derive(Debug, Default)]
 pub(super) struct ListProgress {
     held: HeldRows,
@@ -72,7 +72,7 @@ impl ListProgress {
             self.held.rows.extend(rows);
         }
         self.warnings.extend(warnings);
-        // A page that leads to itself would be fetched for ever.
+        // A page that refers to itself would be fetched forever.
         self.next_page = next_page.filter(|next| self.next_page.as_ref() != Some(next));
         self.pages += 1;
     }
@@ -87,8 +87,8 @@ pub(super) enum ListPage {
 }
 
 impl Shaper {
-    /// The page from a held result, if the call requests a later page. A cursor leads to another call of the source only
-    /// if the source returned a part of the list.
+    /// The page from a held result, if the call requests a later page. A cursor leads to another call of the source
+    /// only if the source returned a part of the list.
     pub(super) async fn held_page(&self, shaping: &Shaping) -> HeldPage {
         if let Some(param) = shaping.request.cursor() {
             let Some((number, position)) = self.open_cursor(param.cursor, shaping) else {
@@ -155,7 +155,7 @@ impl Shaper {
                 let content = Arc::new(HeldContent::Rows(held));
                 self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
                 let HeldContent::Rows(held) = &*content else {
-                    return ListPage::Ready(Err(Failure::internal("rows are rows")));
+                    return ListPage::Ready(Err(Failure::internal("the held result has no rows")));
                 };
                 self.write(&shaping, selection, Rows::Shared(&held.rows), Some(&id))
             }
@@ -223,7 +223,9 @@ impl Shaper {
             Some(id) if self.held.has_room_for_text(&text) => {
                 let content = Arc::new(HeldContent::Text(text));
                 self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
-                let HeldContent::Text(text) = &*content else { return Err(Failure::internal("text is text")) };
+                let HeldContent::Text(text) = &*content else {
+                    return Err(Failure::internal("the held result has no text"));
+                };
                 Ok(self.text_page(shaping, text, 0, &id))
             }
             _ => {

@@ -69,7 +69,7 @@ impl Shaper {
     }
 }
 
-/// The text of a result that consists of nothing else, if it fits; otherwise the result as the error.
+/// The text of a result that consists of text alone, if it fits; otherwise returns the result as the error.
 fn long_text(data: Data, fits: impl Fn(&str) -> bool) -> Result<String, Data> {
     match data {
         Data::Value(value) if plain_text(&value).is_some_and(&fits) => into_text(value).map_err(Data::Value),

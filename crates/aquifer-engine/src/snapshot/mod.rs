@@ -24,7 +24,7 @@ use crate::source::Source;
 use names::EstablishedNames;
 use prefix::RetiredPrefixes;
 
-/// The catalog, its sources and the gate. They are replaced together, so that a new source never meets old rules.
+/// The catalog, its sources and the gate. They are replaced together, so that old rules never apply to a new source.
 pub struct Snapshot {
     mounts: Arc<[Mount]>,
     gate: Arc<dyn Gate>,
@@ -56,7 +56,7 @@ pub(crate) struct Route {
     pub(crate) uri_prefix: Option<Arc<str>>,
 }
 
-/// Cached introspection answers. Filled on first use: a catalog may be replaced before anybody asks.
+/// Cached introspection answers. Filled on first use, because a catalog may be replaced before it is queried.
 #[derive(Default)]
 pub(crate) struct AnswerCache {
     pub(crate) list: OnceLock<JsonText>,
@@ -193,12 +193,12 @@ impl Snapshot {
         &self.unlisted
     }
 
-    /// A digest of everything that callers or policy can notice.
+    /// A digest of everything that callers or policy can observe.
     pub(crate) fn digest(&self) -> u64 {
         self.catalog.digest() ^ self.unlisted.digest().rotate_left(32)
     }
 
-    /// Whether URIs are those of the only source, without its name.
+    /// Whether URIs omit the source name, because only one source was ever mounted.
     pub(crate) fn has_bare_uris(&self) -> bool {
         self.sole_source.is_some()
     }
@@ -341,9 +341,9 @@ impl CollectedOperations {
         let (mut operations, is_behind): (Vec<Operation>, Vec<bool>) = all.into_iter().unzip();
         check_duplicates(&operations)?;
         let none = EstablishedNames::new();
-        let known = before.map_or(&none, |before| &before.established);
-        for (wanted, given) in names::assign(&mut operations, known, &prefixes, retired) {
-            tracing::warn!("operation '{wanted}' is served as '{given}': the name is taken, reserved or too long");
+        let established = before.map_or(&none, |before| &before.established);
+        for (wanted, assigned) in names::assign(&mut operations, established, &prefixes, retired) {
+            tracing::warn!("operation '{wanted}' is served as '{assigned}': the name is taken, reserved or too long");
         }
         let denied = denied(&operations, &is_behind, gate);
         Ok(Self { operations, is_behind, denied, types })
@@ -374,8 +374,8 @@ impl CollectedOperations {
 /// The scheme of URIs that name their source.
 pub(crate) const URI_SCHEME: &str = "aquifer://";
 
-/// The only source there ever was: its URIs do not name it. Once there was another source, every URI names its source, so
-/// that a URI of a removed source never reaches another.
+/// The source whose URIs do not name it, if no other source was ever mounted. After a second source was mounted, every
+/// URI names its source, so that a URI of a removed source never reaches another one.
 #[derive(Clone, PartialEq, Eq)]
 struct SoleSource {
     source: Arc<str>,
@@ -414,8 +414,8 @@ fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<
     .collect()
 }
 
-/// The operations that take a confirmation token: those that may require confirmation, and generic ones if any operation
-/// behind them may.
+/// The operations that take a confirmation token: those that may require confirmation, and generic ones if any
+/// operation behind them may.
 struct TokenRequirements {
     /// The sources and categories of operations behind generic ones.
     behind: Vec<(Arc<str>, Category)>,
@@ -441,8 +441,8 @@ fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> 
         }
     }
     let own_name = |operation: &Operation| (operation.source.clone(), operation.own_name.clone());
-    let found = operations.iter().filter(|operation| needed.contains(&own_name(operation)) && holds(operation));
-    found.map(own_name).collect()
+    let matching = operations.iter().filter(|operation| needed.contains(&own_name(operation)) && holds(operation));
+    matching.map(own_name).collect()
 }
 
 /// The operations that others may need and that policy restricts.
@@ -450,7 +450,7 @@ fn restricted_needs(operations: &[Operation], gate: &dyn Gate) -> HashSet<OwnNam
     needs_where(operations, |operation| gate.restricts(operation))
 }
 
-/// Whether a request of the operation may need one of these.
+/// Whether a request for the operation may need one of these.
 fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
     !among.is_empty()
         && operation

@@ -1,9 +1,9 @@
 //! Resolves name conflicts between operations.
 //!
-//! An operation keeps its name: neither a new tool nor a new source can take it, so that a call never reaches another
-//! operation than the one its caller knows. Among new operations, native sources take precedence, because the operator
-//! chose their names. A name that begins with the longer prefix of another source belongs to that source: with `b_` and
-//! `b_b_`, a tool `b_list` of the first must not pass for `list` of the second.
+//! An operation keeps its name: neither a new tool nor a new source can take it, so that a call never reaches a
+//! different operation from the one its caller knows. Among new operations, native sources take precedence, because the
+//! operator chose their names. A name that begins with the longer prefix of another source belongs to that source: with
+//! `b_` and `b_b_`, a tool `b_list` of the first must not be mistaken for `list` of the second.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::prefix::RetiredPrefixes;
 /// The names of an earlier catalog, by source and own name.
 pub(crate) type EstablishedNames = HashMap<(Arc<str>, Arc<str>), Arc<str>>;
 
-/// Gives every operation a unique name. Returns the wanted and the given name of those that could not have the wanted one.
+/// Gives every operation a unique name. Returns the wanted and the assigned name of each operation that was renamed.
 pub(super) fn assign(
     operations: &mut [Operation],
     established: &EstablishedNames,
@@ -30,8 +30,8 @@ pub(super) fn assign(
         let own = prefix_of(&operation.source);
         prefixes.iter().any(|(_, prefix)| prefix.len() > own.len() && operation.name.starts_with(prefix.as_str()))
     };
-    // A name with a suffix is kept as well: its owner does not inherit the name of a removed operation, because callers
-    // know that operation by it.
+    // A name with a suffix is kept as well. Its owner must not take over the unsuffixed name of a removed operation,
+    // because callers associate that name with the removed one.
     let before = |operation: &Operation| {
         let is_of = |name: &&Arc<str>| **name == operation.name || is_suffixed_form_of(name, &operation.name);
         established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
@@ -53,18 +53,18 @@ pub(super) fn assign(
             changed.push((std::mem::replace(&mut operation.name, suffixed.clone()), suffixed));
             continue;
         }
-        // A long own name was chosen by somebody who knows the operation by it.
+        // A long own name was chosen deliberately and may already be in use.
         let max = if operation.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
         let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
-        // An invalid name of a native source is an error of its author, which the catalog reports.
+        // The catalog reports invalid names of native sources as errors.
         let is_retired = || {
             let is_known = before(operation).is_some_and(|name| *name == *operation.name);
             !is_known && retired.reserve(&operation.name, prefix_of(&operation.source))
         };
         let is_usable = operation.native || (fits(&operation.name) && !is_retired());
         if !is_usable || taken.contains(&operation.name) {
-            let given: Arc<str> = with_hash_suffix(&operation.name, |name| !taken.contains(name)).into();
-            changed.push((std::mem::replace(&mut operation.name, given.clone()), given));
+            let assigned: Arc<str> = with_hash_suffix(&operation.name, |name| !taken.contains(name)).into();
+            changed.push((std::mem::replace(&mut operation.name, assigned.clone()), assigned));
         }
         taken.insert(operation.name.clone());
     }
@@ -81,7 +81,7 @@ fn is_suffixed_form_of(name: &str, other: &str) -> bool {
     suffix.is_some_and(|suffix| suffix.len() == SUFFIX_LEN - 1 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// The name, truncated if necessary, with a hash of the whole name as the suffix to keep it unique.
+/// The name, truncated if necessary, with a hash of the full name as a suffix to keep it unique.
 fn with_hash_suffix(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     let stem: String = name.chars().take(MAX_NAME_LEN - SUFFIX_LEN).collect();
     let stem = stem.trim_end_matches('_');

@@ -14,8 +14,8 @@ use crate::source::Offering;
 /// How many prefixes of removed sources are remembered. The oldest are dropped.
 const MAX_RETIRED: usize = 1_000;
 
-/// The prefixes of sources that were served earlier. Callers may still use names with these prefixes, so no other source
-/// gets such a name, even if its own prefix is the beginning of a removed one.
+/// The prefixes of removed sources. Callers may still use names with these prefixes, so no other source gets such a
+/// name, even if a removed prefix starts with its own prefix.
 #[derive(Clone, Default)]
 pub(super) struct RetiredPrefixes(Vec<String>);
 
@@ -23,9 +23,9 @@ impl RetiredPrefixes {
     pub(super) fn new(mounts: &[Mount], before: Option<&Snapshot>) -> Self {
         let Some(before) = before else { return Self::default() };
         let is_mounted = |mount: &&Mount| mounts.iter().any(|now| now.source.name() == mount.source.name());
-        let gone = before.mounts.iter().filter(|mount| !is_mounted(mount));
+        let removed = before.mounts.iter().filter(|mount| !is_mounted(mount));
         let mut all = before.retired.0.clone();
-        for prefix in gone.map(|mount| mount.prefix_among(before.mounts.len())).filter(|prefix| !prefix.is_empty()) {
+        for prefix in removed.map(|mount| mount.prefix_among(before.mounts.len())).filter(|prefix| !prefix.is_empty()) {
             if !all.contains(&prefix) {
                 all.push(prefix);
             }
@@ -37,7 +37,7 @@ impl RetiredPrefixes {
 
     /// Whether a name begins with the prefix of a removed source that is longer than `prefix`.
     pub(super) fn reserve(&self, name: &str, prefix: &str) -> bool {
-        self.0.iter().any(|gone| gone.len() > prefix.len() && name.starts_with(gone.as_str()))
+        self.0.iter().any(|removed| removed.len() > prefix.len() && name.starts_with(removed.as_str()))
     }
 }
 
@@ -48,16 +48,16 @@ pub(super) struct PrefixedOffering {
     pub(super) types: Types,
 }
 
-/// Adds the prefix to operations and types. A type whose name is taken gets another one: two sources may each have a
-/// `Task`.
+/// Adds the prefix to operations and types. A type whose name is taken is renamed: two sources may each have a `Task`.
 pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> PrefixedOffering {
     let Offering { operations, types, indirect } = offering;
     let type_prefix = pascal_case(prefix);
     let mut renamed: HashMap<Arc<str>, Arc<str>> = HashMap::new();
     for (name, schema) in &types {
         let wanted = format!("{type_prefix}{name}");
-        let is_free =
-            |candidate: &str| !is_taken(candidate) && taken.get(candidate).is_none_or(|known| known.is_same(schema));
+        let is_free = |candidate: &str| {
+            !is_taken(candidate) && taken.get(candidate).is_none_or(|existing| existing.is_same(schema))
+        };
         let free = if is_free(&wanted) { wanted } else { free_name(&wanted, |name| !taken.contains_key(name)) };
         if free != **name {
             renamed.insert(name.clone(), free.into());
@@ -84,8 +84,8 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
     PrefixedOffering { operations, indirect, types }
 }
 
-/// The name of an operation for callers: the source's own name with the prefix, unless it begins with the prefix already.
-/// Many servers put their name into the names of their tools.
+/// The name of an operation for callers: the source's own name with the prefix, unless it begins with the prefix
+/// already. Many servers already prefix the names of their tools.
 fn full_name(prefix: &str, own_name: &Arc<str>) -> Arc<str> {
     if !prefix.is_empty() && own_name.len() > prefix.len() && own_name.starts_with(prefix) {
         return own_name.clone();
@@ -93,7 +93,7 @@ fn full_name(prefix: &str, own_name: &Arc<str>) -> Arc<str> {
     format!("{prefix}{own_name}").into()
 }
 
-/// The own names that an operation of this name may have.
+/// The names that the source may use for an operation with this name.
 pub(super) fn own_names<'a>(prefix: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let rest = name.strip_prefix(prefix);
     rest.into_iter().chain(rest.filter(|_| !prefix.is_empty()).map(|_| name))

@@ -39,8 +39,9 @@ struct StoredRecord {
 }
 
 impl MemoryStore {
-    /// Creates a store with at most `max_records` records, and as many keys for spending. Records expire by this clock. Use
-    /// a [`SteadyClock`](crate::clock::SteadyClock): with a clock that is set back, expired records would come back.
+    /// Creates a store with at most `max_records` records, and as many keys for spending. Records expire by this clock.
+    /// Use a [`SteadyClock`](crate::clock::SteadyClock): with a clock that is set back, expired records would come
+    /// back.
     pub fn new(clock: SharedClock, max_records: usize) -> Self {
         Self { clock, max_records, inner: Mutex::default() }
     }
@@ -64,8 +65,8 @@ impl Inner {
         }
     }
 
-    /// Makes room for a record. An eighth of the store is cleared at once, so that a full store is not searched for every
-    /// new record.
+    /// Makes room for a record. An eighth of the store is cleared at once, so that a full store is not searched for
+    /// every new record.
     fn make_room(&mut self, max: usize, bytes: usize, now: Timestamp) {
         if self.records.len() < max && self.bytes.saturating_add(bytes) <= MAX_TOTAL_BYTES {
             return;
@@ -134,10 +135,10 @@ fn add(buckets: &mut Buckets, window: Window, now: u64, amount: u64) {
     if ends.into_iter().flatten().any(|(bucket, _)| !living.contains(bucket)) {
         buckets.retain(|(bucket, _)| living.contains(bucket));
     }
-    match buckets.iter_mut().rfind(|(known, _)| *known == bucket) {
+    match buckets.iter_mut().rfind(|(existing, _)| *existing == bucket) {
         Some((_, spent)) => *spent += amount,
         None => {
-            let at = buckets.partition_point(|(known, _)| *known < bucket);
+            let at = buckets.partition_point(|(existing, _)| *existing < bucket);
             buckets.insert(at, (bucket, amount));
         }
     }
@@ -158,8 +159,8 @@ impl StateStore for MemoryStore {
     }
 
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
-        let found = self.with(|inner, now| inner.live_record(key, now).cloned());
-        std::future::ready(Ok(found)).boxed()
+        let record = self.with(|inner, now| inner.live_record(key, now).cloned());
+        std::future::ready(Ok(record)).boxed()
     }
 
     fn compare_and_set<'a>(
@@ -172,7 +173,7 @@ impl StateStore for MemoryStore {
         if value.len() > MAX_VALUE_BYTES {
             return std::future::ready(Err(StoreError::too_large(value.len()))).boxed();
         }
-        let done = self.with(|inner, now| {
+        let is_written = self.with(|inner, now| {
             if inner.live_record(key, now).map(|record| record.version) != expected {
                 return false;
             }
@@ -186,11 +187,11 @@ impl StateStore for MemoryStore {
             inner.records.insert(key.to_owned(), StoredRecord { record, until });
             true
         });
-        std::future::ready(Ok(done)).boxed()
+        std::future::ready(Ok(is_written)).boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
-        let found = self.with(|inner, now| {
+        let records = self.with(|inner, now| {
             inner
                 .records
                 .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
@@ -200,7 +201,7 @@ impl StateStore for MemoryStore {
                 .map(|(key, stored)| (key.clone(), stored.record.clone()))
                 .collect()
         });
-        std::future::ready(Ok(found)).boxed()
+        std::future::ready(Ok(records)).boxed()
     }
 
     fn spend<'a>(

@@ -1,9 +1,9 @@
 //! The arithmetic of a sliding window, the same for every store.
 //!
-//! A window consists of sixty buckets of equal width. An amount is added to the bucket of its time. The bucket that slides
-//! out counts in proportion to the part that is still inside, in thousandths, rounded up. A key therefore needs a bounded
-//! number of values. All values are integers below 2^53, because the scripting language of a store may only have floating
-//! point numbers.
+//! A window consists of sixty buckets of equal width. An amount is added to the bucket of its time. The bucket that
+//! slides out counts in proportion to the part that is still inside, in thousandths, rounded up. A key therefore needs
+//! a bounded number of values. All values are integers below 2^53, because the scripting language of a store may only
+//! have floating point numbers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::SpendResult;
 
 const BUCKETS: u64 = 60;
 const THOUSANDTHS: u64 = 1000;
-/// Some 34 years, in milliseconds.
+/// About 34 years, in milliseconds.
 const MAX_WINDOW_MILLIS: u64 = 1 << 40;
 
 /// A sliding window. Amounts belong to a key and a window: with another window, counting starts again.
@@ -44,8 +44,8 @@ impl Window {
         now / self.width
     }
 
-    /// The buckets that may still count. A clock that was set back leaves buckets in the future. They count, except those
-    /// further ahead than the length of the window: otherwise one wrong time could block a key for years.
+    /// The buckets that may still count. A clock that was set back leaves buckets in the future. They count, except
+    /// those further ahead than the length of the window: otherwise one wrong time could block a key for years.
     pub fn live_buckets(self, now: u64) -> std::ops::RangeInclusive<u64> {
         let bucket = self.bucket(now);
         bucket.saturating_sub(BUCKETS)..=bucket.saturating_add(BUCKETS)
@@ -56,8 +56,8 @@ impl Window {
         bucket.saturating_add(BUCKETS + 1).saturating_mul(self.width)
     }
 
-    /// Whether `amount` more stays within `limit`. `buckets` are the live buckets with their amounts, in ascending order. If
-    /// the amount is accepted, the caller adds it to the current bucket.
+    /// Whether `amount` more stays within `limit`. `buckets` are the live buckets with their amounts, in ascending
+    /// order. If the amount is accepted, the caller adds it to the current bucket.
     pub fn check(self, buckets: &[(u64, u64)], now: u64, amount: u64, limit: u64) -> SpendResult {
         let living = self.live_buckets(now);
         let limit = limit.min(Self::MAX_AMOUNT);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn r_saf_4_a_bucket_that_slides_out_counts_in_proportion() {
         let spent = [(100, 100), (101, 7)];
-        // (milliseconds into bucket 160, what counts)
+        // (milliseconds into bucket 160, expected total)
         for (into, total) in [(0, 107), (1, 107), (500, 57), (990, 8), (999, 8)] {
             assert_eq!(MINUTE.check(&spent, 160_000 + into, 0, 1_000).total, total, "after {into} ms");
         }
@@ -124,7 +124,7 @@ mod tests {
             let result = MINUTE.check(&spent, now, amount, limit);
             assert!(!result.accepted, "{amount}");
             let then = now + result.retry_after.as_millis() as u64;
-            assert!(MINUTE.check(&spent, then, amount, limit).accepted, "{amount} fits when it was said to");
+            assert!(MINUTE.check(&spent, then, amount, limit).accepted, "{amount} fits after the reported delay");
             assert!(!MINUTE.check(&spent, then - 1, amount, limit).accepted, "{amount} does not fit before");
         }
     }

@@ -9,12 +9,12 @@ use super::super::rehearsal::{SnapshotRehearsal, can_rehearse};
 use super::BatchRun;
 use crate::rehearsal::{Rehearsal as _, RehearsalResult};
 
-/// How long the operations of a batch are rehearsed. Those that are left are asked about without a rehearsal.
+/// How long the operations of a batch are rehearsed. The rest is confirmed without a rehearsal.
 const REHEARSALS_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl BatchRun<'_> {
-    /// Rehearses operations before a token for them is issued, and returns those that remain. One that cannot succeed fails
-    /// at once, unless an earlier operation of the batch may change that.
+    /// Rehearses operations before a token for them is issued, and returns those that remain. One that cannot succeed
+    /// fails at once, unless an earlier operation of the batch may change that.
     pub(super) async fn rehearse_for_token(&mut self, gated: Vec<usize>) -> Vec<usize> {
         for (index, failure) in self.rehearse(&gated).await {
             self.fail(index, failure);
@@ -24,8 +24,8 @@ impl BatchRun<'_> {
         gated.into_iter().filter(is_open).collect()
     }
 
-    /// Rehearses operations before a person is asked about them. The client sends the whole batch again with the answer, so
-    /// the question is about all of them, and says which would fail; unless none can succeed.
+    /// Rehearses operations before a person is asked about them. The client sends the whole batch again with the
+    /// answer, so the question is about all of them, and says which would fail; unless none can succeed.
     pub(super) async fn rehearse_for_question(&mut self, gated: Vec<usize>) -> Vec<usize> {
         // An answer means that a person has already decided.
         if !self.context.answers.is_empty() {
@@ -67,8 +67,8 @@ impl BatchRun<'_> {
         failures
     }
 
-    /// Whether an operation that runs before this one may decide whether this one succeeds: one that changes something in
-    /// the same source, or of which that is not known yet. Those that fail change nothing.
+    /// Whether an earlier operation may determine whether this one succeeds: one that changes something in the same
+    /// source, or may do so. Operations that fail change nothing.
     fn may_depend_on_earlier(&self, index: usize, failing: &[usize]) -> bool {
         let source = self.ready(index).map(|ready| ready.checked.operation().source.clone());
         let earlier = self.entries.iter().enumerate().take(index);
