@@ -63,7 +63,7 @@ pub struct Reference {
     pub name: Arc<str>,
     /// Other names that paths may use, such as the name of the referring field.
     pub aliases: Vec<Arc<str>>,
-    /// The other collection, as [`Related`] knows it.
+    /// The index of the other collection in [`Related`].
     pub to: usize,
     /// How many items it leads to.
     pub cardinality: Cardinality,
@@ -233,7 +233,7 @@ impl Collection {
         all.clone().find(|reference| &*reference.name == name).or_else(|| all.find(has_alias))
     }
 
-    /// The names of fields that fit.
+    /// The names of the fields that match.
     pub fn names(&self, fits: impl Fn(&Field) -> bool) -> Vec<&str> {
         self.fields.iter().filter(|field| fits(field)).map(|field| &*field.name).collect()
     }
@@ -247,7 +247,7 @@ impl Collection {
         match name {
             "full" => Some(all.cloned().collect()),
             "standard" => {
-                // The key stays: without it the caller could not find the item again.
+                // The key stays: without it the caller could not refer to the item.
                 let bulky = |field: &&Field| {
                     matches!(field.of, FieldType::Bytes | FieldType::Json) && !self.key.contains(&field.name)
                 };

@@ -100,7 +100,7 @@ fn binding(collection: &Collection, plan: &Plan) -> Vec<u8> {
     bytes.0
 }
 
-/// Collects everything that is hashed, so that two different queries are never equal.
+/// Collects the input of the hash in a form in which two different queries always differ.
 struct ByteCollector(Vec<u8>);
 
 impl Hasher for ByteCollector {

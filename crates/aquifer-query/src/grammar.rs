@@ -1,7 +1,7 @@
-//! The grammar of the language in a few words, for models that have read nothing else (R-EXT-2).
+//! A short grammar of the language, for models that have read nothing else (R-EXT-2).
 //!
-//! Whoever changes the language changes this text: it is the only summary. Its examples are JSON without quotation marks,
-//! because each mark inside JSON text costs a token. A test parses all of them.
+//! A change to the language requires a change to this text, which is the only summary. Its examples are JSON without
+//! quotation marks, because each mark inside JSON text costs a token. A test parses all of them.
 
 /// The grammar, a line for each parameter.
 pub const GRAMMAR: &[&str] = &[
@@ -28,9 +28,9 @@ mod tests {
     fn quoted(text: &str) -> Value {
         let mut json = String::new();
         let mut word = String::new();
-        for letter in text.chars().chain([' ']) {
-            if letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-' | '*') {
-                word.push(letter);
+        for c in text.chars().chain([' ']) {
+            if c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '*') {
+                word.push(c);
                 continue;
             }
             let is_plain = matches!(word.as_str(), "true" | "false") || word.parse::<f64>().is_ok();
@@ -40,7 +40,7 @@ mod tests {
                 word => json.push_str(&format!("\"{word}\"")),
             }
             word.clear();
-            json.push(letter);
+            json.push(c);
         }
         serde_json::from_str(&json).unwrap_or_else(|problem| panic!("{text} is not an example: {problem}"))
     }
@@ -97,11 +97,11 @@ mod tests {
         assert!(parsed.is_ok(), "{params:?}: {parsed:?}");
     }
 
-    /// The examples of a line: what stands in the outermost brackets.
+    /// The examples of a line: the text in the outermost brackets.
     fn examples(line: &str) -> Vec<&str> {
-        let (mut depth, mut start, mut found) = (0, 0, Vec::new());
-        for (at, letter) in line.char_indices() {
-            match letter {
+        let (mut depth, mut start, mut outermost) = (0, 0, Vec::new());
+        for (at, c) in line.char_indices() {
+            match c {
                 '{' | '[' => {
                     if depth == 0 {
                         start = at;
@@ -111,13 +111,13 @@ mod tests {
                 '}' | ']' => {
                     depth -= 1;
                     if depth == 0 {
-                        found.push(&line[start..=at]);
+                        outermost.push(&line[start..=at]);
                     }
                 }
                 _ => {}
             }
         }
-        found.into_iter().filter(|example| !example.contains("..")).collect()
+        outermost.into_iter().filter(|example| !example.contains("..")).collect()
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
                 match parameter {
                     "filter" | "aggregate" => check(json!({ parameter: value })),
                     "fields" => check(json!({ "fields": value })),
-                    other => panic!("{other} has an example that nobody checks"),
+                    other => panic!("{other} has an example that this test does not check"),
                 }
             }
         }

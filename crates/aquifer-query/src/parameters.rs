@@ -8,7 +8,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use crate::collection::{Cardinality, Collection, FieldType};
 use crate::parse::QueryKind;
 
-/// The named types that the parameters refer to. What is the same for every collection is described here, once.
+/// The named types that the parameters refer to. They describe once what is the same for every collection.
 pub fn types() -> Types {
     let sort = Schema::object(vec![
         Parameter::required("field", Schema::string().describe("The field to sort by.")),
@@ -105,7 +105,7 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
         Parameter::optional("total", flag("Count all matching items.")),
         crate::budget::parameter(),
     ]);
-    // All but the words to search for.
+    // All except the words to search for.
     all.iter_mut().for_each(|parameter| parameter.is_shared = &*parameter.name != "query");
     all
 }
@@ -152,9 +152,9 @@ fn count(least: f64) -> Schema {
 }
 
 fn sort_schema() -> Schema {
-    let one = || Schema::named(SORT);
-    let several = |of: Schema| Schema::new(Kind::Array(Some(Box::new(of))));
-    Schema::new(Kind::Union(vec![one(), several(one()), Schema::string(), several(Schema::string())]))
+    let criterion = || Schema::named(SORT);
+    let several = |element: Schema| Schema::new(Kind::Array(Some(Box::new(element))));
+    Schema::new(Kind::Union(vec![criterion(), several(criterion()), Schema::string(), several(Schema::string())]))
 }
 
 fn selection_schema(collection: &Collection) -> Schema {
@@ -198,23 +198,23 @@ fn reference_description(collection: &Collection) -> String {
         Some((listed, rest)) if !rest.is_empty() => format!("{} and {} more", listed.join(", "), rest.len()),
         _ => names.join(", "),
     };
-    let (one, many) = (names(Cardinality::One), names(Cardinality::Many));
+    let (to_one, to_many) = (names(Cardinality::One), names(Cardinality::Many));
     let mut text = String::new();
-    if !one.is_empty() {
-        text += &format!(" References: {}.", list(&one));
+    if !to_one.is_empty() {
+        text += &format!(" References: {}.", list(&to_one));
     }
-    if !many.is_empty() {
-        text += &format!(" To many: {}.", list(&many));
+    if !to_many.is_empty() {
+        text += &format!(" To many: {}.", list(&to_many));
     }
     text
 }
 
-fn type_label(of: &FieldType) -> &'static str {
-    match of {
+fn type_label(field_type: &FieldType) -> &'static str {
+    match field_type {
         FieldType::Time => "time",
         FieldType::Date => "date",
         FieldType::Uuid => "uuid",
         FieldType::Json => "json, paths reach inside",
-        of => of.type_name(),
+        other => other.type_name(),
     }
 }

@@ -54,7 +54,7 @@ impl Selection {
     fn merge(&mut self, other: &Selection) {
         self.whole |= other.whole;
         for (step, inner) in &other.parts {
-            self.update_part(step, |known| known.merge(inner));
+            self.update_part(step, |part| part.merge(inner));
         }
     }
 
@@ -93,11 +93,11 @@ impl Selection {
         let shown: Vec<Value> = if named.parts.is_empty() {
             let mut numbers: Vec<usize> = picked.iter().map(|(number, _)| *number).collect();
             numbers.dedup();
-            let one = |number: usize| {
+            let select_element = |number: usize| {
                 let element = elements.get(number)?;
                 wanted(number, element).apply(element, lists)
             };
-            numbers.into_iter().filter_map(one).collect()
+            numbers.into_iter().filter_map(select_element).collect()
         } else {
             let part = |(number, element): (usize, &Value)| match picked.is_empty() {
                 // A name applies to one list, not to a list of lists.

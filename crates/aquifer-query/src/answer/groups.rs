@@ -39,7 +39,7 @@ impl Group {
     }
 }
 
-/// The aggregates of an answer, as they are written.
+/// Writes the aggregates of an answer.
 #[derive(Debug)]
 pub struct AggregateWriter<'a> {
     table: bool,
@@ -51,7 +51,7 @@ pub struct AggregateWriter<'a> {
 }
 
 impl<'a> AggregateWriter<'a> {
-    /// Writes the aggregates of a plan, within what is left of a budget.
+    /// Creates a writer for the aggregates of a plan, within the remaining budget.
     pub fn new(plan: &Plan, budget: Option<&'a mut Budget>) -> Self {
         let grouped = plan.aggregates.iter().filter(|aggregate| !aggregate.group_by.is_empty()).count();
         let parts = grouped + usize::from(plan.items);
@@ -69,9 +69,9 @@ impl<'a> AggregateWriter<'a> {
 
     /// Adds the groups of an aggregate, as many as fit. `total` is the number of all groups.
     pub fn add_groups(&mut self, aggregate: &Aggregate, groups: Vec<Group>, total: usize, warnings: &mut Warnings) {
-        let found = groups.len();
+        let group_count = groups.len();
         let (result, shown) = self.write(aggregate, groups);
-        let is_cut = shown < found;
+        let is_cut = shown < group_count;
         let info =
             if is_cut { aggregate.page.describe_part(shown, total) } else { aggregate.page.describe(shown, total) };
         self.infos.extend(info.map(|info| (aggregate.name.to_string(), info)));
@@ -81,7 +81,7 @@ impl<'a> AggregateWriter<'a> {
         }
     }
 
-    /// The groups, and how many of them fit: at least one, so that there is always progress.
+    /// Writes the groups and returns how many fit: at least one, so that paging always makes progress.
     fn write(&mut self, aggregate: &Aggregate, groups: Vec<Group>) -> (Value, usize) {
         let columns = self.table.then(|| {
             let names = aggregate.group_by.iter().map(|key| key.path.to_string());
@@ -119,7 +119,7 @@ impl<'a> AggregateWriter<'a> {
         }
     }
 
-    /// What the answer says first: which groups it shows; nothing if all.
+    /// Returns which groups are shown (`None` if all are), which precedes the results in the answer, and the results.
     pub fn finish(self) -> (Option<Map<String, Value>>, Map<String, Value>) {
         ((!self.infos.is_empty()).then_some(self.infos), self.results)
     }

@@ -36,7 +36,7 @@ pub(crate) fn insert(data: &mut Map<String, Value>, select: Option<&[Path]>, row
             }
             let cells = |row: &Value| match row {
                 Value::Object(row) => names.iter().map(|name| row.get(name).cloned().unwrap_or_default()).collect(),
-                // A row that is no object stands alone.
+                // A row that is not an object has a single cell.
                 other => Value::Array(vec![other.clone()]),
             };
             let rows = rows.iter().map(cells).collect();
@@ -52,7 +52,7 @@ pub(crate) fn cells(row: &Value, select: &[Path]) -> impl Iterator<Item = Value>
     select.iter().map(|path| cell(row, path))
 }
 
-/// The value at a path in a row; null if there is none. Of a list it has the values of all elements.
+/// The value at a path in a row; null if there is none. For a list, the values of all elements.
 fn cell(row: &Value, path: &Path) -> Value {
     let computed: Option<Arc<str>> = path.computed.then(|| "_computed".into());
     let steps: Vec<&str> =

@@ -1,8 +1,8 @@
 //! Estimates how many tokens a text takes, byte by byte and without a vocabulary.
 //!
-//! The rules follow the way tokenizers split text before they look anything up: words, groups of up to three digits, and
-//! runs of punctuation. Their costs were fitted to `o200k_base` over answers of real servers and are slightly too high
-//! rather than too low. A test of the binary compares both.
+//! The rules follow the way tokenizers split text before the vocabulary lookup: words, groups of up to three digits,
+//! and runs of punctuation. Their costs were fitted to `o200k_base` over answers of real servers and are slightly too
+//! high rather than too low. A test of the binary compares both.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The unit in which costs are counted: a sixteenth of a token.
 const TOKEN: u64 = 16;
 
-/// What the text read so far ends with.
+/// The kind of the last characters read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Start,
@@ -76,7 +76,7 @@ impl TokenEstimator {
             0x80..=0xbf => (0, Run::Other),
             _ => match self.run {
                 Run::Punctuation { length, last } => {
-                    // Long lines of one sign are cheap, and so are the signs between two members of JSON.
+                    // Long runs of one sign are cheap, and so are the signs between two members of JSON.
                     let cost = if last == byte && length > 2 {
                         2
                     } else {
@@ -111,7 +111,7 @@ impl TokenEstimator {
             }
             // A capital inside a word, or a letter after a digit: a code rather than a word.
             Run::Word { .. } | Run::Digits(_) => (21, Run::Word { upper, length: 1 }),
-            // A single sign often becomes part of the word behind it.
+            // A single sign often becomes part of the word that follows.
             Run::Punctuation { length: 1, last } if last != b'"' => (10, Run::Word { upper, length: 1 }),
             _ => (TOKEN, Run::Word { upper, length: 1 }),
         }
@@ -144,7 +144,7 @@ struct LimitedEstimator {
 
 impl Write for LimitedEstimator {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// A long text is read in parts, so that reading can stop.
+        /// Processes a long text in parts, so that it can stop early.
         const PART: usize = 4_096;
         let part = bytes.get(..PART).unwrap_or(bytes);
         self.estimator.add(part);
@@ -159,11 +159,11 @@ impl Write for LimitedEstimator {
     }
 }
 
-/// Like [`estimate_value`], but stops reading a value once it takes more than `max_tokens`. The result is then greater, by
-/// an unknown amount too small.
+/// Like [`estimate_value`], but stops reading a value once it takes more than `max_tokens`. The result then exceeds
+/// `max_tokens`, but may be far below the actual number.
 pub fn estimate_value_up_to(value: &Value, max_tokens: usize) -> usize {
     let mut limited = LimitedEstimator { estimator: TokenEstimator::default(), max_tokens };
-    // Fails where it stops.
+    // Fails at the limit, which is expected.
     drop(serde_json::to_writer(&mut limited, value));
     limited.estimator.tokens()
 }

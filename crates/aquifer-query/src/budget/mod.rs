@@ -1,9 +1,9 @@
 //! The result budget: how many tokens an answer may take (`max_tokens`, R-EXT-3).
 //!
 //! Pages end before the item that no longer fits, groups before the group that does not, and an item that does not fit by
-//! itself is shortened. Tokens are estimated ([`TokenEstimator`]), and what surrounds the items is reserved in advance: the
-//! envelope, the cursors and the warning that says what was cut. The same code decides for databases, for items in memory
-//! and for results of servers, so that all end their pages in the same place.
+//! itself is shortened. Tokens are estimated ([`TokenEstimator`]). Room for everything around the items is reserved in
+//! advance: the envelope, the cursors and the warning that says what was cut. Databases, items in memory and results of
+//! servers share this code, so that their pages end in the same place.
 
 mod estimate;
 mod shrink;
@@ -45,7 +45,7 @@ const PAGE_WARNING: usize = 60;
 /// The warning that an item was shortened.
 const CUT_WARNING: usize = 110;
 
-/// Has an operation that reads offer the parameter, unless it has one of that name or cannot be called.
+/// Adds the parameter to an operation that reads, unless it has one of that name or cannot be called.
 pub fn offer(operation: &mut Operation) {
     let can_be_read = operation.category == Category::Read && operation.quarantine.is_none();
     if can_be_read && operation.parameter(MAX_TOKENS).is_none() {
@@ -53,12 +53,12 @@ pub fn offer(operation: &mut Operation) {
     }
 }
 
-/// Whether the parameter of an operation is the one offered here: one of the same name may belong to its source.
+/// Whether the operation has the parameter added by [`offer`]. One of the same name may belong to its source.
 pub fn is_offered(operation: &Operation) -> bool {
     operation.parameter(MAX_TOKENS).is_some_and(|parameter| parameter.is_shared)
 }
 
-/// The parameter, as every operation that keeps a budget offers it.
+/// The parameter of every operation that supports a budget.
 pub fn parameter() -> Parameter {
     let range = Range { minimum: Some(MIN_BUDGET as f64), maximum: Some(MAX_BUDGET as f64), ..Range::default() };
     let schema = Schema { range, ..Schema::new(Kind::Integer) };
@@ -74,7 +74,7 @@ pub fn parse(value: &Value) -> Result<usize, Failure> {
     })
 }
 
-/// What is left of the budget of an answer.
+/// The remaining budget of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     max_tokens: usize,
@@ -82,7 +82,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of an answer with pages or groups. Room for what surrounds them is reserved.
+    /// The budget of an answer with pages or groups. Room for everything around them is reserved.
     pub fn new(max_tokens: usize) -> Self {
         Self { max_tokens, used: ENVELOPE + PAGE_WARNING }
     }
@@ -120,7 +120,7 @@ pub struct PageBudget {
 }
 
 impl PageBudget {
-    /// The page may take all that is left of a budget.
+    /// Creates a limit that lets the page use the whole remaining budget.
     pub fn new(budget: &Budget, every_cursor: bool) -> Self {
         let limit = budget.remaining().saturating_sub(PAGE_INFO);
         Self { limit, max_tokens: budget.max_tokens, used: 0, first_cursor: None, every_cursor }
@@ -131,7 +131,8 @@ impl PageBudget {
         self.max_tokens
     }
 
-    /// Whether one more item fits. `cursor_bytes` is the length of its position before it is sealed. Counts it if so.
+    /// Returns whether one more item fits, and counts it if so. `cursor_bytes` is the length of its position before
+    /// sealing.
     pub fn admit(&mut self, item_tokens: usize, cursor_bytes: usize) -> bool {
         let (used, first) = self.with_item(item_tokens, cursor_bytes);
         let fits = used + first + sealed_tokens(cursor_bytes) <= self.limit;
@@ -142,7 +143,7 @@ impl PageBudget {
         fits
     }
 
-    /// Lets nothing else fit.
+    /// Admits no further items.
     pub fn close(&mut self) {
         self.limit = 0;
     }
@@ -160,15 +161,15 @@ impl PageBudget {
     }
 }
 
-/// The tokens of a sealed cursor. The steps are coarse, because the same position may be written in different ways.
+/// The tokens of a sealed cursor. The steps are coarse, because the same position may be serialized in different ways.
 fn sealed_tokens(bytes: usize) -> usize {
     const STEP: usize = 16;
     // Sealing adds 16 bytes, base64 a third, and a token holds less than two of its characters.
-    let letters = (bytes + 16) * 4 / 3;
-    (letters * 11 / 16).div_ceil(STEP) * STEP
+    let characters = (bytes + 16) * 4 / 3;
+    (characters * 11 / 16).div_ceil(STEP) * STEP
 }
 
-/// The room for an answer that has no pages: one item, or any other value. `warnings` are those that it has anyway.
+/// The room for an answer without pages: one item, or any other value. `warnings` are those that it already has.
 pub fn room_for_value(max_tokens: usize, warnings: &[Warning]) -> usize {
     let warnings = if warnings.is_empty() { 0 } else { estimate_value(&json!(warnings)) };
     max_tokens.saturating_sub(ENVELOPE + warnings)
@@ -177,9 +178,9 @@ pub fn room_for_value(max_tokens: usize, warnings: &[Warning]) -> usize {
 /// How the caller of an operation gets the rest of an answer that was shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// It chooses fields, and has more room for them.
+    /// It selects fields and sets a larger budget.
     Fields,
-    /// It asks for more room.
+    /// It sets a larger budget.
     MoreTokens,
     /// It cannot set the budget: the operation has another parameter of that name.
     OwnParameters,
@@ -190,7 +191,7 @@ impl Remedy {
         match self {
             Remedy::Fields => "For the rest ask for 'fields' you need with more 'max_tokens'",
             Remedy::MoreTokens => "For the rest call again with more 'max_tokens'",
-            Remedy::OwnParameters => "For the rest narrow the call: this budget is the server's",
+            Remedy::OwnParameters => "For the rest narrow the call: the server sets this budget",
         }
     }
 }

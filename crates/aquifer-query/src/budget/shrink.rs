@@ -1,5 +1,5 @@
-//! Makes a value smaller: long texts end early, lists have fewer elements, and objects with too many members lose the last
-//! ones. Small values stay whole, so that keys and states survive and texts make room for them.
+//! Shortens a value: long texts are truncated, lists get fewer elements, and objects with too many members lose the
+//! last ones. Small values stay complete, so that keys and states are kept at the expense of long texts.
 
 use aquifer_protocol::text::shortened;
 use serde_json::{Map, Value};
@@ -42,16 +42,16 @@ impl Unit {
     }
 }
 
-/// The end of a shortened text, without the number.
+/// The tokens of the mark at the end of a shortened text, without the number.
 const MARK: usize = 7;
 
-/// A member is shortened to no less than this.
+/// The minimum tokens that a member is shortened to.
 const MIN_MEMBER: usize = 12;
 
-/// Paths in warnings are no longer.
+/// The maximum length of paths in warnings.
 const MAX_PATH_CHARS: usize = 80;
 
-/// Shortens a value to about `max_tokens`, or to the least it can be.
+/// Shortens a value to about `max_tokens`, or as far as possible.
 pub fn shrink(value: Value, max_tokens: usize, cuts: &mut Vec<Cut>) -> Value {
     shrink_at(value, max_tokens, "", cuts)
 }
@@ -70,13 +70,13 @@ fn shrink_at(value: Value, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -
     fit(value, cost, max_tokens, path, cuts)
 }
 
-/// The cost of a part of a value that has to fit into `max_tokens`. Large parts are not read to their end: in nested values
-/// they would be read again at every level.
+/// The cost of a part of a value that has to fit into `max_tokens`. Large parts are not measured to their end, because
+/// nested values would be measured again at every level.
 fn cost_within(part: &Value, max_tokens: usize) -> usize {
     estimate_value_up_to(part, max_tokens.max(MIN_MEMBER))
 }
 
-/// The value itself if it has the room, otherwise a shorter one.
+/// The value itself if it fits, otherwise a shortened one.
 fn fit(value: Value, cost: usize, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>) -> Value {
     if cost <= max_tokens {
         return value;
@@ -105,11 +105,11 @@ fn shrink_text(text: String, max_tokens: usize, path: &str, cuts: &mut Vec<Cut>)
 pub fn cut_position(text: &str, max_tokens: usize) -> usize {
     let mut estimator = TokenEstimator::default();
     let mut buffer = [0; 4];
-    for (at, letter) in text.char_indices() {
-        match letter {
+    for (at, c) in text.char_indices() {
+        match c {
             '"' | '\\' | '\n' | '\r' | '\t' => estimator.add(b"\\n"),
-            letter if letter.is_control() => estimator.add(b"\\u0000"),
-            letter => estimator.add(letter.encode_utf8(&mut buffer).as_bytes()),
+            c if c.is_control() => estimator.add(b"\\u0000"),
+            c => estimator.add(c.encode_utf8(&mut buffer).as_bytes()),
         }
         if estimator.tokens() > max_tokens {
             return grapheme_boundary(text, at);
@@ -173,7 +173,7 @@ fn shrink_object(
     shrunk
 }
 
-/// Divides the room: small members get what they need, and the large ones equal parts of the rest.
+/// Divides the budget: small members get what they need, and large ones share the rest equally.
 fn shares(costs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|index| costs.get(*index));
@@ -181,10 +181,10 @@ fn shares(costs: &[usize], room: usize) -> Vec<usize> {
     for (position, index) in order.iter().enumerate() {
         let share = left / (order.len() - position).max(1);
         let cost = costs.get(*index).copied().unwrap_or(0);
-        let given = cost.min(share.max(MIN_MEMBER));
-        left = left.saturating_sub(given);
+        let granted = cost.min(share.max(MIN_MEMBER));
+        left = left.saturating_sub(granted);
         if let Some(slot) = shares.get_mut(*index) {
-            *slot = given;
+            *slot = granted;
         }
     }
     shares

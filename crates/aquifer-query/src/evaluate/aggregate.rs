@@ -23,7 +23,7 @@ pub(crate) fn insert_all(
     let mut writer = AggregateWriter::new(plan, budget);
     for aggregate in &plan.aggregates {
         if aggregate.group_by.is_empty() {
-            let items: Vec<&Value> = matched.iter().map(|one| one.item).collect();
+            let items: Vec<&Value> = matched.iter().map(|hit| hit.item).collect();
             writer.add_single(aggregate, calculate(aggregate, &items));
         } else {
             let (groups, total) = evaluate_groups(aggregate, matched);
@@ -46,13 +46,13 @@ fn evaluate_groups(aggregate: &Aggregate, matched: &[Match<'_>]) -> (Vec<Group>,
     // Groups are ordered by their values, so that the same items give the same answer. Members keep their order.
     let mut keyed: Vec<(Vec<Value>, &Value)> = matched
         .iter()
-        .map(|one| (aggregate.group_by.iter().map(|key| group_value(key, one.item)).collect(), one.item))
+        .map(|hit| (aggregate.group_by.iter().map(|key| group_value(key, hit.item)).collect(), hit.item))
         .collect();
     keyed.sort_by(|(a, _), (b, _)| compare_groups(aggregate, a, b));
     let mut groups: Vec<(Vec<Value>, Vec<&Value>)> = Vec::new();
     for (values, item) in keyed {
         match groups.last_mut() {
-            Some((known, members)) if compare_groups(aggregate, known, &values) == Ordering::Equal => {
+            Some((group_values, members)) if compare_groups(aggregate, group_values, &values) == Ordering::Equal => {
                 members.push(item)
             }
             _ => groups.push((values, vec![item])),
@@ -118,12 +118,15 @@ impl PartialEq for SortedResult<'_> {
 
 impl Eq for SortedResult<'_> {}
 
-/// The greatest first, and missing values last.
+/// Compares groups so that the greatest come first and missing values last.
 fn compare_groups_descending(aggregate: &Aggregate, a: &[Value], b: &[Value]) -> Ordering {
     let types = aggregate.group_by.iter().map(GroupKey::label_type);
     types
         .zip(a.iter().zip(b))
-        .map(|(of, (a, b))| if a.is_null() || b.is_null() { compare(of, a, b) } else { compare(of, b, a) })
+        .map(|(field_type, (a, b))| {
+            let is_missing = a.is_null() || b.is_null();
+            if is_missing { compare(field_type, a, b) } else { compare(field_type, b, a) }
+        })
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -132,7 +135,7 @@ fn compare_groups(aggregate: &Aggregate, a: &[Value], b: &[Value]) -> Ordering {
     let types = aggregate.group_by.iter().map(GroupKey::label_type);
     types
         .zip(a.iter().zip(b))
-        .map(|(of, (a, b))| compare(of, a, b))
+        .map(|(field_type, (a, b))| compare(field_type, a, b))
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -161,40 +164,42 @@ fn calculate(aggregate: &Aggregate, items: &[&Value]) -> Vec<Value> {
 fn function_value(function: &Function, items: &[&Value]) -> Value {
     match function {
         Function::Count => json!(items.len()),
-        Function::CountDistinct(path, of) => {
+        Function::CountDistinct(path, field_type) => {
             let mut values: Vec<&Value> =
                 items.iter().map(|item| value_at(item, path)).filter(|value| !value.is_null()).collect();
-            values.sort_by(|a, b| compare(of, a, b));
-            values.dedup_by(|a, b| compare(of, a, b).is_eq());
+            values.sort_by(|a, b| compare(field_type, a, b));
+            values.dedup_by(|a, b| compare(field_type, a, b).is_eq());
             json!(values.len())
         }
-        Function::Sum(path, of) => sum(path, of, items).map_or(Value::Null, |(sum, _)| sum),
-        Function::Avg(path, of) => match sum(path, of, items) {
+        Function::Sum(path, field_type) => sum(path, field_type, items).map_or(Value::Null, |(sum, _)| sum),
+        Function::Avg(path, field_type) => match sum(path, field_type, items) {
             #[expect(clippy::cast_precision_loss, reason = "counts of items")]
             Some((total, count)) => float_value(as_float(&total) / count as f64),
             None => Value::Null,
         },
         Function::Calculated(kind, calculation) => {
-            let results = items.iter().filter_map(|item| calculation.result(&|path, of| number_at(item, path, of)));
+            let results = items
+                .iter()
+                .filter_map(|item| calculation.result(&|path, field_type| number_at(item, path, field_type)));
             calculated(*kind, &results.collect::<Vec<f64>>()).map_or(Value::Null, rounded)
         }
-        Function::Min(path, of) => extreme(path, of, items, Ordering::Less),
-        Function::Max(path, of) => extreme(path, of, items, Ordering::Greater),
+        Function::Min(path, field_type) => extreme(path, field_type, items, Ordering::Less),
+        Function::Max(path, field_type) => extreme(path, field_type, items, Ordering::Greater),
     }
 }
 
 /// The sum and the number of values. It is exact for integers; untyped numbers are doubles.
-fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> {
+fn sum(path: &Path, field_type: &FieldType, items: &[&Value]) -> Option<(Value, usize)> {
     let values: Vec<&Value> = items
         .iter()
         .map(|item| value_at(item, path))
-        .filter(|value| is_included(of, value) && is_numeric(value))
+        .filter(|value| is_included(field_type, value) && is_numeric(value))
         .collect();
     if values.is_empty() {
         return None;
     }
     let exact = || values.iter().try_fold(0_i128, |total, value| Some(total + i128::from(as_integer(value)?)));
-    let exact = if *of == FieldType::Json { None } else { exact() };
+    let exact = if *field_type == FieldType::Json { None } else { exact() };
     let total = exact.map_or_else(
         || float_value(CompensatedSum::from_values(values.iter().map(|value| as_float(value))).total()),
         integer_value,
@@ -203,9 +208,9 @@ fn sum(path: &Path, of: &FieldType, items: &[&Value]) -> Option<(Value, usize)> 
 }
 
 /// The number at a path, for a calculation.
-pub(super) fn number_at(item: &Value, path: &Path, of: &FieldType) -> Option<f64> {
+pub(super) fn number_at(item: &Value, path: &Path, field_type: &FieldType) -> Option<f64> {
     let value = value_at(item, path);
-    (is_included(of, value) && is_numeric(value)).then(|| as_float(value))
+    (is_included(field_type, value) && is_numeric(value)).then(|| as_float(value))
 }
 
 /// A function of the results of a calculation.
@@ -272,16 +277,18 @@ fn is_numeric(value: &Value) -> bool {
     value.is_number() || value.as_str().is_some_and(|text| text.parse::<f64>().is_ok())
 }
 
-fn extreme(path: &Path, of: &FieldType, items: &[&Value], wanted: Ordering) -> Value {
-    let values =
-        items.iter().map(|item| value_at(item, path)).filter(|value| !value.is_null() && is_included(of, value));
+fn extreme(path: &Path, field_type: &FieldType, items: &[&Value], wanted: Ordering) -> Value {
+    let values = items
+        .iter()
+        .map(|item| value_at(item, path))
+        .filter(|value| !value.is_null() && is_included(field_type, value));
     values
-        .reduce(|best, value| if compare(of, value, best) == wanted { value } else { best })
+        .reduce(|best, value| if compare(field_type, value, best) == wanted { value } else { best })
         .cloned()
         .unwrap_or(Value::Null)
 }
 
 /// Of untyped values only numbers are aggregated.
-fn is_included(of: &FieldType, value: &Value) -> bool {
-    *of != FieldType::Json || value.is_number()
+fn is_included(field_type: &FieldType, value: &Value) -> bool {
+    *field_type != FieldType::Json || value.is_number()
 }

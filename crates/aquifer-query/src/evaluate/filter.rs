@@ -34,15 +34,15 @@ pub(crate) fn matches_filter(filter: &Filter, item: &Value) -> bool {
             let related = item.and_then(|item| item.get(&**name)).and_then(Value::as_array);
             let mut related = related.into_iter().flatten();
             match quantifier {
-                Quantifier::Some => related.any(|one| matches_filter(filter, one)),
-                Quantifier::None => !related.any(|one| matches_filter(filter, one)),
-                Quantifier::Every => related.all(|one| matches_filter(filter, one)),
+                Quantifier::Some => related.any(|related_item| matches_filter(filter, related_item)),
+                Quantifier::None => !related.any(|related_item| matches_filter(filter, related_item)),
+                Quantifier::Every => related.all(|related_item| matches_filter(filter, related_item)),
             }
         }
     }
 }
 
-pub(crate) fn passes_test(test: &Test, of: &FieldType, value: &Value) -> bool {
+pub(crate) fn passes_test(test: &Test, field_type: &FieldType, value: &Value) -> bool {
     if let Test::IsNull = test {
         return value.is_null();
     }
@@ -50,10 +50,11 @@ pub(crate) fn passes_test(test: &Test, of: &FieldType, value: &Value) -> bool {
         return false;
     }
     // Untyped values are comparable only within their kind.
-    let comparable =
-        |bound: &Value| *of != FieldType::Json || std::mem::discriminant(value) == std::mem::discriminant(bound);
+    let comparable = |bound: &Value| {
+        *field_type != FieldType::Json || std::mem::discriminant(value) == std::mem::discriminant(bound)
+    };
     let compares =
-        |bound: &Value, orders: &[Ordering]| comparable(bound) && orders.contains(&compare(of, value, bound));
+        |bound: &Value, orders: &[Ordering]| comparable(bound) && orders.contains(&compare(field_type, value, bound));
     match test {
         Test::Eq(bound) => compares(bound, &[Ordering::Equal]),
         Test::Gt(bound) => compares(bound, &[Ordering::Greater]),
@@ -65,9 +66,11 @@ pub(crate) fn passes_test(test: &Test, of: &FieldType, value: &Value) -> bool {
         Test::StartsWith(text) => folded_text_matches(value, |value| value.starts_with(text)),
         Test::EndsWith(text) => folded_text_matches(value, |value| value.ends_with(text)),
         Test::Has(element) => value.as_array().is_some_and(|elements| {
-            let FieldType::List(of) = of else { return false };
-            let of = of.as_deref().unwrap_or(&FieldType::Json);
-            elements.iter().any(|one| !one.is_null() && compare(of, one, element) == Ordering::Equal)
+            let FieldType::List(element_type) = field_type else { return false };
+            let element_type = element_type.as_deref().unwrap_or(&FieldType::Json);
+            elements
+                .iter()
+                .any(|candidate| !candidate.is_null() && compare(element_type, candidate, element) == Ordering::Equal)
         }),
         Test::IsNull => false,
     }
@@ -85,5 +88,5 @@ pub(super) fn text_rank(collection: &Collection, text: &TextQuery, item: &Value)
         collection.text.iter().filter_map(|name| item.get(&**name)?.as_str()).map(split_words).collect()
     };
     let terms: Vec<Vec<String>> = text.terms.iter().map(|term| term.words.clone()).collect();
-    Some(super::text::rank(&terms, &texts)).filter(|found| *found > 0)
+    Some(super::text::rank(&terms, &texts)).filter(|count| *count > 0)
 }

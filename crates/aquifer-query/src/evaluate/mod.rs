@@ -59,17 +59,17 @@ pub enum PageEnd {
 
 /// The warning for a page that ends early because its items are large. The next page by offset or number would not
 /// continue where this one ends, so the warning says where the rest is.
-pub fn page_truncated(page: &Page, shown: usize, asked: usize, reason: PageEnd) -> Warning {
+pub fn page_truncated(page: &Page, returned: usize, requested: usize, reason: PageEnd) -> Warning {
     let (rest, next_offset) = match page {
         Page::Forward { .. } | Page::Backward { .. } => {
             ("Continue from the last one, or select fewer fields".to_owned(), None)
         }
         Page::Offset { offset, .. } => {
-            let next = offset.saturating_add(shown);
+            let next = offset.saturating_add(returned);
             (format!("Continue with 'offset' {next}, or select fewer fields"), Some(next))
         }
         Page::Numbered { page, size } => {
-            let next = page.saturating_sub(1).saturating_mul(*size).saturating_add(shown);
+            let next = page.saturating_sub(1).saturating_mul(*size).saturating_add(returned);
             let rest = format!(
                 "The next page would skip the rest: use a smaller 'page_size', select fewer fields, or continue with \
                  'limit' and 'offset' {next}"
@@ -86,7 +86,7 @@ pub fn page_truncated(page: &Page, shown: usize, asked: usize, reason: PageEnd) 
                 .before_data()
         }
     };
-    let warning = warning.detail("returned", shown).detail("requested", asked);
+    let warning = warning.detail("returned", returned).detail("requested", requested);
     match next_offset {
         Some(next) => warning.detail("next_offset", next),
         None => warning,
@@ -203,7 +203,7 @@ fn project(item: &Value, select: &[Path]) -> Value {
     for (number, path) in select.iter().enumerate() {
         if !path.through.is_empty() {
             let before = select.get(..number).unwrap_or_default();
-            if !before.iter().any(|known| known.is_same_field(path)) {
+            if !before.iter().any(|earlier| earlier.is_same_field(path)) {
                 insert_through(&mut shown, item, path, select);
             }
         } else if path.computed {
@@ -237,13 +237,14 @@ fn project_all(item: &Value, plan: &Plan) -> Value {
 pub(crate) fn related_items(item: &Value, embed: &Embed) -> Value {
     let owner = embed.through.iter().try_fold(item, |item, reference| item.get(&**reference));
     let all = owner.and_then(|owner| owner.get(&*embed.name)).and_then(Value::as_array);
-    let fits = |one: &&Value| embed.filter.as_ref().is_none_or(|filter| filter::matches_filter(filter, one));
+    let fits =
+        |related_item: &&Value| embed.filter.as_ref().is_none_or(|filter| filter::matches_filter(filter, related_item));
     let mut related: Vec<&Value> = all.into_iter().flatten().filter(fits).collect();
     related.sort_by(|a, b| {
         let mut keys = embed.order.iter().map(|key| key.compare(value_at(a, &key.path), value_at(b, &key.path)));
         keys.find(|order| *order != Ordering::Equal).unwrap_or(Ordering::Equal)
     });
-    related.into_iter().take(embed.first).map(|one| project(one, &embed.select)).collect()
+    related.into_iter().take(embed.first).map(|related_item| project(related_item, &embed.select)).collect()
 }
 
 fn insert_related(shown: &mut Map<String, Value>, item: &Value, embed: &Embed) {

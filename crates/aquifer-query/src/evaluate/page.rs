@@ -25,7 +25,7 @@ pub(super) fn write_page(
     let beyond = |place_of: &[Value], side: Ordering| {
         sorted
             .iter()
-            .filter(|one| compare_positions(&order, plan, &sort_position(&order, plan, one), place_of) != side)
+            .filter(|hit| compare_positions(&order, plan, &sort_position(&order, plan, hit), place_of) != side)
             .count()
     };
     let (start, end) = match &plan.page {
@@ -47,20 +47,20 @@ pub(super) fn write_page(
     let range = (start, end);
     let (start, end) = limit_bytes(collection, plan, sorted, range, warnings);
     let position_bytes =
-        |one: &Match<'_>| serde_json::to_string(&sort_position(&order, plan, one)).map_or(0, |text| text.len());
+        |hit: &Match<'_>| serde_json::to_string(&sort_position(&order, plan, hit)).map_or(0, |text| text.len());
     let Limited { start, end, shortened } = match budget {
         Some(budget) => limit_tokens(plan, sorted, (start, end), range, budget, &position_bytes, warnings),
         None => Limited { start, end, shortened: None },
     };
     let shown = sorted.get(start..end).unwrap_or_default();
-    let cursor = |one: &Match<'_>| key.seal(&sort_position(&order, plan, one), collection, plan);
+    let cursor = |hit: &Match<'_>| key.seal(&sort_position(&order, plan, hit), collection, plan);
     let mut shortened = shortened;
-    let mut write = |one: &Match<'_>| shortened.take().unwrap_or_else(|| write_item(one.item, plan));
+    let mut write = |hit: &Match<'_>| shortened.take().unwrap_or_else(|| write_item(hit.item, plan));
     if plan.table {
         data.insert(table::COLUMNS.to_owned(), table::columns(&plan.select, &plan.embeds).into());
         data.insert(table::ROWS.to_owned(), shown.iter().map(write).collect());
     } else if plan.edges {
-        let edges = shown.iter().map(|one| json!({ "node": write(one), "cursor": cursor(one) }));
+        let edges = shown.iter().map(|hit| json!({ "node": write(hit), "cursor": cursor(hit) }));
         data.insert("edges".to_owned(), edges.collect());
     } else {
         data.insert("items".to_owned(), shown.iter().map(write).collect());
@@ -130,15 +130,15 @@ fn limit_bytes(
 ) -> (usize, usize) {
     let page = sorted.get(start..end).unwrap_or_default();
     let mut bytes = 0;
-    let mut fits = |one: &Match<'_>| {
-        bytes += write_item(one.item, plan).to_string().len() + 1;
+    let mut fits = |hit: &Match<'_>| {
+        bytes += write_item(hit.item, plan).to_string().len() + 1;
         bytes <= collection.pages.max_bytes
     };
     let backward = matches!(plan.page, Page::Backward { .. });
     let kept = if backward {
-        page.iter().rev().take_while(|one| fits(one)).count()
+        page.iter().rev().take_while(|hit| fits(hit)).count()
     } else {
-        page.iter().take_while(|one| fits(one)).count()
+        page.iter().take_while(|hit| fits(hit)).count()
     };
     let kept = kept.max(1).min(page.len());
     if kept < page.len() {
@@ -151,16 +151,17 @@ fn limit_bytes(
 struct Limited {
     start: usize,
     end: usize,
-    /// The only item of the page, if it does not fit whole.
+    /// The only item of the page, shortened, if it does not fit in full.
     shortened: Option<Value>,
 }
 
-/// Reduces the page to the budget. An item that does not fit by itself is shortened. `asked` is the page before any limit.
+/// Reduces the page to the budget. An item that does not fit by itself is shortened. `requested` is the page
+/// before any limit.
 fn limit_tokens(
     plan: &Plan,
     sorted: &[Match<'_>],
     (start, end): (usize, usize),
-    asked: (usize, usize),
+    requested: (usize, usize),
     budget: &Budget,
     position_bytes: &dyn Fn(&Match<'_>) -> usize,
     warnings: &mut Warnings,
@@ -172,8 +173,8 @@ fn limit_tokens(
     }
     let mut limit = PageBudget::new(&table_budget(plan, *budget), plan.edges);
     let (mut kept, mut shortened) = (0, None);
-    for one in &page {
-        let (item, cursor) = (write_item(one.item, plan), position_bytes(one));
+    for hit in &page {
+        let (item, cursor) = (write_item(hit.item, plan), position_bytes(hit));
         if !limit.admit(budget::estimate_value(&item), cursor) {
             if kept == 0 {
                 let mut cuts = Vec::new();
@@ -190,13 +191,13 @@ fn limit_tokens(
     }
     if kept < page.len() {
         warnings.retain(|warning| warning.code() != "RESULT_PAGED");
-        warnings.push(page_truncated(&plan.page, kept, asked.1 - asked.0, PageEnd::Tokens(limit.max_tokens())));
+        warnings.push(page_truncated(&plan.page, kept, requested.1 - requested.0, PageEnd::Tokens(limit.max_tokens())));
     }
     let (start, end) = if backward { (end - kept, end) } else { (start, start + kept) };
     Limited { start, end, shortened }
 }
 
-/// What is left for the rows of a table.
+/// The budget that remains for the rows of a table.
 fn table_budget(plan: &Plan, mut budget: Budget) -> Budget {
     if plan.table {
         budget.spend(table::columns_tokens(&plan.select, &plan.embeds));

@@ -98,7 +98,7 @@ fn groups(collection: QueryRoot<'_>, at: &str, argument: &Value, problems: &mut 
             problems.invalid(&place, format!("must name 1 to {MAX_GROUP_FIELDS} fields"));
             return Vec::new();
         }
-        one => vec![one],
+        single => vec![single],
     };
     keys.into_iter().filter_map(|key| group_key(collection, &place, key, problems)).collect()
 }
@@ -196,7 +196,7 @@ fn having(aggregate: &Aggregate, at: &str, condition: &Value, problems: &mut Pro
     }
     let mut all = Vec::new();
     for (name, condition) in object {
-        match (names.iter().position(|known| known == name), condition.as_object()) {
+        match (names.iter().position(|result_name| result_name == name), condition.as_object()) {
             (Some(function), Some(condition)) => {
                 all.extend(comparisons(aggregate, &format!("{at}.{name}"), function, condition, problems));
             }
@@ -218,7 +218,7 @@ fn comparisons(
     problems: &mut Problems,
 ) -> Vec<Having> {
     if aggregate.functions.get(function).is_some_and(|function| !function.is_numeric()) {
-        problems.invalid(at, "compares numbers, and this result is none");
+        problems.invalid(at, "compares numbers, but this result is not a number");
         return Vec::new();
     }
     let mut all = Vec::new();

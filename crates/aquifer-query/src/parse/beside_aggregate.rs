@@ -43,14 +43,14 @@ pub(super) fn apply(
     }
 }
 
-fn refuse(given: &[&str], mode: AggregateMode, problems: &mut Problems) {
-    let (it, has) = if given.len() == 1 { ("it", "has") } else { ("them", "have") };
+fn refuse(names: &[&str], mode: AggregateMode, problems: &mut Problems) {
+    let (it, has) = if names.len() == 1 { ("it", "has") } else { ("them", "have") };
     let remedy = match mode {
         AggregateMode::WithItems => format!("Leave {it} out, or set 'include_items' to true"),
         AggregateMode::Only => format!("Leave {it} out, or ask for the items in a call without 'aggregate'"),
     };
     let problem = format!("{has} no effect with 'aggregate', which returns no items. {remedy}");
-    match given {
+    match names {
         [] => {}
         [only] => problems.invalid(only, problem),
         several => problems.conflict(several, problem),
@@ -147,15 +147,15 @@ fn order_groups(
     let mut has_effect = false;
     for aggregate in grouped.iter_mut() {
         if aggregate.order != GroupOrder::ByGroup {
-            // Its own order counts.
+            // Its own order takes precedence.
             has_effect = true;
             continue;
         }
         match find(aggregate, criterion.name) {
-            Some(Meant::Group) if criterion.descending => aggregate.order = GroupOrder::ByGroupDescending,
-            Some(Meant::Group) => {}
-            Some(Meant::Result(0)) => aggregate.order = GroupOrder::ByValue { descending: criterion.descending },
-            Some(Meant::Result(_)) => {
+            Some(SortTarget::Group) if criterion.descending => aggregate.order = GroupOrder::ByGroupDescending,
+            Some(SortTarget::Group) => {}
+            Some(SortTarget::Result(0)) => aggregate.order = GroupOrder::ByValue { descending: criterion.descending },
+            Some(SortTarget::Result(_)) => {
                 let name = &aggregate.name;
                 let problem = format!("orders groups by their first function. Put it first in 'aggregate.{name}'");
                 problems.invalid("sort", problem);
@@ -184,26 +184,26 @@ fn criterion<'a>(sort: &'a Value, order: Option<&'a Value>) -> Option<Criterion<
     }
 }
 
-/// What a name means to an aggregate.
-enum Meant {
+/// What groups can be sorted by.
+enum SortTarget {
     /// A field that it is grouped by.
     Group,
     /// The result of the function with this index.
     Result(usize),
 }
 
-fn find(aggregate: &Aggregate, name: &str) -> Option<Meant> {
+fn find(aggregate: &Aggregate, name: &str) -> Option<SortTarget> {
     if aggregate.group_by.iter().any(|key| key.path.to_string() == name) {
-        return Some(Meant::Group);
+        return Some(SortTarget::Group);
     }
     let own = name.strip_prefix(&*aggregate.name).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
     if own == &*aggregate.name {
-        return Some(Meant::Result(0));
+        return Some(SortTarget::Result(0));
     }
     let names = aggregate.names();
     let is_meant = |(function, short): &(&crate::plan::Function, &String)| {
         let path = function.paths().first().map(ToString::to_string).unwrap_or_default();
         own == short.as_str() || own == path || own == format!("{}_{path}", function.name())
     };
-    aggregate.functions.iter().zip(&names).position(|one| is_meant(&one)).map(Meant::Result)
+    aggregate.functions.iter().zip(&names).position(|result| is_meant(&result)).map(SortTarget::Result)
 }

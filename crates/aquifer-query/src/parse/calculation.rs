@@ -10,21 +10,21 @@ const MAX_LENGTH: usize = 500;
 const MAX_OPERATIONS: usize = 32;
 const MAX_DEPTH: usize = 16;
 
-/// What a text names: a path, or a calculation with several.
+/// The meaning of a text: a path, or a calculation with several paths.
 #[derive(Debug)]
 pub(super) enum Operand {
     Path(Path, FieldType),
     Calculation(Calculation),
 }
 
-/// Why a text is neither.
+/// Why a text is neither a path nor a calculation.
 #[derive(Debug)]
 pub(super) enum OperandError {
-    /// A name that leads nowhere.
+    /// An unknown name.
     Unknown(String, UnknownPath),
-    /// A name that leads to something other than a number.
+    /// A name of something other than a number.
     NotNumeric(String, FieldType),
-    /// A calculation that cannot be read.
+    /// A calculation with a syntax error.
     Malformed(String),
 }
 
@@ -49,12 +49,12 @@ impl OperandError {
     }
 }
 
-/// Resolves a text. A field of this very name takes precedence over a calculation.
+/// Resolves a text. A field with exactly this name takes precedence over a calculation.
 pub(super) fn resolve(root: QueryRoot<'_>, text: &str, usage: PathUse) -> Result<Operand, OperandError> {
-    let found = path::resolve(root, text, usage);
+    let resolved = path::resolve(root, text, usage);
     let has_operators = text.contains(['+', '*', '/', '(']) || text.contains(" - ");
-    match found {
-        // Inside a value, and in an open collection, every name leads somewhere.
+    match resolved {
+        // Inside a value, and in an open collection, every name is accepted.
         Ok((path, of)) if has_operators && (root.open || !path.inside.is_empty()) => {
             Ok(calculate(root, text, usage).map_or(Operand::Path(path, of), Operand::Calculation))
         }
@@ -95,21 +95,21 @@ impl Token<'_> {
 fn tokens(text: &str) -> Result<Vec<Token<'_>>, OperandError> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
-    while let Some(letter) = rest.chars().next() {
-        let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '$');
-        let length = if is_name(letter) {
-            rest.find(|letter| !is_name(letter)).unwrap_or(rest.len())
-        } else if matches!(letter, '+' | '-' | '*' | '/' | '(' | ')') {
-            letter.len_utf8()
+    while let Some(first) = rest.chars().next() {
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+        let length = if is_name(first) {
+            rest.find(|c| !is_name(c)).unwrap_or(rest.len())
+        } else if matches!(first, '+' | '-' | '*' | '/' | '(' | ')') {
+            first.len_utf8()
         } else {
-            let shown = problems::sanitize_path(&letter.to_string());
+            let shown = problems::sanitize_path(&first.to_string());
             let problem = format!("has an unexpected '{shown}'. Use names, numbers, + - * / and parentheses");
             return Err(OperandError::Malformed(problem));
         };
         let (token, after) = rest.split_at(length);
-        tokens.push(match letter {
+        tokens.push(match first {
             '0'..='9' | '.' => Token::Number(token),
-            letter if is_name(letter) => Token::Name(token),
+            first if is_name(first) => Token::Name(token),
             sign => Token::Sign(sign),
         });
         rest = after.trim_start();

@@ -121,7 +121,7 @@ fn embed(collection: QueryRoot<'_>, at: &str, name: &str, options: &Value, probl
     Some(Embed { through, name, select, filter, order, first })
 }
 
-/// A reference may have the name of the field that holds it. In the answer, what is behind it would take the place of the
+/// A reference may have the same name as the field that holds it. In the answer, the related item would replace the
 /// field.
 fn reject_overlaps(collection: QueryRoot<'_>, paths: &[Path], embeds: &[Embed], problems: &mut Problems) {
     let nested = paths.iter().map(|path| (&path.through, path.to_string()));

@@ -77,7 +77,7 @@ fn operator_alias(operator: &str) -> Option<&'static str> {
         "range" => "between",
         "null" | "isnull" => "is_null",
         "is_not_null" | "not_null" | "notnull" | "exists" | "present" => "is_null: false",
-        other => return OPERATORS.iter().copied().find(|known| *known == other),
+        other => return OPERATORS.iter().copied().find(|valid| *valid == other),
     })
 }
 
@@ -115,7 +115,7 @@ fn nested_list<'a>(name: &str, value: &Value) -> Option<ManyReference<'a>> {
 struct FilterParser<'a> {
     collection: QueryRoot<'a>,
     problems: &'a mut Problems,
-    /// The references to one item that the conditions are inside of: `customer.address`.
+    /// The references to one item that enclose the conditions: `customer.address`.
     prefix: String,
     tests: usize,
 }
@@ -162,7 +162,8 @@ impl FilterParser<'_> {
     }
 
     /// Conditions on the item that this one refers to, `{"customer": {"city": "Oslo"}}`, which is the same as
-    /// `{"customer.city": "Oslo"}`. `None` if the name is no such reference, or the conditions are on the name itself.
+    /// `{"customer.city": "Oslo"}`. `None` if the name is not such a reference, or the conditions are on the name
+    /// itself.
     fn referenced(&mut self, at: &str, path: &str, value: &Value, depth: usize) -> Option<Option<Filter>> {
         let conditions = value.as_object().filter(|conditions| !conditions.is_empty())?;
         let (last, _, rest) = path::follow(self.collection, path);
@@ -195,8 +196,8 @@ impl FilterParser<'_> {
         )
     }
 
-    /// A condition on the items that refer to this one: `{"visits": {"some": {"state": "open"}}}`. `None` if the name is no
-    /// reference to many items.
+    /// A condition on the items that refer to this one: `{"visits": {"some": {"state": "open"}}}`. `None` if the name
+    /// is not a reference to many items.
     fn related(&mut self, at: &str, name: &str, value: &Value, depth: usize) -> Option<Option<Filter>> {
         let (through, name, inner) =
             if self.collection.open { nested_list(name, value)? } else { related_items(self.collection, name)? };
@@ -243,7 +244,7 @@ impl FilterParser<'_> {
             return Some(Filter::Test { path, of, test });
         }
         let (path, of) = match path::resolve(self.collection, name, PathUse::Filter) {
-            Ok(found) => found,
+            Ok(resolved) => resolved,
             Err(valid) => {
                 self.problems.unknown_field("filter", name, &valid);
                 return None;
@@ -328,7 +329,7 @@ impl FilterParser<'_> {
         }
     }
 
-    /// A comparison with another field: `{"lt": {"field": "reorder_at"}}`. `None` if the value is none.
+    /// A comparison with another field: `{"lt": {"field": "reorder_at"}}`. `None` if the value is not one.
     fn comparison(
         &mut self,
         at: &str,

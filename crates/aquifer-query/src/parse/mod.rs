@@ -96,7 +96,7 @@ pub fn parse_query<'a>(
     })
 }
 
-/// The plan of a request wherever its page starts: cursors are not opened.
+/// The plan of a request, regardless of where its page starts: cursors are not opened.
 pub fn parse_unpaged<'a>(
     collection: impl Into<QueryRoot<'a>>,
     family: QueryKind,

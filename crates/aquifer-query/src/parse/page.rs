@@ -23,10 +23,10 @@ pub(super) fn parse(
     problems: &mut Problems,
     warnings: &mut Vec<Warning>,
 ) -> Page {
-    let given = |names: &[&'static str]| -> Vec<&'static str> {
+    let present = |names: &[&'static str]| -> Vec<&'static str> {
         names.iter().copied().filter(|name| params.contains_key(*name)).collect()
     };
-    let styles = [given(CURSOR), given(OFFSET), given(NUMBERED)];
+    let styles = [present(CURSOR), present(OFFSET), present(NUMBERED)];
     if styles.iter().filter(|style| !style.is_empty()).count() > 1 {
         problems.conflict(
             &styles.concat(),

@@ -21,7 +21,7 @@ pub(super) enum PathUse {
     Aggregate,
 }
 
-/// Why a path leads nowhere.
+/// Why a path cannot be resolved.
 #[derive(Debug)]
 pub(super) struct UnknownPath {
     /// The names that are valid there.
@@ -46,7 +46,7 @@ pub(super) fn resolve(root: QueryRoot<'_>, text: &str, usage: PathUse) -> Result
     }
 }
 
-/// Explains why the rest of a path leads nowhere from the collection that its references lead to.
+/// Explains why the rest of a path cannot be resolved in the collection that its references lead to.
 fn explain(last: QueryRoot<'_>, through: &[Arc<str>], rest: &str, usage: PathUse) -> UnknownPath {
     let prefix: String = through.iter().map(|step| format!("{step}.")).collect();
     let valid = valid_names(last, usage).into_iter().map(|name| format!("{prefix}{name}")).collect();
@@ -71,10 +71,12 @@ fn explain(last: QueryRoot<'_>, through: &[Arc<str>], rest: &str, usage: PathUse
         let advice = format!("'{name}' refers to many items: {shown}; to filter by them, write {filtered}");
         return UnknownPath { valid, meant: None, advice: Some(advice) };
     }
-    if let Some((one, target)) =
-        last.collection().reference(rest, Cardinality::One).and_then(|one| Some((one, last.follow(one)?)))
+    if let Some((reference, target)) = last
+        .collection()
+        .reference(rest, Cardinality::One)
+        .and_then(|reference| Some((reference, last.follow(reference)?)))
     {
-        let (name, field) = (format!("{prefix}{}", one.name), example_field(target.collection()));
+        let (name, field) = (format!("{prefix}{}", reference.name), example_field(target.collection()));
         let advice = format!("'{name}' is a reference. Name a field behind it, such as '{name}.{field}'");
         return UnknownPath { valid, meant: None, advice: Some(advice) };
     }
@@ -84,7 +86,7 @@ fn explain(last: QueryRoot<'_>, through: &[Arc<str>], rest: &str, usage: PathUse
         steps.len() + through.len() <= MAX_REFERENCES
             && (resolve_own(end.collection(), field, usage, false).is_some() || is_many())
     };
-    // Of a single name, similar ones are suggested anyway.
+    // For a single name, similar names are suggested anyway.
     let meant = (!after.is_empty()).then(|| respell(last, rest, &|at| valid_names(at, usage))).flatten();
     let meant = meant.filter(leads_on).map(|meant| format!("{prefix}{meant}"));
     UnknownPath { valid, meant, advice: None }
@@ -106,8 +108,8 @@ fn respell_steps(
         let own = names(at);
         return nearest(text, own.iter().map(String::as_str).filter(|name| !name.ends_with(".*"))).map(str::to_owned);
     };
-    let references = at.references.iter().filter(|known| known.cardinality == Cardinality::One);
-    let spellings = references.flat_map(|known| std::iter::once(&known.name).chain(&known.aliases));
+    let references = at.references.iter().filter(|reference| reference.cardinality == Cardinality::One);
+    let spellings = references.flat_map(|reference| std::iter::once(&reference.name).chain(&reference.aliases));
     let nested = at.fields.iter().filter(|field| field.of.has_paths()).map(|field| &field.name);
     let near = nearest(step, spellings.chain(nested).map(|name| &**name))?;
     if at.field(near).is_some_and(|field| field.of.has_paths()) {
@@ -121,8 +123,8 @@ fn respell_steps(
 /// Explains why a name refers to no items of another collection.
 pub(super) fn explain_related(root: QueryRoot<'_>, name: &str) -> UnknownPath {
     let many = |at: QueryRoot<'_>| -> Vec<String> {
-        let references = at.references.iter().filter(|known| known.cardinality == Cardinality::Many);
-        references.map(|known| known.name.to_string()).collect()
+        let references = at.references.iter().filter(|reference| reference.cardinality == Cardinality::Many);
+        references.map(|reference| reference.name.to_string()).collect()
     };
     let (last, through, _) = follow(root, name);
     let prefix: String = through.iter().map(|step| format!("{step}.")).collect();

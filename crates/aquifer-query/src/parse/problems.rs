@@ -57,7 +57,7 @@ impl Problems {
     /// An unknown field.
     pub(super) fn unknown_field(&mut self, path: &str, name: &str, known: &(impl KnownFields + ?Sized)) {
         let valid = known.names();
-        let computed = valid.iter().find(|known| known.strip_prefix("_computed.") == Some(name));
+        let computed = valid.iter().find(|field| field.strip_prefix("_computed.") == Some(name));
         match known.advice() {
             Some(advice) => self.unknown_field_with_advice(path, name, &valid, advice),
             None => self.unknown_field_with_hint(path, name, &valid, known.meant().or(computed.copied())),
@@ -76,7 +76,7 @@ impl Problems {
 
     /// An unknown field, with the field that is probably meant.
     pub(super) fn unknown_field_with_hint(&mut self, path: &str, name: &str, valid: &[&str], meant: Option<&str>) {
-        // With a known meaning there is no need for similar names.
+        // If the meaning is known, similar names are not needed.
         let candidates = meant.map_or(valid, |_| &[]);
         let (shown, mut hint, mut suggestions) = explain_unknown(&[name], candidates);
         if let Some(meant) = meant {
@@ -107,7 +107,7 @@ pub(super) trait KnownFields {
     /// All of them.
     fn names(&self) -> Vec<&str>;
 
-    /// The one that is probably meant, if that is more than a similar name.
+    /// The name that is probably meant, if there is better evidence than similarity.
     fn meant(&self) -> Option<&str> {
         None
     }
@@ -144,12 +144,12 @@ impl KnownFields for UnknownPath {
     }
 }
 
-/// A path for a message. It may contain names from the caller, which are not echoed unfiltered.
+/// A path for a message. Names from the caller are filtered before they are echoed.
 pub(super) fn sanitize_path(path: &str) -> String {
     let mut shown = String::new();
-    for letter in path.chars().take(MAX_NAME_CHARS) {
-        if letter.is_alphanumeric() || "_.[]-".contains(letter) {
-            shown.push(letter);
+    for c in path.chars().take(MAX_NAME_CHARS) {
+        if c.is_alphanumeric() || "_.[]-".contains(c) {
+            shown.push(c);
         } else if !shown.ends_with('…') {
             shown.push('…');
         }

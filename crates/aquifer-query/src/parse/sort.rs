@@ -22,11 +22,11 @@ pub(super) fn parse(collection: QueryRoot<'_>, params: &Map<String, Value>, prob
             Vec::new()
         }
         Some(Value::String(name)) => sort_key(collection, "sort", name, order, None, problems).into_iter().collect(),
-        Some(one @ Value::Object(_)) => criterion(collection, "sort", one, problems).into_iter().collect(),
+        Some(object @ Value::Object(_)) => criterion(collection, "sort", object, problems).into_iter().collect(),
         Some(Value::Array(several)) if several.len() <= MAX_CRITERIA => several
             .iter()
             .enumerate()
-            .filter_map(|(index, one)| criterion(collection, &format!("sort[{index}]"), one, problems))
+            .filter_map(|(index, value)| criterion(collection, &format!("sort[{index}]"), value, problems))
             .collect(),
         Some(Value::Array(_)) => {
             problems.invalid("sort", format!("must have no more than {MAX_CRITERIA} criteria"));
@@ -70,14 +70,14 @@ fn sort_key(
     problems: &mut Problems,
 ) -> Option<SortKey> {
     // In an open collection, a name with a direction is a field only if the field is known.
-    let known = if collection.open {
+    let is_field = if collection.open {
         collection.field(name).is_some()
     } else {
         path::resolve(collection, name, PathUse::Sort).is_ok()
     };
     let (name, order) = match split_direction(name) {
         // Other query languages put the direction into the name.
-        Some((bare, direction)) if order.is_none() && !known => (bare, Some(direction)),
+        Some((bare, direction)) if order.is_none() && !is_field => (bare, Some(direction)),
         _ => (name, order.cloned()),
     };
     let descending = match order.as_ref().map(Value::as_str) {
@@ -120,7 +120,7 @@ fn sort_key(
 fn member_alias(word: &str) -> Option<&'static str> {
     const ORDER: &[&str] = &["direction", "dir", "desc", "asc", "descending", "ascending", "reverse", "sort_order"];
     const FIELD: &[&str] = &["by", "name", "column", "key", "property", "path", "sort_by", "order_by"];
-    let is_in = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let is_in = |words: &[&str]| words.iter().any(|alias| alias.eq_ignore_ascii_case(word));
     if is_in(ORDER) {
         Some("order")
     } else if is_in(FIELD) {

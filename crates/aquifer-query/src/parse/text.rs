@@ -45,5 +45,5 @@ pub fn fold_case(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.chars().map(|letter| letter.to_lowercase().next().unwrap_or(letter)).collect()
+    text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }

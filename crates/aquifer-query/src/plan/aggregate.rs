@@ -39,13 +39,13 @@ pub struct GroupKey {
 }
 
 impl GroupKey {
-    /// The type of what is grouped by.
+    /// The type of the labels of the groups.
     pub fn label_type(&self) -> &FieldType {
         if self.bucket.is_some() { &FieldType::Text } else { &self.of }
     }
 }
 
-/// A condition on the result of a function. A missing result meets none, unless it is negated.
+/// A condition on the result of a function. A missing result does not meet it, unless it is negated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Having {
     /// The index of the function.
@@ -76,7 +76,7 @@ pub enum GroupOrder {
 /// The returned groups.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupPage {
-    /// How many, if the caller says so.
+    /// How many, if the caller sets a limit.
     pub first: Option<usize>,
     /// How many to skip.
     pub offset: usize,
@@ -203,7 +203,7 @@ impl Function {
 }
 
 impl Aggregate {
-    /// Whether every group is wanted, in the order of the groups.
+    /// Whether every group is requested, in the default order.
     pub fn has_all_groups(&self) -> bool {
         self.having.is_empty() && self.order == GroupOrder::ByGroup && self.page == GroupPage::default()
     }
@@ -225,17 +225,17 @@ impl Aggregate {
 /// The maximum number of groups in a result.
 pub const MAX_GROUPS: usize = 1_000;
 
-/// The name of a group in the result, made from its value. A missing value is `null`. Text that reads like another kind
+/// The name of a group in the result, made from its value. A missing value is `null`. Text that looks like another kind
 /// of value keeps its quotes. Untyped lists share one label, and so do untyped objects.
-pub fn group_label(of: &FieldType, value: &Value) -> String {
+pub fn group_label(field_type: &FieldType, value: &Value) -> String {
     const LISTS: &str = "[…]";
     const OBJECTS: &str = "{…}";
-    let untyped = *of == FieldType::Json;
+    let untyped = *field_type == FieldType::Json;
     match value {
         Value::String(text) => {
             let scalar = || serde_json::from_str::<Value>(text).is_ok_and(|read| !read.is_array() && !read.is_object());
-            let taken = text == "null" || (untyped && (text == LISTS || text == OBJECTS || scalar()));
-            if taken { value.to_string() } else { text.clone() }
+            let is_ambiguous = text == "null" || (untyped && (text == LISTS || text == OBJECTS || scalar()));
+            if is_ambiguous { value.to_string() } else { text.clone() }
         }
         Value::Array(_) if untyped => LISTS.to_owned(),
         Value::Object(_) if untyped => OBJECTS.to_owned(),

@@ -12,11 +12,11 @@ pub enum Calculation {
     Value(Path, FieldType),
     /// A constant.
     Constant(Number),
-    /// Two calculations and what is done with their results.
+    /// An arithmetic operation on the results of two calculations.
     Operation(Box<Calculation>, Arithmetic, Box<Calculation>),
 }
 
-/// What is done with two numbers.
+/// An arithmetic operation on two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// `+`
@@ -48,7 +48,7 @@ impl Calculation {
         }
     }
 
-    /// The result, if the numbers are found by `number`.
+    /// The result, or `None` if there is none. `number` returns the number at a path.
     pub(crate) fn result(&self, number: &impl Fn(&Path, &FieldType) -> Option<f64>) -> Option<f64> {
         let result = match self {
             Calculation::Value(path, of) => number(path, of)?,
@@ -68,7 +68,7 @@ impl Calculation {
     }
 }
 
-/// A result without the noise of double precision: 15 significant digits, as an integer if it is one.
+/// A result without the rounding errors of double precision: 15 significant digits, as an integer if it is one.
 pub fn rounded(result: f64) -> serde_json::Value {
     const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
     let digits: f64 = format!("{result:.14e}").parse().unwrap_or(result);

@@ -42,7 +42,7 @@ pub struct Plan {
     pub edges: bool,
     /// Whether the number of all matching items is returned.
     pub total: bool,
-    /// How many tokens the answer may take. The parameters do not say it: whoever executes the plan sets it.
+    /// The token budget of the answer. It is not parsed from the parameters: the executor of the plan sets it.
     pub max_tokens: Option<usize>,
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::plan::{Embed, Filter, Path, Plan};
 
 impl Plan {
-    /// Every path outside the filter and the embeds. Together with these, they decide which collections are read: whoever
-    /// checks permissions and whoever reads start from all three.
+    /// Every path outside the filter and the embeds. All three together determine which collections are read, so
+    /// permission checks and reads must both start from all three.
     pub fn paths(&self) -> Vec<&Path> {
         let mut paths: Vec<&Path> = self.select.iter().chain(self.sort.iter().map(|key| &key.path)).collect();
         for aggregate in &self.aggregates {
@@ -32,7 +32,7 @@ impl Embed {
     }
 }
 
-/// How many references these parts of a plan follow. Paths that begin alike share them.
+/// How many references these parts of a plan follow. Paths share the references of a common beginning.
 pub(crate) fn reference_count(paths: &[&Path], filter: Option<&Filter>, embeds: &[Embed]) -> usize {
     let mut followed = HashSet::new();
     paths.iter().for_each(|path| add_prefixes(&path.through, &mut followed));

@@ -115,7 +115,7 @@ pub fn take_controls(shaping: &Shaping, params: &mut Map<String, Value>) -> Map<
 }
 
 fn schema(name: &str) -> Option<Schema> {
-    let list = |of: Schema| Schema::new(Kind::Array(Some(Box::new(of))));
+    let list = |element: Schema| Schema::new(Kind::Array(Some(Box::new(element))));
     let object = || Schema::new(Kind::Object(Shape::default()));
     let count =
         |least: f64| Schema { range: Range { minimum: Some(least), ..Range::default() }, ..Schema::new(Kind::Integer) };

@@ -160,8 +160,8 @@ pub fn infer_collection(rows: &[Value], pages: PageLimits) -> Collection {
         })
         .collect();
     let first = |names: &[&str]| -> Vec<Arc<str>> {
-        let found = names.iter().find_map(|name| fields.iter().find(|field| &*field.name == *name));
-        found.map(|field| field.name.clone()).into_iter().collect()
+        let first_field = names.iter().find_map(|name| fields.iter().find(|field| &*field.name == *name));
+        first_field.map(|field| field.name.clone()).into_iter().collect()
     };
     let (key, text) = (first(KEY_FIELDS), first(TITLE_FIELDS));
     Collection { name: "rows".into(), key, text, fields, pages, open: true, ..Collection::default() }

@@ -21,8 +21,8 @@ pub struct Observation {
 
 impl Observation {
     /// Describes rows found at a location.
-    pub fn from_rows(found: &[Value], place: &RowLocation) -> Option<Self> {
-        let sample: Vec<&Value> = found.iter().take(MAX_SAMPLE_ROWS).collect();
+    pub fn from_rows(rows: &[Value], place: &RowLocation) -> Option<Self> {
+        let sample: Vec<&Value> = rows.iter().take(MAX_SAMPLE_ROWS).collect();
         Some(Self { rows: Some(place.to_string()), fields: infer::describe_fields(&sample, MAX_FIELDS) })
             .filter(|_| !sample.is_empty())
     }

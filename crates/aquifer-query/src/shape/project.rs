@@ -7,8 +7,8 @@ use crate::evaluate::select_from_field;
 use crate::plan::Path;
 use crate::selection::{ListSteps, element_position, parse_index};
 
-/// One step into a value. A list takes an index, or a name if its elements are objects; then the first element that has
-/// it stands for all.
+/// Follows one step into a value. A list accepts an index, or a name if its elements are objects. The first element
+/// with that name then represents all.
 pub(super) fn step<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     match value {
         Value::Array(elements) => match parse_index(step) {
@@ -65,7 +65,7 @@ pub(super) fn move_fields(mut row: Value, select: &[Path]) -> Value {
 /// The approximate size of the selected fields as text.
 pub(super) fn estimated_size(row: &Value, select: Option<&[Path]>) -> usize {
     let Some(select) = select else { return estimated_value_size(row) };
-    let one = |path: &Path| {
+    let field_size = |path: &Path| {
         let mut bytes = 0;
         if let Some(value) = row.get(&*path.name) {
             // The closure returns false, so that all values are visited and counted.
@@ -76,7 +76,7 @@ pub(super) fn estimated_size(row: &Value, select: Option<&[Path]>) -> usize {
         }
         bytes + path.name.len() + 4
     };
-    2 + select.iter().map(one).sum::<usize>()
+    2 + select.iter().map(field_size).sum::<usize>()
 }
 
 /// The approximate size of a value as text.

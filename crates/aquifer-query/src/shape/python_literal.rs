@@ -94,8 +94,8 @@ impl Parser<'_> {
     }
 
     fn number(&mut self) -> Option<Value> {
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "+-._".contains(letter);
-        let end = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         let (number, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest;
         // JSON numbers are almost the same. Others (`1j`, `1_000`) are not parsed.

@@ -52,13 +52,13 @@ impl ShapingRequest {
         Ok(Self { controls, collection: Some(collection), ..Self::default() })
     }
 
-    /// Sets how many tokens the answer may take.
+    /// Sets the token budget of the answer.
     #[must_use]
     pub fn within(self, max_tokens: Option<usize>) -> Self {
         Self { max_tokens, ..self }
     }
 
-    /// How many tokens the answer may take.
+    /// The token budget of the answer.
     pub fn max_tokens(&self) -> Option<usize> {
         self.max_tokens
     }
@@ -193,10 +193,10 @@ fn add_names(list: &Value, needed: &mut Vec<String>) -> Option<()> {
     }
 }
 
-fn add_name(written: &str, needed: &mut Vec<String>) -> Option<()> {
-    let name = written.trim().trim_start_matches('-').split('.').next().unwrap_or_default();
-    let is_plain = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter));
-    if is_plain && !needed.iter().any(|known| known == name) {
+fn add_name(path: &str, needed: &mut Vec<String>) -> Option<()> {
+    let name = path.trim().trim_start_matches('-').split('.').next().unwrap_or_default();
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+    if is_plain && !needed.iter().any(|existing| existing == name) {
         needed.push(name.to_owned());
     }
     is_plain.then_some(())
@@ -208,9 +208,9 @@ fn add_filtered(filter: &Value, needed: &mut Vec<String>, depth: usize) -> Optio
     let conditions = filter.as_object().filter(|_| depth < MAX_DEPTH)?;
     conditions.iter().try_for_each(|(name, condition)| match (name.as_str(), condition) {
         ("and" | "or" | "not", Value::Array(all)) => {
-            all.iter().try_for_each(|one| add_filtered(one, needed, depth + 1))
+            all.iter().try_for_each(|inner| add_filtered(inner, needed, depth + 1))
         }
-        ("and" | "or" | "not", one) => add_filtered(one, needed, depth + 1),
+        ("and" | "or" | "not", inner) => add_filtered(inner, needed, depth + 1),
         (name, _) => add_name(name, needed),
     })
 }
@@ -223,7 +223,7 @@ fn open_collection() -> Collection {
     }
 }
 
-/// Writes JSON with sorted object names: the same bytes for the same value.
+/// Writes JSON with sorted keys, so that the same value always gives the same bytes.
 fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(object) => write_canonical_object(object, out),

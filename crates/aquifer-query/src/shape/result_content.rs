@@ -58,7 +58,7 @@ pub fn plain_text(result: &Value) -> Option<&str> {
     match result {
         Value::String(text) => Some(text),
         Value::Object(object) => match blocks(object) {
-            Some([one]) if object.get("structuredContent").is_none_or(Value::is_null) => one.get("text")?.as_str(),
+            Some([block]) if object.get("structuredContent").is_none_or(Value::is_null) => block.get("text")?.as_str(),
             Some(_) => None,
             None => only_text(object),
         },

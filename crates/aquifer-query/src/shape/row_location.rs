@@ -95,7 +95,7 @@ struct Candidate<'a> {
     /// The index of the object that contains it.
     parent: usize,
     name: &'a str,
-    of: ElementKind,
+    elements: ElementKind,
     depth: usize,
     rank: Option<usize>,
 }
@@ -125,9 +125,9 @@ pub(super) fn locate(result: &Value, path: Option<&str>) -> Option<RowLocation> 
         for (name, value) in object {
             match value {
                 Value::Array(elements) => {
-                    let rank = LIST_NAMES.iter().position(|known| known == name);
-                    let of = if is_table(object, elements) { ElementKind::Objects } else { element_kind(elements) };
-                    candidates.push(Candidate { parent: next, name, of, depth, rank });
+                    let rank = LIST_NAMES.iter().position(|list_name| list_name == name);
+                    let kind = if is_table(object, elements) { ElementKind::Objects } else { element_kind(elements) };
+                    candidates.push(Candidate { parent: next, name, elements: kind, depth, rank });
                 }
                 Value::Object(inner) if depth + 1 < MAX_DEPTH && levels.len() < MAX_OBJECTS => {
                     levels.push(Level { object: inner, parent: Some((next, name)), depth: depth + 1 });
@@ -187,32 +187,34 @@ fn element_kind(elements: &[Value]) -> ElementKind {
 }
 
 fn choose<'a, 'b>(candidates: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
-    let others = candidates.iter().any(|one| !SIDE_LIST_NAMES.contains(&one.name));
-    let considered = || candidates.iter().filter(|one| !others || !SIDE_LIST_NAMES.contains(&one.name));
+    let has_main_lists = candidates.iter().any(|candidate| !SIDE_LIST_NAMES.contains(&candidate.name));
+    let considered =
+        || candidates.iter().filter(|candidate| !has_main_lists || !SIDE_LIST_NAMES.contains(&candidate.name));
     for depth in 0..MAX_DEPTH {
-        let here = || considered().filter(|one| one.depth == depth);
-        for of in [ElementKind::Objects, ElementKind::Empty] {
-            let mut named: Vec<_> = here().filter(|one| one.of == of && one.rank.is_some()).collect();
-            named.sort_by_key(|one| one.rank);
+        let at_depth = || considered().filter(|candidate| candidate.depth == depth);
+        for kind in [ElementKind::Objects, ElementKind::Empty] {
+            let mut named: Vec<_> =
+                at_depth().filter(|candidate| candidate.elements == kind && candidate.rank.is_some()).collect();
+            named.sort_by_key(|candidate| candidate.rank);
             if let Some(first) = named.first() {
                 // Two candidates in different objects are ambiguous.
-                return named.iter().all(|one| one.parent == first.parent).then_some(first);
+                return named.iter().all(|candidate| candidate.parent == first.parent).then_some(first);
             }
         }
-        let mut lists = here().filter(|one| one.of == ElementKind::Objects);
+        let mut lists = at_depth().filter(|candidate| candidate.elements == ElementKind::Objects);
         if let Some(only) = lists.next() {
             return lists.next().is_none().then_some(only);
         }
     }
-    let only = |of: ElementKind| {
-        let mut lists = considered().filter(|one| one.of == of);
+    let only = |kind: ElementKind| {
+        let mut lists = considered().filter(|candidate| candidate.elements == kind);
         lists.next().filter(|_| lists.next().is_none())
     };
     let of_values = considered()
-        .filter(|one| one.of == ElementKind::Values && one.depth == 0)
-        .min_by_key(|one| one.rank.unwrap_or(usize::MAX));
+        .filter(|candidate| candidate.elements == ElementKind::Values && candidate.depth == 0)
+        .min_by_key(|candidate| candidate.rank.unwrap_or(usize::MAX));
     only(ElementKind::Empty)
-        .or_else(|| of_values.filter(|one| one.rank.is_some()))
+        .or_else(|| of_values.filter(|candidate| candidate.rank.is_some()))
         .or_else(|| only(ElementKind::Values))
 }
 
@@ -235,10 +237,10 @@ pub(super) fn sample<'a>(result: &'a Value, location: &RowLocation) -> Vec<&'a V
 /// Takes the rows out of a result. The rest is the envelope: the result without the list, or null if the list was the
 /// whole result.
 pub(super) fn take(mut result: Value, location: &RowLocation) -> (Vec<Value>, Value) {
-    let taken = match location.list_path.split_last() {
+    let removed = match location.list_path.split_last() {
         None => std::mem::take(&mut result),
         Some((last, before)) => {
-            let taken = object_at(&mut result, before)
+            let removed = object_at(&mut result, before)
                 .and_then(|parent| {
                     let mut list = parent.shift_remove(&**last)?;
                     name_columns(parent, &mut list);
@@ -253,10 +255,10 @@ pub(super) fn take(mut result: Value, location: &RowLocation) -> (Vec<Value>, Va
                     parent.shift_remove(&**name);
                 }
             }
-            taken
+            removed
         }
     };
-    let Value::Array(mut rows) = taken else { return (Vec::new(), result) };
+    let Value::Array(mut rows) = removed else { return (Vec::new(), result) };
     for row in &mut rows {
         for step in &location.row_path {
             if let Some(inner) = row.get_mut(&**step) {

@@ -18,7 +18,7 @@ use crate::collection::{Collection, PageLimits};
 use crate::evaluate::{self, Match, PageEnd, aggregate, filter};
 use crate::plan::{Filter, Page, Path, Plan, Test};
 
-/// The position before the first row: an empty page of a list that goes on ends there.
+/// The position before the first row, where an empty page of an unfinished list ends.
 pub(super) const BEFORE_FIRST: usize = usize::MAX;
 
 /// Where a page begins or ends.
@@ -49,11 +49,11 @@ pub struct RowSelection {
     pub(super) edges: bool,
     pub(super) total: bool,
     pub(super) paged: bool,
-    /// Whether the result does not end with these rows: its source has more.
+    /// Whether the source has more rows than these.
     pub(super) is_open: bool,
     /// Whether all rows are needed: they are sorted, counted, aggregated, or taken from the end.
     needs_all: bool,
-    /// The tokens that the only row of the page may take, if it does not fit whole.
+    /// The tokens that the only row of the page may take, if it does not fit in full.
     pub(super) room: Option<usize>,
     /// The budget as the caller knows it.
     pub(super) max_tokens: usize,
@@ -116,7 +116,7 @@ impl RowSelection {
             order.sort_by(|a, b| compare_rows(&plan, rows.get(*a), rows.get(*b)));
         }
         let (start, end) = page_range(&plan.page, start_at, order.len());
-        let asked = end - start;
+        let requested = end - start;
         let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, &mut warnings);
         let limited = match &budget {
             Some(budget) if plan.items => limit_tokens(rows, &order, (start, end), &plan, select, budget),
@@ -125,7 +125,7 @@ impl RowSelection {
         if limited.end - limited.start < end - start {
             let reason = PageEnd::Tokens(request.max_tokens().unwrap_or_default());
             warnings.retain(|warning| warning.code() != "RESULT_PAGED");
-            warnings.push(evaluate::page_truncated(&plan.page, limited.end - limited.start, asked, reason));
+            warnings.push(evaluate::page_truncated(&plan.page, limited.end - limited.start, requested, reason));
         }
         let Limited { start, end, room } = limited;
         Ok(Self {
@@ -148,7 +148,7 @@ impl RowSelection {
         })
     }
 
-    /// Says that the source has more rows than these.
+    /// Marks that the source has more rows than these.
     #[must_use]
     pub fn open_ended(self) -> Self {
         Self { is_open: true, ..self }
@@ -338,13 +338,13 @@ fn unknown_paths_warning(
 
 pub(super) fn missing_fields_warning(lacking: &[String], collection: &Collection) -> Warning {
     const MAX_AVAILABLE_FIELDS: usize = 40;
-    let known = collection.names(|_| true);
-    let (shown, hint, suggestions) = explain_unknown(lacking, &known);
+    let available = collection.names(|_| true);
+    let (shown, hint, suggestions) = explain_unknown(lacking, &available);
     let message = format!("No row has {shown}.{hint}");
     let warning = Warning::new("FIELD_NOT_FOUND", message)
         .detail("fields", lacking.iter().map(|name| name.chars().take(128).collect::<String>()).collect::<Vec<_>>());
     let warning = suggestions.into_iter().fold(warning, |warning, (name, value)| warning.detail(&name, value));
-    warning.detail("available", json!(known.get(..MAX_AVAILABLE_FIELDS).unwrap_or(&known)))
+    warning.detail("available", json!(available.get(..MAX_AVAILABLE_FIELDS).unwrap_or(&available)))
 }
 
 fn collect_tested_paths<'a>(filter: &'a Filter, used: &mut Vec<&'a Path>) {

@@ -19,7 +19,7 @@ pub struct TextPage<'a> {
 /// The tokens around a page of text: the names, the flags and the cursor.
 const TEXT_PAGE: usize = 60;
 
-/// How far the end of a grapheme is searched. Hostile text may contain one without end.
+/// How far to search for the end of a grapheme. Hostile text may contain an endless one.
 const MAX_GRAPHEME_BYTES: usize = 1_024;
 
 /// The best split position near `wanted`, at or before it if possible.
@@ -40,7 +40,7 @@ fn cut(text: &str, wanted: usize, at_lines: bool) -> usize {
     let boundaries = || window.grapheme_indices(true).map(|(at, _)| start + at);
     match boundaries().take_while(|at| *at <= wanted).last() {
         Some(at) if at > start => at,
-        // The first grapheme is longer than the page. It is shown whole, unless its end is too far away.
+        // The first grapheme is longer than the page. It is shown in full, unless its end is too far away.
         _ if start == 0 => {
             let end = if stop == text.len() { stop } else { wanted };
             boundaries().find(|at| *at > wanted).unwrap_or(end).max(first_char_len(text))

@@ -87,7 +87,7 @@ impl RowSelection {
             Page::Forward { .. } | Page::Backward { .. } => {
                 put("hasNextPage", more.into());
                 put("hasPreviousPage", (start > 0).into());
-                // Only held results have cursors; a result that is shown whole is not held.
+                // Only held results have cursors; a result that is shown in full is not held.
                 for (name, place) in [("startCursor", start), ("endCursor", end.saturating_sub(1))] {
                     if end > start
                         && let Some(cursor) = (cursors.seal)(place)
@@ -95,7 +95,7 @@ impl RowSelection {
                         put(name, cursor.into());
                     }
                 }
-                // An empty page has no row whose cursor could be used to go on.
+                // An empty page has no row whose cursor could be used to continue.
                 if end == start
                     && is_open
                     && let Some(cursor) = (cursors.seal)(start.checked_sub(1).unwrap_or(BEFORE_FIRST))
@@ -139,22 +139,22 @@ impl RowSelection {
 /// Adds the envelope next to the rows: counts, tokens for the next page of the upstream. Large values are omitted with a
 /// warning.
 ///
-/// If rows were filtered here, counts of the upstream are not those of the rows, and are kept apart from them.
+/// If rows were filtered here, counts of the upstream do not describe the rows and are kept separate.
 pub fn add_envelope(data: &mut Map<String, Value>, envelope: Value, is_filtered: bool) -> Option<Warning> {
     let Value::Object(envelope) = envelope else { return None };
     let mut omitted: Vec<String> = Vec::new();
-    let mut taken = Map::new();
+    let mut upstream = Map::new();
     for (name, value) in envelope {
         if project::estimated_value_size(&value) > MAX_ENVELOPE_BYTES {
             omitted.push(name.chars().take(128).collect());
         } else if data.contains_key(&name) || name == UPSTREAM || (is_filtered && states_count(&name, &value, 0)) {
-            taken.insert(name, value);
+            upstream.insert(name, value);
         } else {
             data.insert(name, value);
         }
     }
-    if !taken.is_empty() {
-        data.insert(UPSTREAM.to_owned(), Value::Object(taken));
+    if !upstream.is_empty() {
+        data.insert(UPSTREAM.to_owned(), Value::Object(upstream));
     }
     (!omitted.is_empty()).then(|| {
         omitted.truncate(40);
@@ -221,10 +221,10 @@ pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Ve
 }
 
 /// The warning for controls that had no effect (R-COL-11).
-pub fn not_applied_warning(controls: &[&str], what: &str) -> Option<Warning> {
+pub fn not_applied_warning(controls: &[&str], content: &str) -> Option<Warning> {
     (!controls.is_empty()).then(|| {
         let named: Vec<String> = controls.iter().map(|name| format!("'{name}'")).collect();
-        Warning::new("SHAPING_NOT_APPLIED", format!("The result is {what}: {} had no effect", named.join(", ")))
+        Warning::new("SHAPING_NOT_APPLIED", format!("The result is {content}: {} had no effect", named.join(", ")))
             .detail("controls", controls.to_vec())
     })
 }

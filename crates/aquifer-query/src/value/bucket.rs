@@ -133,11 +133,11 @@ impl Zone {
 
 impl Bucket {
     /// The label of a value. Null if the value is not a time.
-    pub(crate) fn label(&self, of: &FieldType, value: &Value) -> Value {
+    pub(crate) fn label(&self, field_type: &FieldType, value: &Value) -> Value {
         let Some(text) = value.as_str() else { return Value::Null };
         // A value without a declared type that looks like a date is a date, to which no time zone applies.
         let date = || text.parse::<Date>().ok().filter(|_| text.len() == "2026-01-31".len());
-        let label = match of {
+        let label = match field_type {
             FieldType::Date => text.parse::<Date>().ok().map(|date| self.unit.label_date(date)),
             FieldType::Time => parse_timestamp(text).map(|time| self.unit.label_time(time, &self.zone)),
             _ => date()

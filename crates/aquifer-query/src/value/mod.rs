@@ -13,13 +13,13 @@ use serde_json::Value;
 use crate::collection::FieldType;
 
 /// Converts a value to the canonical form of the type; `None` if it is not of the type. `null` has no type.
-pub fn coerce(of: &FieldType, value: &Value) -> Option<Value> {
-    match (of, value) {
+pub fn coerce(field_type: &FieldType, value: &Value) -> Option<Value> {
+    match (field_type, value) {
         (FieldType::Text, Value::String(_))
         | (FieldType::Number, Value::Number(_))
         | (FieldType::Boolean, Value::Bool(_)) => Some(value.clone()),
         (FieldType::Enum(words), Value::String(word)) => {
-            words.iter().any(|known| **known == **word).then(|| value.clone())
+            words.iter().any(|allowed| **allowed == **word).then(|| value.clone())
         }
         (FieldType::Integer, Value::Number(number)) => {
             number.as_i64().or_else(|| as_whole_number(number.as_f64()?)).map(Value::from)
@@ -35,10 +35,11 @@ pub fn coerce(of: &FieldType, value: &Value) -> Option<Value> {
         (FieldType::Bytes, Value::String(text)) => {
             STANDARD.decode(text).ok().map(|bytes| Value::from(STANDARD.encode(bytes)))
         }
-        (FieldType::List(of), Value::Array(elements)) => {
-            let of = of.as_deref().unwrap_or(&FieldType::Json);
-            let element = |one: &Value| if one.is_null() { Some(Value::Null) } else { coerce(of, one) };
-            elements.iter().map(element).collect::<Option<Vec<Value>>>().map(Value::from)
+        (FieldType::List(element_type), Value::Array(elements)) => {
+            let element_type = element_type.as_deref().unwrap_or(&FieldType::Json);
+            let coerce_element =
+                |element: &Value| if element.is_null() { Some(Value::Null) } else { coerce(element_type, element) };
+            elements.iter().map(coerce_element).collect::<Option<Vec<Value>>>().map(Value::from)
         }
         (FieldType::Json, value) if !value.is_null() => Some(value.clone()),
         _ => None,
@@ -73,10 +74,10 @@ pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
 }
 
 /// What a value of the type looks like, for error messages.
-pub fn expected_format(of: &FieldType) -> &'static str {
-    match of {
+pub fn expected_format(field_type: &FieldType) -> &'static str {
+    match field_type {
         FieldType::Text => "text",
-        FieldType::Enum(_) => "one of its words",
+        FieldType::Enum(_) => "one of its values",
         FieldType::Integer => "an integer",
         FieldType::Number => "a number",
         FieldType::Boolean => "true or false",

@@ -9,17 +9,17 @@ use crate::collection::FieldType;
 use crate::value::parse_timestamp;
 
 /// Compares two values of a type.
-pub(crate) fn compare(of: &FieldType, a: &Value, b: &Value) -> Ordering {
+pub(crate) fn compare(field_type: &FieldType, a: &Value, b: &Value) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Greater,
         (false, true) => Ordering::Less,
-        (false, false) => compare_present(of, a, b),
+        (false, false) => compare_present(field_type, a, b),
     }
 }
 
-fn compare_present(of: &FieldType, a: &Value, b: &Value) -> Ordering {
-    match of {
+fn compare_present(field_type: &FieldType, a: &Value, b: &Value) -> Ordering {
+    match field_type {
         FieldType::Integer | FieldType::Number => compare_numbers(a, b),
         FieldType::Boolean => a.as_bool().cmp(&b.as_bool()),
         FieldType::Time => match (text(a).and_then(parse_timestamp), text(b).and_then(parse_timestamp)) {
