@@ -1,4 +1,4 @@
-//! What a search finds, and its recall on a made-up catalog.
+//! Tests of search results, and of the recall on a synthetic catalog.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod baseline;
@@ -14,7 +14,7 @@ fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 
-/// The made-up catalog: a forge, a tracker, a wiki and a cloud.
+/// The synthetic catalog: a forge, a tracker, a wiki and a cloud.
 fn catalog() -> Vec<Document<'static>> {
     lines(CATALOG)
         .map(|line| Document {
@@ -35,21 +35,21 @@ fn parameter<'a>(name: &'a str, description: &'a str) -> DocumentParameter<'a> {
     DocumentParameter { name, description, values: Vec::new() }
 }
 
-/// Names found by `query`, best first.
-fn found<'a>(documents: &[Document<'a>], query: &str, limit: usize) -> Vec<&'a str> {
+/// The names that `query` finds, best first.
+fn search_names<'a>(documents: &[Document<'a>], query: &str, limit: usize) -> Vec<&'a str> {
     let hits = SearchIndex::build(documents.iter().cloned()).search(query, limit);
     hits.iter().map(|hit| documents[hit.position].name).collect()
 }
 
 #[track_caller]
 fn check_first(query: &str, expected: &str) {
-    let names = found(&catalog(), query, 5);
+    let names = search_names(&catalog(), query, 5);
     assert_eq!(names.first(), Some(&expected), "{query:?} found {names:?}");
 }
 
 #[track_caller]
 fn check_found(query: &str, expected: &str) {
-    let names = found(&catalog(), query, 5);
+    let names = search_names(&catalog(), query, 5);
     assert!(names.contains(&expected), "{query:?} found {names:?}, not {expected}");
 }
 
@@ -80,14 +80,14 @@ fn a_nearly_exact_name_comes_directly_after() {
     check_first("createMergeRequst", "create_merge_request");
     check_first("unprotect_brnch", "unprotect_branch");
     let documents = ["get_node", "get_notes", "get_note"].map(document);
-    assert_eq!(found(&documents, "get_note", 5), ["get_note", "get_node", "get_notes"]);
+    assert_eq!(search_names(&documents, "get_note", 5), ["get_note", "get_node", "get_notes"]);
 }
 
 #[test]
 fn a_name_without_its_prefix_names_the_operation() {
     let documents = ["forge_create_issue", "forge_create_issue_note", "forge_list_issues", "tracker_create_issue"];
     let documents = documents.map(document);
-    assert_eq!(found(&documents, "create_issue", 2), ["forge_create_issue", "tracker_create_issue"]);
+    assert_eq!(search_names(&documents, "create_issue", 2), ["forge_create_issue", "tracker_create_issue"]);
     check_first("page restore", "wiki_page_restore");
     check_first("secretGet", "keyvault_secret_get");
 }
@@ -96,7 +96,7 @@ fn a_name_without_its_prefix_names_the_operation() {
 fn a_word_in_every_name_does_not_matter() {
     let documents = ["browser_click", "browser_close", "browser_resize", "browser_take_screenshot"].map(document);
     for query in ["close", "close browser", "close the browser", "browser close"] {
-        assert_eq!(found(&documents, query, 5).first(), Some(&"browser_close"), "{query}");
+        assert_eq!(search_names(&documents, query, 5).first(), Some(&"browser_close"), "{query}");
     }
 }
 
@@ -135,9 +135,9 @@ fn a_phrase_after_the_noun_is_not_split() {
     ]
     .map(|(name, category, description)| Document { category, description, ..document(name) });
     for query in ["bring a pull request up to date with main", "bring this PR up to date"] {
-        assert_eq!(found(&documents, query, 3).first(), Some(&"update_pull_request_branch"), "{query}");
+        assert_eq!(search_names(&documents, query, 3).first(), Some(&"update_pull_request_branch"), "{query}");
     }
-    assert_eq!(found(&documents, "bring a pull request up", 3).first(), Some(&"create_pull_request"));
+    assert_eq!(search_names(&documents, "bring a pull request up", 3).first(), Some(&"create_pull_request"));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn name_counts_over_description_over_parameters() {
         Document { parameters: vec![parameter("angle", "how far to rotate")], ..document("delta") };
     let descending = [in_name, in_first_sentence, in_the_rest, in_a_parameter, in_a_parameter_text];
     for pair in descending.windows(2) {
-        let names = found(&[pair[1].clone(), pair[0].clone()], "please rotate it", 5);
+        let names = search_names(&[pair[1].clone(), pair[0].clone()], "please rotate it", 5);
         assert_eq!(names.first(), Some(&pair[0].name), "before {}", pair[1].name);
     }
 }
@@ -211,8 +211,8 @@ fn a_named_service_counts() {
         .iter()
         .map(|(source, name)| Document { source, description: "Create an issue", ..document(name) })
         .collect();
-    assert_eq!(found(&documents, "create a forge ticket", 5).first(), Some(&"forge_create_issue"));
-    assert_eq!(found(&documents, "create a desk ticket", 5).first(), Some(&"desk_create_issue"));
+    assert_eq!(search_names(&documents, "create a forge ticket", 5).first(), Some(&"forge_create_issue"));
+    assert_eq!(search_names(&documents, "create a desk ticket", 5).first(), Some(&"desk_create_issue"));
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn the_name_of_the_only_source_does_not_matter() {
     let cards = Document { description: "Fetch the cards of a Trello list", ..document("get_cards") };
     let boards = Document { description: "Fetch all boards", ..document("get_boards") };
     let documents = [cards, boards].map(|document| Document { source: "trello", ..document });
-    assert_eq!(found(&documents, "Trello boards", 5).first(), Some(&"get_boards"));
-    assert_eq!(found(&documents, "Trello", 5).first(), Some(&"get_cards"));
+    assert_eq!(search_names(&documents, "Trello boards", 5).first(), Some(&"get_boards"));
+    assert_eq!(search_names(&documents, "Trello", 5).first(), Some(&"get_cards"));
 }
 
 #[test]
@@ -230,29 +230,29 @@ fn generic_operations_are_found_by_the_values_they_accept() {
     let rooms = DocumentParameter { values: vec!["kitchen"], ..parameter("room", "") };
     let devices = Document { category: "READ", parameters: vec![kinds], ..document("get_things") };
     let others = Document { category: "READ", parameters: vec![rooms], ..document("get_rooms") };
-    assert_eq!(found(&[others, devices], "which heaters are there", 5).first(), Some(&"get_things"));
+    assert_eq!(search_names(&[others, devices], "which heaters are there", 5).first(), Some(&"get_things"));
 }
 
 #[test]
 fn a_verb_with_un_undoes_the_other() {
     let documents = ["approve_change", "unapprove_change", "delete_change"].map(document);
-    assert_eq!(found(&documents, "approve the change", 5).first(), Some(&"approve_change"));
-    assert_eq!(found(&documents, "take back my approval of the change", 5).first(), Some(&"unapprove_change"));
+    assert_eq!(search_names(&documents, "approve the change", 5).first(), Some(&"approve_change"));
+    assert_eq!(search_names(&documents, "take back my approval of the change", 5).first(), Some(&"unapprove_change"));
 }
 
 #[test]
 fn a_statement_asks_for_the_state_it_describes() {
     let documents = [("get_thread", "READ"), ("resolve_thread", "UPDATE"), ("list_threads", "READ")]
         .map(|(name, category)| Document { category, ..document(name) });
-    assert_eq!(found(&documents, "this thread is settled", 5).first(), Some(&"resolve_thread"));
-    assert_eq!(found(&documents, "is this thread settled", 5).first(), Some(&"get_thread"));
+    assert_eq!(search_names(&documents, "this thread is settled", 5).first(), Some(&"resolve_thread"));
+    assert_eq!(search_names(&documents, "is this thread settled", 5).first(), Some(&"get_thread"));
 }
 
 #[test]
 fn who_did_something_asks_for_a_history() {
     let documents = ["get_user", "get_page_history", "list_members"].map(document);
-    assert_eq!(found(&documents, "who changed the page", 5).first(), Some(&"get_page_history"));
-    assert_eq!(found(&documents, "who are the members", 5).first(), Some(&"list_members"));
+    assert_eq!(search_names(&documents, "who changed the page", 5).first(), Some(&"get_page_history"));
+    assert_eq!(search_names(&documents, "who are the members", 5).first(), Some(&"list_members"));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn headings_and_labels_are_not_the_first_sentence() {
 #[test]
 fn meaningless_text_finds_nothing() {
     for query in ["", "   ", "?!", "\u{0}", "what", "how are you", "zzzzzz qqqqqq", "🦀🦀", "_", "42"] {
-        assert_eq!(found(&catalog(), query, 5), [""; 0], "{query:?}");
+        assert_eq!(search_names(&catalog(), query, 5), [""; 0], "{query:?}");
     }
     assert_eq!(SearchIndex::build([]).search("anything", 5), []);
     assert_eq!(SearchIndex::build(catalog()).search("branch", 0), []);
@@ -286,14 +286,14 @@ fn other_scripts_are_found() {
     documents[1].description = "Löscht die Größe der Straße";
     documents[2].description = "Удалить ветку";
     for (query, expected) in [("分支", "alpha"), ("GRÖSSE größe", "beta"), ("ветку", "gamma")] {
-        assert_eq!(found(&documents, query, 5).first(), Some(&expected), "{query}");
+        assert_eq!(search_names(&documents, query, 5).first(), Some(&expected), "{query}");
     }
 }
 
 #[test]
 fn hits_far_below_the_best_are_dropped() {
-    assert_eq!(found(&catalog(), "approve a merge request", 10)[0], "approve_merge_request");
-    assert!(found(&catalog(), "upgrade the kubernetes cluster", 10).len() < 5);
+    assert_eq!(search_names(&catalog(), "approve a merge request", 10)[0], "approve_merge_request");
+    assert!(search_names(&catalog(), "upgrade the kubernetes cluster", 10).len() < 5);
 }
 
 #[test]
@@ -317,9 +317,9 @@ fn an_index_can_be_shared_between_threads() {
 
 #[test]
 fn the_order_does_not_depend_on_the_run() {
-    let (one, other) = (SearchIndex::build(catalog()), SearchIndex::build(catalog()));
+    let (first, second) = (SearchIndex::build(catalog()), SearchIndex::build(catalog()));
     for task in lines(TASKS) {
-        assert_eq!(one.search(task[0], 10), other.search(task[0], 10));
+        assert_eq!(first.search(task[0], 10), second.search(task[0], 10));
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) const COMPOUND_HALF: f32 = 0.5;
 pub(crate) const PHRASE_PART_IN_NAME: f32 = 0.25;
 pub(crate) const PHRASE_PART_IN_TEXT: f32 = 0.5;
 
-// BM25: how soon repetition stops counting, and how much a field is discounted for being longer than usual.
+// BM25: how quickly repetition saturates, and how much a field is discounted for being longer than usual.
 pub(crate) const SATURATION: f32 = 3.0;
 pub(crate) const NAME_LENGTH: f32 = 0.4;
 pub(crate) const TEXT_LENGTH: f32 = 0.5;
@@ -27,14 +27,14 @@ pub(crate) const USUAL_NAME: f32 = 3.5;
 pub(crate) const USUAL_LEAD: f32 = 12.0;
 pub(crate) const USUAL_REST: f32 = 40.0;
 pub(crate) const USUAL_PARAMETERS: f32 = 6.0;
-/// An occurrence outside the name and the first sentence, in the count of how common a word is.
+/// The weight of an occurrence outside the name and the first sentence, when counting how common a word is.
 pub(crate) const SIDE_MENTION: f32 = 0.3;
 
 // The confidence that a word of the task means another one.
 pub(crate) const CORE_TO_CORE: f32 = 0.7;
 pub(crate) const FRINGE_TO_CORE: f32 = 0.55;
 pub(crate) const CORE_TO_FRINGE: f32 = 0.4;
-/// Words of the trade for what people say: those that are meant most often, and others.
+/// Technical terms for everyday expressions: the most likely meanings, and other possible ones.
 pub(crate) const LIKELY: f32 = 0.8;
 pub(crate) const POSSIBLE: f32 = 0.5;
 pub(crate) const HINTED: f32 = 0.8;
@@ -50,7 +50,7 @@ pub(crate) const DESCRIBING_VERB: f32 = 0.7;
 /// Synonyms of such a verb: "created" in a question hardly means `create`.
 pub(crate) const DESCRIBING_SYNONYM: f32 = 0.5;
 
-// How far the fit of an operation as a whole moves its score.
+// How strongly the overall fit of an operation affects its score.
 pub(crate) const NAME_COVERAGE: f32 = 0.4;
 pub(crate) const QUERY_COVERAGE: f32 = 0.4;
 pub(crate) const ADJACENT: f32 = 0.15;

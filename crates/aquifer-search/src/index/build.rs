@@ -67,7 +67,7 @@ pub(crate) fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Se
         let (lead, rest) =
             text::split_first_sentence(text::truncate_chars(document.description, MAX_DESCRIPTION_CHARS));
         let mut parameter = |parameter: &DocumentParameter<'a>| match parameters.get(parameter) {
-            Some(known) => Rc::clone(known),
+            Some(terms) => Rc::clone(terms),
             None => {
                 let terms = Rc::new(ParameterTerms::new(parameter, &mut lexicon));
                 parameters.insert(parameter.clone(), Rc::clone(&terms));
@@ -96,19 +96,19 @@ pub(crate) fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Se
     index
 }
 
-/// Verbs such as `unassign` that undo another: they mean the other verb, too, if it is undone.
+/// Verbs such as `unassign` that undo another verb. They are also found by that verb together with "undo".
 fn find_opposites(lexicon: &Lexicon, names: &[Vec<String>]) -> HashMap<TermId, Vec<TermId>> {
-    let mut found = HashMap::new();
+    let mut opposites = HashMap::new();
     for word in names.iter().flatten() {
-        // A table that contains the word knows better.
+        // The tables take precedence if they contain the word.
         let undone = word.strip_prefix("un").filter(|_| !THESAURUS.knows(&THESAURUS.normalize(word)));
         let Some(verb) = undone.filter(|verb| THESAURUS.action(&THESAURUS.normalize(verb)).is_some()) else { continue };
-        if let Some(term) = lexicon.known(word) {
-            let parts = ["undo", verb].into_iter().filter_map(|part| lexicon.known(part));
-            found.entry(term).or_insert_with(|| parts.collect());
+        if let Some(term) = lexicon.find(word) {
+            let parts = ["undo", verb].into_iter().filter_map(|part| lexicon.find(part));
+            opposites.entry(term).or_insert_with(|| parts.collect());
         }
     }
-    found
+    opposites
 }
 
 /// Sums the weight of each term of one document over its fields.

@@ -21,11 +21,11 @@ pub(crate) fn find_compounds<'t>(
     let mut candidates: HashMap<[TermId; 2], Vec<TermId>> = HashMap::new();
     let mut starts = vec![false; lexicon.len()];
     for word in words {
-        let Some(whole) = lexicon.known(word) else {
+        let Some(whole) = lexicon.find(word) else {
             continue;
         };
         for (first, second) in text::halves(word) {
-            if let (Some(first), Some(second)) = (lexicon.known(first), lexicon.known(second)) {
+            if let (Some(first), Some(second)) = (lexicon.find(first), lexicon.find(second)) {
                 candidates.entry([first, second]).or_default().push(whole);
                 if let Some(start) = starts.get_mut(first as usize) {
                     *start = true;
@@ -33,15 +33,15 @@ pub(crate) fn find_compounds<'t>(
             }
         }
     }
-    let mut found = HashMap::new();
+    let mut compounds = HashMap::new();
     for terms in texts {
         for (first, second) in terms.iter().zip(terms.iter().skip(1)) {
             if starts.get(first.word as usize) == Some(&true)
                 && let Some(wholes) = candidates.get(&[first.word, second.word])
             {
-                found.extend(wholes.iter().map(|whole| (*whole, [first.word, second.word])));
+                compounds.extend(wholes.iter().map(|whole| (*whole, [first.word, second.word])));
             }
         }
     }
-    found
+    compounds
 }

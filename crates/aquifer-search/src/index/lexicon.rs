@@ -41,8 +41,8 @@ impl Lexicon {
         }
         for start in starts {
             let id = this.term(start);
-            let known = THESAURUS.phrases.get(start).map(Vec::as_slice).unwrap_or_default();
-            let phrases = known
+            let stems = THESAURUS.phrases.get(start).map(Vec::as_slice).unwrap_or_default();
+            let phrases = stems
                 .iter()
                 .map(|phrase| Phrase {
                     rest: phrase.rest.iter().map(|stem| this.term(stem)).collect(),
@@ -107,7 +107,8 @@ impl Lexicon {
         fold(terms, |first| if *first < self.phrase_starts { self.phrases.get(first).map(Vec::as_slice) } else { None })
     }
 
-    pub(crate) fn known(&self, word: &str) -> Option<TermId> {
+    /// The term of a word, if the catalog contains it.
+    pub(crate) fn find(&self, word: &str) -> Option<TermId> {
         self.surfaces.get(word).copied().or_else(|| self.ids.get(THESAURUS.normalize(word).as_str()).copied())
     }
 

@@ -84,10 +84,10 @@ impl NameIndex {
             .split_whitespace()
             .take(MAX_QUERY_WORDS)
             .filter(|word| word.contains('_') || !camel_parts(word).is_empty());
-        let mut found: Vec<(u32, NameMatch)> =
+        let mut matches: Vec<(u32, NameMatch)> =
             spelled.filter_map(|word| self.exact.get(squash_name(word).as_str())).flatten().copied().collect();
         let query = squash_name(query);
-        found.extend(self.exact.get(query.as_str()).into_iter().flatten());
+        matches.extend(self.exact.get(query.as_str()).into_iter().flatten());
         let length = query.chars().count();
         let max_typos = max_typos(length);
         if max_typos > 0 && length <= MAX_FUZZY_NAME_LEN + max_typos {
@@ -99,14 +99,14 @@ impl NameIndex {
                 let typos = strsim::osa_distance(&spelling.squash_name, &query);
                 if (1..=max_typos).contains(&typos) {
                     let prefix_matches = usize::from(spelling.name_match == NameMatch::WithoutPrefix);
-                    found.push((spelling.position, NameMatch::Near(2 * typos + prefix_matches)));
+                    matches.push((spelling.position, NameMatch::Near(2 * typos + prefix_matches)));
                 }
             }
         }
-        found.sort_by_key(|(position, name_match)| (*name_match, *position));
+        matches.sort_by_key(|(position, name_match)| (*name_match, *position));
         let mut seen = HashSet::new();
-        found.retain(|(position, _)| seen.insert(*position));
-        found
+        matches.retain(|(position, _)| seen.insert(*position));
+        matches
     }
 }
 

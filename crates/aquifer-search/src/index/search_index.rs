@@ -33,7 +33,7 @@ pub struct DocumentParameter<'a> {
     pub values: Vec<&'a str>,
 }
 
-/// The operations of a catalog, ready to be searched. The crate documentation says what a search understands.
+/// The operations of a catalog, ready to be searched. The crate documentation describes what a search understands.
 pub struct SearchIndex {
     pub(crate) ids: HashMap<Box<str>, TermId>,
     pub(crate) terms: Vec<Term>,
@@ -44,7 +44,7 @@ pub struct SearchIndex {
     /// Terms of names that are two words joined.
     pub(crate) compounds: HashMap<TermId, [TermId; 2]>,
     pub(crate) names: NameIndex,
-    /// Words of the name of the only source. They tell no operation from another.
+    /// Words of the name of the only source. They do not distinguish operations.
     pub(crate) sole_source: HashSet<TermId>,
 }
 

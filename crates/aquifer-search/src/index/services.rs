@@ -7,7 +7,7 @@ use crate::index::lexicon::{Lexicon, TermId};
 use crate::index::search_index::{Document, SearchIndex};
 use crate::language::thesaurus::THESAURUS;
 
-/// How many names have to begin with a word that counts as the name of a service.
+/// A word counts as the name of a service if at least this many names begin with it.
 const MIN_NAMES: usize = 3;
 
 /// Collects the services of the operations while the index is built.
@@ -23,7 +23,7 @@ pub(crate) struct Services {
 impl Services {
     pub(crate) fn add(&mut self, document: &Document<'_>, name: &[String], lexicon: &mut Lexicon) {
         let source = match self.sources.get(document.source) {
-            Some(known) => Rc::clone(known),
+            Some(terms) => Rc::clone(terms),
             None => {
                 let (terms, _) = lexicon.identifier(document.source);
                 let terms: Rc<[TermId]> = terms.iter().filter(|term| !term.is_part).map(|term| term.word).collect();
@@ -31,14 +31,14 @@ impl Services {
                 terms
             }
         };
-        let opening = name.first().and_then(|word| lexicon.known(word));
+        let opening = name.first().and_then(|word| lexicon.find(word));
         if let Some(opening) = opening {
             *self.openings.entry(opening).or_default() += 1;
         }
         self.operations.push((source, opening));
     }
 
-    /// Tells the index which services each operation belongs to.
+    /// Records in the index which services each operation belongs to.
     pub(crate) fn assign(self, index: &mut SearchIndex) {
         let is_sole = self.sources.len() == 1;
         // A word that no table contains, such as `jira` or `kubectl`.

@@ -1,4 +1,4 @@
-//! Recognizes what people say in a task: "let me know", "get rid of", "what's going on".
+//! Recognizes everyday expressions in a task: "let me know", "get rid of", "what's going on".
 
 use crate::language::text::raw_words;
 
@@ -6,12 +6,12 @@ use crate::language::text::raw_words;
 const GAP: &str = "_";
 const MAX_GAP_WORDS: usize = 4;
 
-/// Marks a word that has to be there and is not part of the idiom: "stop +watching".
+/// Marks a word that has to be present but is not part of the idiom: "stop +watching".
 const KEPT: char = '+';
 
-/// A saying of several words.
+/// An expression of several words.
 pub(crate) struct Idiom {
-    /// Its text, which stands for it among the stems.
+    /// Its text, which represents it among the stems.
     pub(crate) text: &'static str,
     parts: Vec<Part>,
 }
@@ -23,7 +23,7 @@ enum Part {
 }
 
 impl Idiom {
-    /// Parses a saying. Returns none for a single word.
+    /// Parses an expression. Returns `None` for a single word.
     pub(crate) fn parse(text: &'static str, normalize: impl Fn(&str) -> String) -> Option<(String, Self)> {
         let mut parts = Vec::new();
         for token in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Knowledge of English and of the words people in this trade use.
+//! Knowledge of English and of technical terms.
 
 pub(crate) mod idiom;
 pub(crate) mod phrase;

@@ -27,7 +27,8 @@ pub(crate) fn fold<'p, T: Clone + PartialEq + 'p>(
     let mut left = words;
     while let Some((word, after)) = left.split_first() {
         let origin = u32::try_from(words.len() - left.len()).unwrap_or(u32::MAX);
-        let phrase = phrases(word).and_then(|known| known.iter().find(|phrase| after.starts_with(&phrase.rest)));
+        let phrase =
+            phrases(word).and_then(|candidates| candidates.iter().find(|phrase| after.starts_with(&phrase.rest)));
         let Some(phrase) = phrase else {
             folded.push(FoldedWord { word: word.clone(), origin, is_part: false });
             left = after;

@@ -1,7 +1,7 @@
 //! The tables of `words` in the form that the index and the query need.
 //!
-//! Relations between words are keyed by stem. What reveals the form of a task (a request, a question) is keyed by the
-//! word as written, because there the form matters: `delete` is a request, `deleted` is not.
+//! Relations between words are keyed by stem. Words that reveal the form of a task (a request, a question) are keyed by
+//! the word as written, because there the form matters: `delete` is a request, `deleted` is not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ pub(crate) struct Thesaurus {
     last_particles: HashSet<&'static str>,
     /// By first stem, longest phrase first.
     pub(crate) phrases: HashMap<String, Vec<Phrase<String>>>,
-    /// What people say in a task, by first stem, longest first.
+    /// Everyday expressions, by first stem, longest first.
     idioms: HashMap<String, Vec<Idiom>>,
 }
 
@@ -215,9 +215,9 @@ impl Thesaurus {
             let (core, fringe) = group.split_once('|').unwrap_or((group, ""));
             this.relate(core, fringe);
         }
-        for (category, sayings, meanings) in words::everyday() {
-            for saying in sayings.split(',') {
-                this.add_saying(category, saying.trim(), meanings);
+        for (category, expressions, meanings) in words::everyday() {
+            for expression in expressions.split(',') {
+                this.add_expression(category, expression.trim(), meanings);
             }
         }
         for idioms in this.idioms.values_mut() {
@@ -229,16 +229,16 @@ impl Thesaurus {
         this
     }
 
-    /// Adds what people say for words of the trade. A single word is related to them; several words become an idiom,
-    /// whose text stands for it among the stems.
-    fn add_saying(&mut self, category: &str, saying: &'static str, meanings: &str) {
+    /// Adds an everyday expression for technical terms. A single word is related to them. Several words become an
+    /// idiom, whose text represents it among the stems.
+    fn add_expression(&mut self, category: &str, expression: &'static str, meanings: &str) {
         let (likely, possible) = meanings.split_once('|').unwrap_or((meanings, ""));
-        let stem = match Idiom::parse(saying, |word| self.normalize(word)) {
+        let stem = match Idiom::parse(expression, |word| self.normalize(word)) {
             Some((first, idiom)) => {
                 self.idioms.entry(first).or_default().push(idiom);
-                saying.to_owned()
+                expression.to_owned()
             }
-            None => self.normalize(saying),
+            None => self.normalize(expression),
         };
         if category == words::HINT {
             let hints = meanings.split_whitespace().filter(|word| *word != "|").map(|word| self.normalize(word));
@@ -248,7 +248,7 @@ impl Thesaurus {
         }
         let categories = category.split_whitespace().fold(0, |bits, category| bits | category_bit(category));
         if categories != 0 {
-            self.verbs.insert(saying);
+            self.verbs.insert(expression);
             *self.actions.entry(stem.clone()).or_default() |= categories;
         }
         for (words, weight) in [(likely, LIKELY), (possible, POSSIBLE)] {
@@ -278,8 +278,8 @@ impl Thesaurus {
             return;
         }
         let related = self.related.entry(from.to_owned()).or_default();
-        match related.iter_mut().find(|(known, _)| known == to) {
-            Some((_, known)) => *known = known.max(weight),
+        match related.iter_mut().find(|(word, _)| word == to) {
+            Some((_, existing)) => *existing = existing.max(weight),
             None => related.push((to.to_owned(), weight)),
         }
     }

@@ -58,19 +58,19 @@ impl SearchIndex {
             }
         }
         let typos = Typos::new(stem);
-        let mut found: Vec<(TermId, f32)> = (0..)
+        let mut guesses: Vec<(TermId, f32)> = (0..)
             .zip(&self.terms)
             .filter(|(_, term)| term.strong > 0)
             .filter_map(|(id, term)| Some((id, tuning::TYPO / typos.distance_to(&term.text, &term.letters)? as f32)))
             .collect();
-        if found.is_empty() {
+        if guesses.is_empty() {
             for word in THESAURUS.known_words() {
                 if typos.distance_to(word, &LetterCounts::new(word)).is_some() {
-                    found.extend(self.meanings(word, tuning::TYPO));
+                    guesses.extend(self.meanings(word, tuning::TYPO));
                 }
             }
         }
-        found
+        guesses
     }
 
     /// The verb that an unknown word at the start of a task probably means.

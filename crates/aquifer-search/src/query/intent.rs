@@ -1,8 +1,8 @@
-//! Determines whether a task asks to do something or to see something.
+//! Determines whether a task asks for an action or for information.
 //!
-//! "delete the branch" and "the branch is stale, delete it" ask to do. "which branches are protected", "is the branch
-//! deleted" and "owner of the branch" ask to see. In the second kind the verbs only describe the noun, so they must not
-//! rank operations with these verbs higher.
+//! "delete the branch" and "the branch is stale, delete it" ask for an action. "which branches are protected", "is the
+//! branch deleted" and "owner of the branch" ask for information. In the second kind the verbs only describe the noun,
+//! so they must not rank operations with these verbs higher.
 
 use crate::language::text::is_plural;
 use crate::language::thesaurus::{CREATE, EXECUTE, READ, THESAURUS, UPDATE};
@@ -109,7 +109,7 @@ fn is_request_at(words: &[TaskWord], at: usize) -> bool {
     let Some(word) = words.get(at) else {
         return false;
     };
-    let thing =
+    let is_noun =
         THESAURUS.is_verb_or_noun(&word.surface) && words.get(at + 1).is_some_and(|next| is_plural(&next.surface));
-    is_request(word) && !thing
+    is_request(word) && !is_noun
 }

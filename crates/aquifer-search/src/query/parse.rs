@@ -10,12 +10,12 @@ use crate::language::thesaurus::{CREATE, EXECUTE, READ, THESAURUS};
 use crate::query::intent::{Intent, TaskWord};
 use crate::tuning;
 
-// How much of a query is read.
+// Limits on how much of a query is processed.
 const MAX_QUERY_WORDS: usize = 64;
 pub(crate) const MAX_QUERY_CHARS: usize = 1_000;
 /// How far a particle may be from its verb, in words.
 const MAX_PARTICLE_DISTANCE: usize = 4;
-/// How many words of a phrase may follow its first.
+/// How many words may follow the first word of a phrase.
 const MAX_PHRASE_TAIL_WORDS: usize = 4;
 /// For how many unknown words a meaning is guessed.
 const MAX_GUESSED_WORDS: usize = 8;
@@ -27,7 +27,7 @@ pub(crate) struct Concept {
     /// Its share of the ranking.
     pub(crate) weight: f32,
     pub(crate) plural: bool,
-    /// Whether it was written and carries meaning. A mere hint cannot find an operation alone.
+    /// Whether it is a meaningful word of the task. A mere hint does not find an operation on its own.
     pub(crate) content: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Query {
     pub(crate) concepts: Vec<Concept>,
     /// The semantic categories that the task asks for, as bits.
     pub(crate) categories: u8,
-    /// The terms that the task contains as they are.
+    /// The terms that the task contains literally.
     pub(crate) written: HashSet<TermId>,
 }
 
@@ -65,13 +65,13 @@ impl SearchIndex {
         let names_only_source =
             words.iter().filter(|word| is_content(word)).all(|word| self.is_sole_source(&word.stem));
         let only_stopwords = words.iter().all(|word| THESAURUS.is_stopword(&word.stem));
-        let mut asked = false;
+        let mut has_verb = false;
         let mut guessed = 0;
         let mut seen = HashSet::new();
         let mut previous: Option<(usize, &str)> = None;
         for (at, word) in words.iter().enumerate() {
             let verb = intent.verb == Some(at);
-            // "show me the issue" is not about me.
+            // "show me the issue" is not about "me".
             if matches!(word.surface.as_str(), "me" | "us") && at.checked_sub(1) == intent.verb && at > 0 {
                 continue;
             }
@@ -96,9 +96,9 @@ impl SearchIndex {
             if first && (verb || intent.verb.is_none()) && THESAURUS.is_imperative_noun(&word.surface) {
                 query.categories = CREATE | EXECUTE;
                 self.add_implied_verbs(&mut query, &[("create", 1.0), ("add", 1.0), ("send", 0.7)]);
-                asked = true;
+                has_verb = true;
             } else if verb {
-                asked = true;
+                has_verb = true;
             } else if is_describing(&words, word) {
                 weight = tuning::DESCRIBING_VERB;
                 synonyms = tuning::DESCRIBING_SYNONYM;
@@ -121,14 +121,14 @@ impl SearchIndex {
             previous = Some((query.concepts.len(), &word.surface));
             query.push(terms, weight, text::is_plural(&word.surface), true);
         }
-        if !asked && query.categories & READ != 0 {
+        if !has_verb && query.categories & READ != 0 {
             // "who changed it" is answered by a list as well.
             let asks_who = words.iter().any(|word| word.starts && word.surface == "who");
             let many = asks_who || query.concepts.iter().any(|concept| concept.plural);
             let (get, list) = if many { (0.6, 1.0) } else { (1.0, 0.6) };
-            let one = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
-            let several = [("list", list), ("search", 0.5), ("find", 0.5)];
-            self.add_implied_verbs(&mut query, &[one.as_slice(), several.as_slice()].concat());
+            let single = [("get", get), ("retrieve", get), ("show", get), ("read", get)];
+            let plural = [("list", list), ("search", 0.5), ("find", 0.5)];
+            self.add_implied_verbs(&mut query, &[single.as_slice(), plural.as_slice()].concat());
         }
         query
     }
@@ -138,7 +138,7 @@ impl SearchIndex {
         self.ids.get(stem).is_some_and(|id| self.sole_source.contains(id))
     }
 
-    /// Adds verbs that the task means without saying them.
+    /// Adds verbs that the task implies.
     fn add_implied_verbs(&self, query: &mut Query, verbs: &[(&str, f32)]) {
         let terms = verbs.iter().filter_map(|(verb, sure)| Some((self.id(&THESAURUS.normalize(verb))?, *sure)));
         query.push(terms.collect(), tuning::IMPLIED, false, false);
@@ -179,7 +179,7 @@ impl SearchIndex {
             .collect()
     }
 
-    /// Replaces idioms by a word that stands for them. An idiom stays as it is if the catalog has no word for it and it
+    /// Replaces idioms by a word that represents them. An idiom stays as it is if the catalog has no word for it and it
     /// does not say what to do.
     fn fold_idioms(&self, surfaces: Vec<(String, bool)>) -> Vec<TaskWord> {
         let stems: Vec<String> = surfaces.iter().map(|(surface, _)| THESAURUS.normalize(surface)).collect();

@@ -1,8 +1,8 @@
 //! Ranks the matching operations.
 //!
-//! First the postings of every word add up: BM25 over weighted fields, for each word the best of its meanings. Then the
-//! best are reranked by how much of the task they answer, how much of their name the task contains, and whether their
-//! category is the one asked for.
+//! First the postings of every word are added up: BM25 over weighted fields, for each word the best of its meanings.
+//! Then the best are reranked by how much of the task they answer, how much of their name the task contains, and
+//! whether their category is the one asked for.
 
 use crate::index::lexicon::TermId;
 use crate::index::search_index::{IndexedOperation, Posting, SearchIndex};
@@ -16,7 +16,7 @@ const MAX_RERANKED: usize = 100;
 /// The running score of one operation.
 #[derive(Clone, Copy, Default)]
 struct ScoreSum {
-    /// Of the current word.
+    /// The score of the current word.
     word: f32,
     total: f32,
     /// The words that match, as bits.
@@ -91,8 +91,9 @@ impl SearchIndex {
         self.postings.get(term.start..term.start + count).unwrap_or_default()
     }
 
-    /// How informative a word of the task is. It counts as common as the most common of the words it is likely to
-    /// mean. Otherwise a rare synonym in a side remark would outweigh the verb that operations are named after.
+    /// How informative a word of the task is. It counts as being as common as the most common of
+    /// its likely meanings. Otherwise a rare synonym in a side remark would outweigh the verb that operations are named
+    /// after.
     fn weight(&self, concept: &Concept) -> f32 {
         let surest = concept.terms.iter().map(|(_, confidence)| *confidence).fold(0.0, f32::max);
         let sure = surest.min(tuning::FRINGE_TO_CORE);
@@ -101,7 +102,7 @@ impl SearchIndex {
         frequency.reduce(f32::max).map_or(0.0, |frequency| concept.weight * self.rarity(frequency))
     }
 
-    /// A factor for a synonym that is more common than the word counts for: "add" says less about a task than "star",
+    /// A factor for a synonym that is more common than the word itself: "add" says less about a task than "star",
     /// even if both are meanings of "bookmark".
     fn commonness_discount(&self, concept: &Concept, id: TermId, confidence: f32, weight: f32) -> f32 {
         if confidence >= 1.0 || weight <= 0.0 {
@@ -120,7 +121,7 @@ impl SearchIndex {
     /// A factor for how well an operation as a whole fits the task.
     fn fit(&self, operation: &IndexedOperation, query: &Query) -> f32 {
         let mut named = 0.0;
-        let mut asked = 0.0;
+        let mut covered = 0.0;
         let mut adjacent = 0.0;
         let mut same_number = 0.0;
         let mut previous: Option<usize> = None;
@@ -135,14 +136,14 @@ impl SearchIndex {
                 .filter(|(.., confidence)| *confidence > 0.0)
                 .max_by(|a, b| a.2.total_cmp(&b.2));
             if let Some((number, concept, confidence)) = asking {
-                asked += rarity * confidence;
+                covered += rarity * confidence;
                 adjacent += f32::from(previous.is_some_and(|previous| previous + 1 == number));
                 same_number += f32::from(concept.plural == *plural);
             }
             previous = asking.map(|(number, ..)| number);
         }
         let length = operation.name.len().max(1) as f32;
-        let coverage = if named > 0.0 { asked / named } else { 0.0 };
+        let coverage = if named > 0.0 { covered / named } else { 0.0 };
         share(tuning::NAME_COVERAGE, coverage)
             * (1.0 + tuning::ADJACENT * adjacent / length)
             * (1.0 + tuning::SAME_NUMBER * same_number / length)
@@ -175,12 +176,12 @@ fn service_fit(operation: &IndexedOperation, query: &Query) -> f32 {
 }
 
 /// EXECUTE is the fallback category, so it hardly counts against an operation.
-fn category_fit(category: u8, asked: u8) -> f32 {
-    if category & asked != 0 {
+fn category_fit(category: u8, requested: u8) -> f32 {
+    if category & requested != 0 {
         1.0 + tuning::CATEGORY_FITS
-    } else if category == EXECUTE && asked == READ {
+    } else if category == EXECUTE && requested == READ {
         1.0 - tuning::EXECUTE_FOR_READ
-    } else if category == 0 || category == EXECUTE || asked == 0 {
+    } else if category == 0 || category == EXECUTE || requested == 0 {
         1.0
     } else {
         1.0 - tuning::CATEGORY_DIFFERS

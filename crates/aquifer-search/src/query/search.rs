@@ -1,4 +1,4 @@
-//! The search in an index: what the query names, then what fits the task.
+//! Searches an index: first operations that the query names, then operations that fit the task.
 
 use crate::index::names::NameMatch;
 use crate::index::search_index::SearchIndex;
@@ -26,7 +26,7 @@ impl SearchIndex {
     }
 
     /// Like [`search`](Self::search), among the operations for which `is_admitted` returns true. The others neither
-    /// take a place nor affect the cutoff.
+    /// count toward the limit nor affect the cutoff.
     pub fn search_filtered(&self, query: &str, limit: usize, is_admitted: impl Fn(usize) -> bool) -> Vec<Hit> {
         let query = text::truncate_chars(query, parse::MAX_QUERY_CHARS);
         let mut named = self.names.find(query);

@@ -32,8 +32,8 @@ pub(super) fn bm25(query: &str) -> Vec<&'static str> {
         .map(|(document, text)| {
             let score = words_of_query.iter().map(|word| {
                 let often = text.iter().filter(|other| *other == word).count() as f64;
-                let known = frequency.get(word.as_str()).copied().unwrap_or(0.0);
-                let rarity = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
+                let count = frequency.get(word.as_str()).copied().unwrap_or(0.0);
+                let rarity = (1.0 + (all - count + 0.5) / (count + 0.5)).ln();
                 rarity * often * 2.5 / (often + 1.5 * (0.25 + 0.75 * text.len() as f64 / usual))
             });
             (score.sum(), document.name)

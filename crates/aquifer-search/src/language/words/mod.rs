@@ -1,7 +1,7 @@
-//! Tables of synonyms and phrases: what people say instead of the word a tool's author chose.
+//! Tables of synonyms and phrases that people use instead of the word that a tool's author chose.
 //!
-//! Only general knowledge of the trade belongs here. An entry that helps a single server is wrong: it improves the
-//! measured figures and worsens the results on the next server.
+//! Only general technical knowledge belongs here. An entry that helps a single server is wrong: it improves the
+//! measured figures and worsens the results on other servers.
 //!
 //! A group reads `core | fringe`. Core words are synonyms of each other. A fringe word leads to the core words and, more
 //! weakly, the core words to it. The fringe words of a group are not related to each other.

@@ -1,20 +1,20 @@
-//! What people say who do not know the words of the trade.
+//! Everyday expressions of people who do not know the technical terms.
 //!
-//! An entry reads `(categories, "saying, saying", "likely | possible")`: the kind of action that the sayings ask for (none
-//! for a word that asks for nothing, and [`HINT`] for one that is a mere hint), the sayings, and the words that operations use for them. Unlike the groups of
-//! synonyms, an entry leads from what people say to the words of operations and never back, and only the text of tasks is
-//! matched. `_` in a saying stands for up to four other words; a word marked with `+` has to be there and counts by
-//! itself as well.
+//! An entry reads `(categories, "expression, expression", "likely | possible")`: the kind of action that the
+//! expressions ask for (empty for a word that asks for nothing, and [`HINT`] for a mere hint), the expressions, and the
+//! words that operations use for them. Unlike the groups of synonyms, an entry leads from an expression to the words of
+//! operations and never back, and is matched only in the text of tasks. `_` in an expression stands for up to four
+//! other words. A word marked with `+` has to be present and also counts by itself.
 
 mod questions;
 mod requests;
 mod runs;
 mod things;
 
-/// Categories, sayings and meanings.
+/// Categories, expressions and meanings.
 pub(crate) type Entry = (&'static str, &'static str, &'static str);
 
-/// Marks sayings that do not find an operation alone.
+/// Marks expressions that do not find an operation on their own.
 pub(crate) const HINT: &str = "?";
 
 /// All entries.
