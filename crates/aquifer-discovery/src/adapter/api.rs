@@ -1,5 +1,5 @@
 //! Builds an adapter file and its sidecar for an HTTP API. The front matter keeps to the published schema; the sidecar
-//! contains what whoever serves the API needs besides.
+//! contains the other data that is needed to serve the API.
 
 use std::fmt::Write as _;
 
@@ -26,11 +26,11 @@ const MAX_SHARED_VALUES: usize = 100;
 pub struct ApiAdapter<'a> {
     /// The adapter's name.
     pub name: &'a str,
-    /// What the API calls itself, cleaned.
+    /// The title of the API from its description, cleaned.
     pub title: &'a str,
     /// The base URL of every path.
     pub base_url: &'a str,
-    /// How it authenticates, as the file says it.
+    /// How it authenticates, in the form of the file.
     pub auth: Value,
     /// The operations.
     pub operations: Vec<ApiOperation<'a>>,
@@ -47,7 +47,7 @@ pub struct ApiOperation<'a> {
     pub operation: &'a Operation,
     /// The method and the path, with the names of parameters as placeholders.
     pub maps_to: String,
-    /// How the target pages, as far as the published schema can say it.
+    /// How the target pages, as far as the published schema can express it.
     pub pagination: Option<Value>,
 }
 
@@ -68,22 +68,22 @@ pub fn build_api(api: &ApiAdapter<'_>) -> Result<AdapterFiles, BundleError> {
 }
 
 fn purpose(api: &ApiAdapter<'_>) -> String {
-    let called = if api.title.is_empty() { api.name } else { api.title };
+    let title = if api.title.is_empty() { api.name } else { api.title };
     let count = api.operations.len();
     let operations = if count == 1 { "operation" } else { "operations" };
-    format!("HTTP API {}: {count} {operations}", text::shorten(called, 80))
+    format!("HTTP API {}: {count} {operations}", text::shorten(title, 80))
 }
 
 fn of_category<'a>(api: &'a ApiAdapter<'a>, category: Category) -> impl Iterator<Item = &'a ApiOperation<'a>> {
-    api.operations.iter().filter(move |made| made.operation.category == category)
+    api.operations.iter().filter(move |entry| entry.operation.category == category)
 }
 
 fn front_matter(api: &ApiAdapter<'_>) -> Value {
     let mut operations = Map::new();
     for category in Category::ALL {
-        let own: Vec<Value> = of_category(api, category).map(|made| operation(made, api.types)).collect();
-        if !own.is_empty() {
-            operations.insert(category.as_str().to_ascii_lowercase(), own.into());
+        let entries: Vec<Value> = of_category(api, category).map(|entry| operation(entry, api.types)).collect();
+        if !entries.is_empty() {
+            operations.insert(category.as_str().to_ascii_lowercase(), entries.into());
         }
     }
     json!({
@@ -97,58 +97,58 @@ fn front_matter(api: &ApiAdapter<'_>) -> Value {
     })
 }
 
-fn operation(made: &ApiOperation<'_>, types: &Types) -> Value {
-    let own = made.operation;
-    let mut written = Map::new();
-    written.insert("name".to_owned(), (*own.name).into());
-    written.insert("maps_to".to_owned(), made.maps_to.as_str().into());
-    written.insert("description".to_owned(), (*own.description).into());
-    if !own.parameters.is_empty() {
-        let params: Map<String, Value> = own
+fn operation(entry: &ApiOperation<'_>, types: &Types) -> Value {
+    let operation = entry.operation;
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), (*operation.name).into());
+    fields.insert("maps_to".to_owned(), entry.maps_to.as_str().into());
+    fields.insert("description".to_owned(), (*operation.description).into());
+    if !operation.parameters.is_empty() {
+        let params: Map<String, Value> = operation
             .parameters
             .iter()
             .map(|parameter| (parameter.name.to_string(), Value::Object(written_parameter(parameter, types))))
             .collect();
-        written.insert("params".to_owned(), Value::Object(params));
+        fields.insert("params".to_owned(), Value::Object(params));
     }
-    let response = json!({ "type": *own.returns.type_name, "description": *own.returns.description });
-    written.insert("response".to_owned(), response);
-    put(&mut written, "pagination", made.pagination.clone());
-    written.insert("danger_level".to_owned(), own.danger.as_str().into());
-    if own.category == Category::Execute && !own.is_idempotent {
-        written.insert("non_idempotent".to_owned(), true.into());
+    let response = json!({ "type": *operation.returns.type_name, "description": *operation.returns.description });
+    fields.insert("response".to_owned(), response);
+    put(&mut fields, "pagination", entry.pagination.clone());
+    fields.insert("danger_level".to_owned(), operation.danger.as_str().into());
+    if operation.category == Category::Execute && !operation.is_idempotent {
+        fields.insert("non_idempotent".to_owned(), true.into());
     }
-    Value::Object(written)
+    Value::Object(fields)
 }
 
-/// A parameter as the front matter shows it. What a file says otherwise, a reviewer has changed.
+/// A parameter as written to the front matter. If a file differs from this, a reviewer has changed it.
 pub fn written_parameter(parameter: &Parameter, types: &Types) -> Map<String, Value> {
-    let own = &parameter.schema;
-    let named = own.resolve(types);
-    let type_name = type_words(own, types);
-    let values = own.allowed.as_ref().or(named.allowed.as_ref().filter(|values| values.len() <= MAX_SHARED_VALUES));
+    let schema = &parameter.schema;
+    let named = schema.resolve(types);
+    let type_name = type_words(schema, types);
+    let values = schema.allowed.as_ref().or(named.allowed.as_ref().filter(|values| values.len() <= MAX_SHARED_VALUES));
     let allowed = values.filter(|values| !values.is_empty() && values.iter().all(Value::is_string));
-    let bound = |own: Option<f64>, named: Option<f64>| own.or(named).map(number).filter(Value::is_number);
-    let mut written = Map::new();
-    written.insert("type".to_owned(), type_name.as_str().into());
-    written.insert("required".to_owned(), parameter.required.into());
-    put(&mut written, "description", own.description.as_deref().map(Value::from));
-    put(&mut written, "default", own.default.clone().filter(|default| fits(default, &type_name)));
-    put(&mut written, "enum", allowed.map(|values| Value::Array(values.to_vec())));
-    put(&mut written, "minimum", bound(own.range.minimum, named.range.minimum));
-    put(&mut written, "maximum", bound(own.range.maximum, named.range.maximum));
-    let pattern = own.pattern.as_ref().or(named.pattern.as_ref());
-    put(&mut written, "pattern", pattern.map(|pattern| pattern.source().into()));
-    let format = own.format.as_ref().or(named.format.as_ref());
-    put(&mut written, "format", format.map(|format| format.as_str().into()));
+    let bound = |declared: Option<f64>, named: Option<f64>| declared.or(named).map(number).filter(Value::is_number);
+    let mut fields = Map::new();
+    fields.insert("type".to_owned(), type_name.as_str().into());
+    fields.insert("required".to_owned(), parameter.required.into());
+    put(&mut fields, "description", schema.description.as_deref().map(Value::from));
+    put(&mut fields, "default", schema.default.clone().filter(|default| fits(default, &type_name)));
+    put(&mut fields, "enum", allowed.map(|values| Value::Array(values.to_vec())));
+    put(&mut fields, "minimum", bound(schema.range.minimum, named.range.minimum));
+    put(&mut fields, "maximum", bound(schema.range.maximum, named.range.maximum));
+    let pattern = schema.pattern.as_ref().or(named.pattern.as_ref());
+    put(&mut fields, "pattern", pattern.map(|pattern| pattern.source().into()));
+    let format = schema.format.as_ref().or(named.format.as_ref());
+    put(&mut fields, "format", format.map(|format| format.as_str().into()));
     // A file with something that looks like a credential is refused.
-    written.retain(|key, value| key == "description" || !holds_credential(value));
-    written
+    fields.retain(|key, value| key == "description" || !holds_credential(value));
+    fields
 }
 
 fn holds_credential(value: &Value) -> bool {
     match value {
-        Value::String(words) => redact::holds_credential(words),
+        Value::String(text) => redact::holds_credential(text),
         Value::Array(items) => items.iter().any(holds_credential),
         Value::Object(members) => members.values().any(holds_credential),
         _ => false,
@@ -161,16 +161,16 @@ fn page(api: &ApiAdapter<'_>) -> String {
     page.push_str("Generated from the API's description. The description, and a digest of the definition of each ");
     let _ = writeln!(page, "operation, are in `{}`.", Adapter::sidecar_name(api.name));
     for category in Category::ALL {
-        let mut own = of_category(api, category).peekable();
-        if own.peek().is_none() {
+        let mut operations = of_category(api, category).peekable();
+        if operations.peek().is_none() {
             continue;
         }
         let _ = write!(page, "\n## {category}\n\n| operation | what it does | danger | because |\n|---|---|---|---|\n");
-        for ApiOperation { operation, .. } in own {
-            let what = text::shorten(text::first_sentence(&operation.description), 120);
+        for ApiOperation { operation, .. } in operations {
+            let summary = text::shorten(text::first_sentence(&operation.description), 120);
             let evidence = operation.danger_evidence.as_deref().unwrap_or_default();
             let (name, danger) = (&operation.name, operation.danger);
-            let _ = writeln!(page, "| `{name}` | {} | {danger} | {} |", plain(&what), plain(evidence));
+            let _ = writeln!(page, "| `{name}` | {} | {danger} | {} |", plain(&summary), plain(evidence));
         }
     }
     page

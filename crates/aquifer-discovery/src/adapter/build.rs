@@ -55,15 +55,15 @@ fn front_matter(bundle: &Bundle, name: &str) -> Value {
     let tools: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
     let mut operations = Map::new();
     for category in Category::ALL {
-        let own: Vec<Value> = bundle
+        let entries: Vec<Value> = bundle
             .normalized_bundle
             .operations
             .iter()
             .filter(|operation| operation.endpoint == category)
-            .map(|made| operation(made, tools.get(made.source_tool_name.as_str()).copied()))
+            .map(|normalized| operation(normalized, tools.get(normalized.source_tool_name.as_str()).copied()))
             .collect();
-        if !own.is_empty() {
-            operations.insert(category.as_str().to_ascii_lowercase(), own.into());
+        if !entries.is_empty() {
+            operations.insert(category.as_str().to_ascii_lowercase(), entries.into());
         }
     }
     let mut front = json!({
@@ -90,53 +90,53 @@ fn target(bundle: &Bundle, name: &str) -> Value {
 
 fn auth(bundle: &Bundle) -> Value {
     let auth = &bundle.source.auth;
-    let mut written = Map::new();
+    let mut fields = Map::new();
     let kind = match auth.kind {
         AuthKind::Bearer => "bearer",
         AuthKind::None => "none",
     };
-    written.insert("type".to_owned(), kind.into());
+    fields.insert("type".to_owned(), kind.into());
     for (key, value) in [("header", &auth.header), ("prefix", &auth.prefix), ("token_env", &auth.token_env)] {
-        put(&mut written, key, value.clone().map(Value::from));
+        put(&mut fields, key, value.clone().map(Value::from));
     }
-    Value::Object(written)
+    Value::Object(fields)
 }
 
 fn operation(operation: &NormalizedOperation, tool: Option<&Tool>) -> Value {
-    let mut written = Map::new();
-    written.insert("name".to_owned(), operation.operation_name.as_str().into());
-    written.insert("maps_to".to_owned(), operation.maps_to.as_str().into());
-    written.insert("description".to_owned(), operation.description.as_str().into());
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), operation.operation_name.as_str().into());
+    fields.insert("maps_to".to_owned(), operation.maps_to.as_str().into());
+    fields.insert("description".to_owned(), operation.description.as_str().into());
     if !operation.params.is_empty() {
         let params: Map<String, Value> =
-            operation.params.iter().map(|made| (made.name.clone(), parameter(made))).collect();
-        written.insert("params".to_owned(), Value::Object(params));
+            operation.params.iter().map(|normalized| (normalized.name.clone(), parameter(normalized))).collect();
+        fields.insert("params".to_owned(), Value::Object(params));
     }
     let response = json!({ "type": operation.returns.type_name, "description": operation.returns.description });
-    written.insert("response".to_owned(), response);
-    written.insert("danger_level".to_owned(), operation.danger_level.as_str().into());
+    fields.insert("response".to_owned(), response);
+    fields.insert("danger_level".to_owned(), operation.danger_level.as_str().into());
     if operation.danger_level >= Danger::Destructive {
-        written.insert("requires_confirmation".to_owned(), true.into());
+        fields.insert("requires_confirmation".to_owned(), true.into());
     }
     let idempotent = tool.and_then(|tool| tool.annotations.idempotent);
     if operation.endpoint == Category::Execute && idempotent != Some(true) {
-        written.insert("non_idempotent".to_owned(), true.into());
+        fields.insert("non_idempotent".to_owned(), true.into());
     }
-    Value::Object(written)
+    Value::Object(fields)
 }
 
 fn parameter(parameter: &NormalizedParameter) -> Value {
-    let mut written = Map::new();
-    written.insert("type".to_owned(), parameter.type_name.as_str().into());
-    written.insert("required".to_owned(), parameter.required.into());
-    put(&mut written, "description", parameter.description.clone().map(Value::from));
-    put(&mut written, "default", parameter.default.clone());
-    put(&mut written, "enum", parameter.allowed.clone().map(Value::from));
-    put(&mut written, "minimum", parameter.minimum.clone());
-    put(&mut written, "maximum", parameter.maximum.clone());
-    put(&mut written, "pattern", parameter.pattern.clone().map(Value::from));
-    put(&mut written, "format", parameter.format.clone().map(Value::from));
-    Value::Object(written)
+    let mut fields = Map::new();
+    fields.insert("type".to_owned(), parameter.type_name.as_str().into());
+    fields.insert("required".to_owned(), parameter.required.into());
+    put(&mut fields, "description", parameter.description.clone().map(Value::from));
+    put(&mut fields, "default", parameter.default.clone());
+    put(&mut fields, "enum", parameter.allowed.clone().map(Value::from));
+    put(&mut fields, "minimum", parameter.minimum.clone());
+    put(&mut fields, "maximum", parameter.maximum.clone());
+    put(&mut fields, "pattern", parameter.pattern.clone().map(Value::from));
+    put(&mut fields, "format", parameter.format.clone().map(Value::from));
+    Value::Object(fields)
 }
 
 pub(super) fn put(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {

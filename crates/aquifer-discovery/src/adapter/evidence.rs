@@ -22,20 +22,21 @@ pub struct KnownEvidence<'a> {
 }
 
 /// The category and danger that an operation gets.
-pub(crate) fn raise_to_evidence(operation: &AdapterOperation, known: &KnownEvidence<'_>) -> EffectiveClassification {
+pub(crate) fn raise_to_evidence(operation: &AdapterOperation, evidence: &KnownEvidence<'_>) -> EffectiveClassification {
     let tool = match &operation.maps_to {
         MapsTo::Tool(tool) => tool,
         MapsTo::Route { method, .. } => {
             let assessment = assess_route(operation, method);
-            return assessment.apply_floor(operation.category, operation.danger, known.is_settled);
+            return assessment.apply_floor(operation.category, operation.danger, evidence.is_settled);
         }
     };
-    let live = known.live.and_then(|live| live.get(tool.as_str()).copied());
-    let decided = known.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
+    let live = evidence.live.and_then(|live| live.get(tool.as_str()).copied());
+    let decided = evidence.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
     let decided = decided.filter(|decided| is_current(decided, live, operation));
     let assessment = assessment(operation, tool, live);
     let is_reviewed = decided.is_some_and(|decided| decided.reviewed || decided.endpoint.is_some());
-    let mut effective = assessment.apply_floor(operation.category, operation.danger, known.is_settled || is_reviewed);
+    let mut effective =
+        assessment.apply_floor(operation.category, operation.danger, evidence.is_settled || is_reviewed);
     if let Some(category) = decided.and_then(|decided| decided.endpoint) {
         let annotations = live.map_or(operation.annotations, |tool| tool.annotations);
         let name = classify::normalized_name(tool);
@@ -48,7 +49,8 @@ pub(crate) fn raise_to_evidence(operation: &AdapterOperation, known: &KnownEvide
     effective
 }
 
-/// The category and danger that an operation of a built adapter gets. `described`: what the API's description shows.
+/// The category and danger that an operation of a built adapter gets. `described` is the operation from the API's
+/// description.
 pub fn hold_to_description(
     operation: &AdapterOperation,
     described: &Operation,
@@ -69,10 +71,10 @@ pub fn hold_to_description(
 
 /// Assesses the live tool if it is known, otherwise the definition in the sidecar, otherwise the names alone.
 fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> Assessment {
-    let of_tool = match live {
+    let by_tool = match live {
         Some(live) => assess_tool(live),
         None => {
-            let parameters: Vec<&str> = operation.parameters.iter().map(|one| one.name.as_str()).collect();
+            let parameters: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
             let assessment = assess(Subject {
                 name: &classify::normalized_name(tool),
                 description: &operation.description,
@@ -82,22 +84,22 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> 
             if operation.digest.is_some() { assessment } else { assessment.restrict_to_names() }
         }
     };
-    // The operation's own name, as the file gives it, reveals as much as the tool's.
-    let own = Subject { name: &operation.name, description: "", parameters: &[], annotations: Default::default() };
-    let own = assess(own).restrict_to_names();
-    match own.hard {
-        Some(hard) if of_tool.hard.as_ref().is_none_or(|known| hard.danger > known.danger) => Assessment {
-            category: classify::more_severe(of_tool.category, own.category),
-            danger: of_tool.danger.max(hard.danger),
+    // The name of the operation in the file is evidence as well as the name of the tool.
+    let by_name = Subject { name: &operation.name, description: "", parameters: &[], annotations: Default::default() };
+    let by_name = assess(by_name).restrict_to_names();
+    match by_name.hard {
+        Some(hard) if by_tool.hard.as_ref().is_none_or(|other| hard.danger > other.danger) => Assessment {
+            category: classify::more_severe(by_tool.category, by_name.category),
+            danger: by_tool.danger.max(hard.danger),
             hard: Some(hard),
         },
-        _ => of_tool,
+        _ => by_tool,
     }
 }
 
-/// Assesses a request to an HTTP API by its method and the words of the file.
+/// Assesses a request to an HTTP API by its method and the text of the file.
 fn assess_route(operation: &AdapterOperation, method: &str) -> Assessment {
-    let parameters: Vec<&str> = operation.parameters.iter().map(|one| one.name.as_str()).collect();
+    let parameters: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     assess(Subject {
         name: &operation.name,
         description: &operation.description,

@@ -56,7 +56,7 @@ pub struct Adapter {
     pub auth: AdapterAuth,
     /// Its trust level, capped at the highest level that a file may claim for itself.
     pub trust: Trust,
-    /// The trust level that the file claims. It counts only if the operator's configuration says so.
+    /// The trust level that the file claims. It applies only if the operator's configuration says so.
     pub stated_trust: Trust,
     /// How often its target may be called.
     pub rate_limits: RateLimits,
@@ -66,7 +66,7 @@ pub struct Adapter {
     pub warnings: Vec<String>,
     /// The Markdown after the front matter.
     pub body: String,
-    /// What the sidecar says about the HTTP API that the file was built from. Whoever serves the API reads it.
+    /// The sidecar's data about the HTTP API that the file was built from, for the source that serves the API.
     pub api: Option<Value>,
 }
 
@@ -252,7 +252,7 @@ pub struct AdapterPagination {
     pub next_path: Option<String>,
     /// The number of the first page.
     pub first_page: u64,
-    /// The size of a page if callers do not say.
+    /// The default page size.
     pub default_limit: Option<u64>,
     /// The largest page that the target allows.
     pub max_limit: Option<u64>,

@@ -10,11 +10,11 @@ use crate::text;
 /// The description of the adapter, in one line.
 pub(super) fn purpose(bundle: &Bundle) -> String {
     let server = bundle.source.server.as_ref();
-    let known = server.and_then(|server| server.title.as_ref().or(server.name.as_ref()));
-    let called = text::shorten(known.unwrap_or(&bundle.source.name), 80).replace('\n', " ");
+    let title = server.and_then(|server| server.title.as_ref().or(server.name.as_ref()));
+    let title = text::shorten(title.unwrap_or(&bundle.source.name), 80).replace('\n', " ");
     let count = bundle.normalized_bundle.operations.len();
     let operations = if count == 1 { "operation" } else { "operations" };
-    format!("MCP server {called}: {count} {operations}")
+    format!("MCP server {title}: {count} {operations}")
 }
 
 /// Everything after the front matter.
@@ -27,41 +27,41 @@ pub(super) fn body(bundle: &Bundle, name: &str) -> String {
         let _ = write!(page, "\n**{open} to review**, marked below; until then they count as destructive.\n");
     }
     for category in Category::ALL {
-        let mut own =
+        let mut operations =
             bundle.normalized_bundle.operations.iter().filter(|operation| operation.endpoint == category).peekable();
-        if own.peek().is_none() {
+        if operations.peek().is_none() {
             continue;
         }
         let _ = write!(page, "\n## {category}\n\n| operation | what it does | danger | review |\n|---|---|---|---|\n");
-        own.for_each(|operation| row(operation, &mut page));
+        operations.for_each(|operation| row(operation, &mut page));
     }
     page
 }
 
 fn row(operation: &NormalizedOperation, page: &mut String) {
-    let what = text::shorten(text::first_sentence(&operation.description), 120);
+    let summary = text::shorten(text::first_sentence(&operation.description), 120);
     let review = operation.review_reasons.join("; ");
     let _ = writeln!(
         page,
         "| `{}` | {} | {} | {} |",
         operation.operation_name,
-        plain(&what),
+        plain(&summary),
         operation.danger_level,
         plain(&text::shorten(&review, 300)),
     );
 }
 
 /// Escapes untrusted text, so that nothing in it becomes a link, a tag or a table cell.
-pub(super) fn plain(words: &str) -> String {
-    let mut escaped = String::with_capacity(words.len());
-    for letter in words.chars() {
-        match letter {
+pub(super) fn plain(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
             '\n' | '\t' => escaped.push(' '),
             '\\' | '|' | '<' | '>' | '`' | '*' | '_' | '[' | ']' | '#' | '!' | '&' => {
                 escaped.push('\\');
-                escaped.push(letter);
+                escaped.push(c);
             }
-            letter => escaped.push(letter),
+            c => escaped.push(c),
         }
     }
     escaped

@@ -21,7 +21,7 @@ pub struct Sidecar {
     pub adapter: String,
     /// Its trust level.
     pub trust: Trust,
-    /// Where the capture was made.
+    /// Where the tools were captured.
     pub source: Source,
     /// One entry for each tool.
     pub operations: Vec<SidecarOperation>,
@@ -38,7 +38,7 @@ pub(super) struct ApiSidecar {
     pub(super) adapter: String,
     /// Its trust level.
     pub(super) trust: Trust,
-    /// What the API is, for whoever serves it.
+    /// The data about the API that is needed to serve it.
     pub(super) api: Value,
 }
 

@@ -80,7 +80,7 @@ fn level(node: &Node, path: &str, findings: &mut Findings) -> Option<Danger> {
     findings.one_of(node, path, &words, Code::SchemaInvalidType).and_then(Danger::from_name)
 }
 
-/// Reports a placeholder in the confirmation message that names no parameter. It could not be filled in.
+/// Reports a placeholder in the confirmation message that is not the name of a parameter.
 pub(super) fn unknown_placeholder(message: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let mut placeholders = message.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
     let (unknown, _) = placeholders.find(|(name, _)| !is_known(name))?;

@@ -132,8 +132,8 @@ fn read_front_matter(front: &Node, body: &str, findings: &mut Findings) -> Optio
 
 fn check_format_version(front: &Node, findings: &mut Findings) {
     let Some(node) = front.get("schema_version") else { return };
-    let known = [SCHEMA_VERSION, "1.0.0", "1.0"];
-    if !node.as_str().is_some_and(|version| known.contains(&version)) {
+    let supported = [SCHEMA_VERSION, "1.0.0", "1.0"];
+    if !node.as_str().is_some_and(|version| supported.contains(&version)) {
         let message = "Unsupported version in 'schema_version'".to_owned();
         let suggestion = Some(format!("Use \"{SCHEMA_VERSION}\""));
         findings.add_with(Code::SchemaVersionUnsupported, "schema_version", node.at, message, suggestion);
@@ -146,7 +146,8 @@ fn name(node: &Node, findings: &mut Findings) -> Option<String> {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         && name.len() <= 64;
     if !is_fine {
-        let message = "Invalid name in 'name': lower-case letters, digits and hyphens, 64 characters".to_owned();
+        let message =
+            "Invalid name in 'name': use lower-case letters, digits and hyphens, at most 64 characters".to_owned();
         let suggestion = Some(format!("Try '{}'", crate::name::kebab(&name)));
         findings.add_with(Code::SchemaInvalidName, "name", node.at, message, suggestion);
     }
@@ -170,7 +171,7 @@ fn version(node: &Node, findings: &mut Findings) -> Option<String> {
     Some(version)
 }
 
-/// The metadata of the file.
+/// The trust level that the file states.
 fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
@@ -178,8 +179,8 @@ fn trust(front: &Node, findings: &mut Findings) -> Trust {
     match level.as_str().and_then(Trust::from_name) {
         Some(trust) => trust,
         None => {
-            let known = ["untested", "generated", "validated", "community_reviewed", "certified"];
-            findings.one_of(level, "trust.level", &known, Code::SchemaInvalidType);
+            let levels = ["untested", "generated", "validated", "community_reviewed", "certified"];
+            findings.one_of(level, "trust.level", &levels, Code::SchemaInvalidType);
             Trust::Untested
         }
     }

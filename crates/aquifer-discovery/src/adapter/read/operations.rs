@@ -32,10 +32,10 @@ pub(super) fn operations(
     findings: &mut Findings,
     warnings: &mut Vec<String>,
 ) -> Vec<AdapterOperation> {
-    let mut found: Vec<AdapterOperation> = Vec::new();
+    let mut all: Vec<AdapterOperation> = Vec::new();
     let mut names: HashSet<String> = HashSet::new();
     if !findings.object(node, "operations", &["create", "read", "update", "delete", "execute"]) {
-        return found;
+        return all;
     }
     for category in Category::ALL {
         let key = category.as_str().to_ascii_lowercase();
@@ -60,10 +60,10 @@ pub(super) fn operations(
             {
                 warnings.push(format!("'{}' is a READ operation but calls {method}", operation.name));
             }
-            found.push(operation);
+            all.push(operation);
         }
     }
-    found
+    all
 }
 
 fn operation(
@@ -78,13 +78,13 @@ fn operation(
     if !findings.object(node, path, FIELDS) {
         return None;
     }
-    let name = findings.required(node, "name", path).and_then(|found| name(found, &join(path, "name"), findings));
+    let name = findings.required(node, "name", path).and_then(|field| name(field, &join(path, "name"), findings));
     let params = join(path, "params");
     let parameters =
-        node.get("params").map(|found| parameters::parameters(found, &params, shared, findings)).unwrap_or_default();
+        node.get("params").map(|field| parameters::parameters(field, &params, shared, findings)).unwrap_or_default();
     let maps_to = findings
         .required(node, "maps_to", path)
-        .and_then(|found| maps_to(found, &join(path, "maps_to"), target, &parameters, findings));
+        .and_then(|field| maps_to(field, &join(path, "maps_to"), target, &parameters, findings));
     let description = findings.optional_text(node, "description", path);
     let declared = danger::read_danger(node, path, findings);
     findings.flag(node, "non_idempotent", path);
@@ -92,15 +92,15 @@ fn operation(
     let default_fields = node.get("default_fields");
     let default_fields = default_fields.map(|list| texts(list, &join(path, "default_fields"), findings));
     let response = node.get("response").or(node.get("returns"));
-    let returns = response.and_then(|found| found.get("description")).and_then(Node::as_str).map(str::to_owned);
+    let returns = response.and_then(|field| field.get("description")).and_then(Node::as_str).map(str::to_owned);
     let is_rest = matches!(target, Some(Target::Rest { .. }));
-    let unwrap = response.and_then(|found| findings.optional_text(found, "unwrap", &join(path, "response")));
+    let unwrap = response.and_then(|field| findings.optional_text(field, "unwrap", &join(path, "response")));
     let pagination = node.get("pagination");
-    let pagination = pagination.and_then(|found| pagination::read(found, &join(path, "pagination"), is_rest, findings));
+    let pagination = pagination.and_then(|field| pagination::read(field, &join(path, "pagination"), is_rest, findings));
     let name = name?;
     let is_known = |wanted: &str| parameters.iter().any(|parameter| parameter.name == wanted);
-    let hole = declared.message.as_deref().and_then(|message| danger::unknown_placeholder(message, is_known));
-    warnings.extend(declared.warnings.into_iter().chain(hole).map(|words| format!("'{name}' {words}")));
+    let unknown = declared.message.as_deref().and_then(|message| danger::unknown_placeholder(message, is_known));
+    warnings.extend(declared.warnings.into_iter().chain(unknown).map(|warning| format!("'{name}' {warning}")));
     Some(AdapterOperation {
         danger: declared.level.unwrap_or_else(|| Danger::infer(&name, category)),
         description: description.unwrap_or_default(),
@@ -137,7 +137,7 @@ fn texts(list: &Node, path: &str, findings: &mut Findings) -> Vec<String> {
 fn name(node: &Node, path: &str, findings: &mut Findings) -> Option<String> {
     let name = findings.text(node, path)?;
     if RESERVED.contains(&name.as_str()) {
-        let message = format!("Invalid name '{name}': it belongs to the protocol");
+        let message = format!("Invalid name '{name}': the protocol reserves it");
         findings.add(Code::SchemaInvalidName, path, node.at, message);
     } else if !is_snake_case(&name) || name.len() > MAX_CHOSEN_NAME {
         let message = format!(
@@ -180,9 +180,9 @@ fn route(
     findings: &mut Findings,
 ) -> Option<MapsTo> {
     let (method, route) = text.split_once(' ').unwrap_or((text, ""));
-    let known = METHODS.iter().copied().find(|known| *known == method);
+    let supported = METHODS.iter().copied().find(|supported| *supported == method);
     let route = route.trim();
-    let (Some(method), true) = (known, route.starts_with('/')) else {
+    let (Some(method), true) = (supported, route.starts_with('/')) else {
         let message = format!("Field '{path}' expected 'METHOD /path' with one of {}", METHODS.join(", "));
         findings.add_with(Code::SchemaInvalidType, path, node.at, message, suggestion_for(method, METHODS));
         return None;

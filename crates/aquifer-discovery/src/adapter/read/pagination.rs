@@ -25,8 +25,8 @@ pub(super) fn read(node: &Node, path: &str, is_followed: bool, findings: &mut Fi
     let page_param = findings.optional_text(node, "param_name", path);
     let size_param = findings.optional_text(node, "per_page_param", path);
     let next_path = findings.optional_text(node, "next_cursor", path);
-    let found = findings.required(node, "style", path)?;
-    let style = match findings.one_of(found, &join(path, "style"), STYLES, Code::SchemaInvalidType)? {
+    let style = findings.required(node, "style", path)?;
+    let style = match findings.one_of(style, &join(path, "style"), STYLES, Code::SchemaInvalidType)? {
         "offset" => PaginationStyle::Offset,
         "page" => PaginationStyle::Page,
         "cursor" => PaginationStyle::Cursor,
@@ -42,10 +42,10 @@ pub(super) fn read(node: &Node, path: &str, is_followed: bool, findings: &mut Fi
 }
 
 fn read_count(node: &Node, key: &str, least: u64, path: &str, findings: &mut Findings) -> Option<u64> {
-    let found = node.get(key)?;
-    let count = found.to_json().as_u64().filter(|count| *count >= least);
+    let field = node.get(key)?;
+    let count = field.to_json().as_u64().filter(|count| *count >= least);
     if count.is_none() {
-        findings.wrong_type(found, &join(path, key), &format!("integer of at least {least}"));
+        findings.wrong_type(field, &join(path, key), &format!("integer of at least {least}"));
     }
     count
 }

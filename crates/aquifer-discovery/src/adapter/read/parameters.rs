@@ -64,20 +64,20 @@ pub(super) fn parameters(
     shared: &SharedParameters,
     findings: &mut Findings,
 ) -> Vec<AdapterParameter> {
-    let found = match (node.entries(), node.items()) {
+    let all = match (node.entries(), node.items()) {
         (Some(entries), _) => {
-            let mut found = Vec::new();
+            let mut all = Vec::new();
             for entry in entries {
                 let path = join(path, &entry.key);
                 if entry.key == "$ref" {
-                    found.extend(resolve_reference(&entry.value, &path, shared, findings));
+                    all.extend(resolve_reference(&entry.value, &path, shared, findings));
                 } else if let Some(reference) = entry.value.get("$ref") {
-                    found.extend(resolve_reference(reference, &path, shared, findings));
+                    all.extend(resolve_reference(reference, &path, shared, findings));
                 } else {
-                    found.extend(parameter(&entry.key, &entry.value, &path, findings));
+                    all.extend(parameter(&entry.key, &entry.value, &path, findings));
                 }
             }
-            found
+            all
         }
         (None, Some(items)) => read_list(items, path, shared, findings),
         (None, None) => {
@@ -85,28 +85,28 @@ pub(super) fn parameters(
             Vec::new()
         }
     };
-    for (index, one) in found.iter().enumerate() {
-        if found.iter().take(index).any(|other| other.name == one.name) {
-            let message = format!("Duplicate name '{}' in '{path}'", one.name);
+    for (index, parameter) in all.iter().enumerate() {
+        if all.iter().take(index).any(|other| other.name == parameter.name) {
+            let message = format!("Duplicate name '{}' in '{path}'", parameter.name);
             findings.add(Code::SchemaDuplicateName, path, node.at, message);
         }
     }
-    found
+    all
 }
 
 fn read_list(items: &[Node], path: &str, shared: &SharedParameters, findings: &mut Findings) -> Vec<AdapterParameter> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let path = format!("{path}[{index}]");
         if let Some(reference) = item.get("$ref") {
-            found.extend(resolve_reference(reference, &path, shared, findings));
+            all.extend(resolve_reference(reference, &path, shared, findings));
         } else if let Some(node) = findings.required(item, "name", &path)
             && let Some(name) = findings.text(node, &join(&path, "name"))
         {
-            found.extend(parameter(&name, item, &path, findings));
+            all.extend(parameter(&name, item, &path, findings));
         }
     }
-    found
+    all
 }
 
 fn resolve_reference(
@@ -138,20 +138,20 @@ fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Op
         return None;
     }
     let mut schema = Map::new();
-    if let Some(found) = findings.required(node, "type", path) {
-        schema.extend(read_type(found, &join(path, "type"), findings));
+    if let Some(field) = findings.required(node, "type", path) {
+        schema.extend(read_type(field, &join(path, "type"), findings));
     }
     for key in KEYWORDS {
-        if let Some(found) = node.get(key) {
-            check(key, found, &join(path, key), findings);
-            schema.insert((*key).to_owned(), found.to_json());
+        if let Some(field) = node.get(key) {
+            check(key, field, &join(path, key), findings);
+            schema.insert((*key).to_owned(), field.to_json());
         }
     }
     if findings.flag(node, "sensitive", path) == Some(true) {
         schema.insert("writeOnly".to_owned(), true.into());
     }
     default_fits(&schema, node, path, findings);
-    let place = node.get("in").and_then(|found| read_place(found, &join(path, "in"), findings));
+    let place = node.get("in").and_then(|field| read_place(field, &join(path, "in"), findings));
     let original_name = findings.optional_text(node, "original_name", path).unwrap_or_else(|| name.to_owned());
     Some(AdapterParameter {
         name: name.to_owned(),
@@ -162,7 +162,7 @@ fn parameter(name: &str, node: &Node, path: &str, findings: &mut Findings) -> Op
     })
 }
 
-/// Where a parameter goes, in the words of OpenAPI.
+/// Where a parameter goes, in the terms of OpenAPI.
 fn read_place(node: &Node, path: &str, findings: &mut Findings) -> Option<ParameterPlace> {
     const PLACES: &[&str] = &["path", "query", "header", "cookie", "body"];
     Some(match findings.one_of(node, path, PLACES, Code::SchemaInvalidType)? {
@@ -190,7 +190,7 @@ fn check(key: &str, node: &Node, path: &str, findings: &mut Findings) {
     }
 }
 
-/// The type in words as JSON Schema: `string`, `string[]`, `string | null`.
+/// Converts a type name to JSON Schema: `string`, `string[]`, `string | null`.
 fn read_type(node: &Node, path: &str, findings: &mut Findings) -> Map<String, Value> {
     let Some(words) = findings.text(node, path) else { return Map::new() };
     let mut members = Vec::new();
@@ -201,8 +201,8 @@ fn read_type(node: &Node, path: &str, findings: &mut Findings) -> Map<String, Va
             findings.add_with(Code::SchemaInvalidType, path, node.at, message, suggestion_for(base, TYPES));
             return Map::new();
         }
-        let one = if base == "any" { json!({}) } else { json!({ "type": base }) };
-        members.push(if is_list { json!({ "type": "array", "items": one }) } else { one });
+        let member = if base == "any" { json!({}) } else { json!({ "type": base }) };
+        members.push(if is_list { json!({ "type": "array", "items": member }) } else { member });
     }
     let schema = match members.as_slice() {
         [only] => only.clone(),
@@ -216,7 +216,7 @@ fn default_fits(schema: &Map<String, Value>, node: &Node, path: &str, findings: 
         return;
     };
     let fits = crate::schema::fits(default, kind);
-    if let (false, Some(found)) = (fits, node.get("default")) {
-        findings.wrong_type(found, &join(path, "default"), kind);
+    if let (false, Some(field)) = (fits, node.get("default")) {
+        findings.wrong_type(field, &join(path, "default"), kind);
     }
 }

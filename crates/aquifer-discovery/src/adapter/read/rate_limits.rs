@@ -11,8 +11,8 @@ use crate::adapter::{AdapterOperation, MapsTo};
 use crate::problem::{Findings, join};
 use crate::text::yaml::Node;
 
-/// The fields of the published schema, then those that the specification's documents use, then those that the documents
-/// announce for a later version.
+/// The fields of the published schema, then those that the specification's documents use, then those that they announce
+/// for a later version.
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[
     "requests_per_minute", "requests_per_hour", "requests_per_day", "burst_limit",
@@ -57,7 +57,7 @@ pub(super) fn read(
     findings: &mut Findings,
     warnings: &mut Vec<String>,
 ) -> RateLimits {
-    let mut reader = Reader { operations, findings, warnings, names: HashSet::new(), found: RateLimits::default() };
+    let mut reader = Reader { operations, findings, warnings, names: HashSet::new(), declared: RateLimits::default() };
     if let Some(block) = front.get("rate_limits") {
         reader.block(block);
     }
@@ -71,7 +71,7 @@ pub(super) fn read(
             }
         }
     }
-    reader.found
+    reader.declared
 }
 
 struct Reader<'a> {
@@ -79,7 +79,7 @@ struct Reader<'a> {
     findings: &'a mut Findings,
     warnings: &'a mut Vec<String>,
     names: HashSet<String>,
-    found: RateLimits,
+    declared: RateLimits,
 }
 
 impl Reader<'_> {
@@ -89,7 +89,7 @@ impl Reader<'_> {
             return;
         }
         self.plain_limits(block, path, "", &LimitScope::All);
-        self.found.max_concurrent =
+        self.declared.max_concurrent =
             self.count(block, "concurrent_requests", path).and_then(|count| usize::try_from(count).ok());
         self.each(block, "api_limits", path, Self::api_limit);
         if let Some(quotas) = block.get("quotas") {
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 let Some(node) = self.findings.required(item, "category", path) else { return };
                 let (words, place) = (CATEGORIES.map(|(word, _)| word), join(path, "category"));
                 let Some(word) = self.findings.one_of(node, &place, &words, Code::SchemaInvalidType) else { return };
-                let category = CATEGORIES.into_iter().find(|(known, _)| *known == word).map(|(_, category)| category);
+                let category = CATEGORIES.into_iter().find(|(name, _)| *name == word).map(|(_, category)| category);
                 (format!("{word}_per_{per}"), category.map(LimitScope::Category))
             }
             _ => (format!("endpoint_{number}_per_{per}"), self.endpoint(item, path)),
@@ -175,7 +175,8 @@ impl Reader<'_> {
             let is_like = |target: &String| *target == pattern || glob.as_ref().is_ok_and(|glob| glob.matches(target));
             targets(operation).iter().any(is_like)
         };
-        let names: Vec<String> = self.operations.iter().filter(is_meant).map(|one| one.name.clone()).collect();
+        let names: Vec<String> =
+            self.operations.iter().filter(is_meant).map(|operation| operation.name.clone()).collect();
         match (names.is_empty(), glob) {
             (false, _) => return Some(LimitScope::Operations(names)),
             (true, Err(problem)) => self.findings.add(Code::SchemaInvalidType, &place, node.at, problem),
@@ -186,8 +187,8 @@ impl Reader<'_> {
 
     fn quotas(&mut self, block: &Node) {
         let path = "rate_limits.quotas";
-        let known = &["enabled", "limits", "persistence", "reset_schedule", "alerts"];
-        if !self.findings.object(block, path, known) {
+        let fields = &["enabled", "limits", "persistence", "reset_schedule", "alerts"];
+        if !self.findings.object(block, path, fields) {
             return;
         }
         for later in ["reset_schedule", "alerts"].into_iter().filter(|later| block.get(later).is_some()) {
@@ -196,7 +197,7 @@ impl Reader<'_> {
         let is_enabled = self.findings.flag(block, "enabled", path).unwrap_or(true);
         self.each(block, "limits", path, Self::quota);
         if !is_enabled {
-            self.found.quotas.clear();
+            self.declared.quotas.clear();
         }
     }
 
@@ -215,12 +216,12 @@ impl Reader<'_> {
         if steps.is_empty() {
             self.findings.missing(&join(path, "warn"), item.at);
         } else if !steps.is_sorted() {
-            let message = format!("Fields of '{path}' have to rise: 'warn', 'pause', 'hard_stop'");
+            let message = format!("Fields of '{path}' must increase: 'warn', 'pause', 'hard_stop'");
             self.findings.add(Code::SchemaInvalidType, path, item.at, message);
         } else if metric.starts_with("tokens") {
             self.warnings.push(format!("'{path}' is not enforced: tokens of a target are not counted"));
         } else {
-            self.found.quotas.push(DeclaredQuota { metric: metric.to_owned(), warn, pause, hard_stop });
+            self.declared.quotas.push(DeclaredQuota { metric: metric.to_owned(), warn, pause, hard_stop });
         }
         self.currency(item, path);
     }
@@ -247,13 +248,13 @@ impl Reader<'_> {
         }
         let cost = self.amount(item, "cost_per_call", path, false);
         if let (Some(scope), Some(cost_per_call)) = (self.endpoint(item, path), cost) {
-            self.found.prices.push(DeclaredPrice { scope, cost_per_call });
+            self.declared.prices.push(DeclaredPrice { scope, cost_per_call });
         }
     }
 
     fn currency(&mut self, node: &Node, path: &str) {
         let currency = self.findings.optional_text(node, "currency", path);
-        self.found.currency = self.found.currency.take().or(currency);
+        self.declared.currency = self.declared.currency.take().or(currency);
     }
 
     fn each(&mut self, block: &Node, key: &str, path: &str, read: fn(&mut Self, &Node, &str, usize)) {
@@ -307,12 +308,12 @@ impl Reader<'_> {
     }
 
     fn add_limit(&mut self, name: &str, limit: u64, window: Window, scope: LimitScope) {
-        let mut unlike = name.to_owned();
-        let mut number = self.found.limits.len();
-        while !self.names.insert(unlike.clone()) {
+        let mut unique = name.to_owned();
+        let mut number = self.declared.limits.len();
+        while !self.names.insert(unique.clone()) {
             number += 1;
-            unlike = format!("{name}_{number}");
+            unique = format!("{name}_{number}");
         }
-        self.found.limits.push(DeclaredLimit { name: unlike, limit, window, scope });
+        self.declared.limits.push(DeclaredLimit { name: unique, limit, window, scope });
     }
 }

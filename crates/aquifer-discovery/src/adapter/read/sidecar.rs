@@ -41,7 +41,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
                 warnings.extend(unreachable(operation));
             }
             None => {
-                let known: Vec<&str> = sidecar.operations.iter().map(|entry| entry.tool.as_str()).collect();
+                let tools: Vec<&str> = sidecar.operations.iter().map(|entry| entry.tool.as_str()).collect();
                 let message = format!("Unresolved reference in operation '{}': no such tool", operation.name);
                 let at = place(front, operation);
                 findings.add_with(
@@ -49,7 +49,7 @@ pub(super) fn complete(adapter: &mut Adapter, text: &str, front: &Node, findings
                     &operation.name,
                     at,
                     message,
-                    suggestion_for(tool, &known),
+                    suggestion_for(tool, &tools),
                 );
             }
         }
@@ -69,7 +69,7 @@ fn parse<T: DeserializeOwned>(text: &str, findings: &mut Findings) -> Option<T> 
     None
 }
 
-/// Takes over what every sidecar says. Returns whether its version is supported.
+/// Applies the data that every sidecar has. Returns whether its version is supported.
 fn adopt(
     adapter: &mut Adapter,
     schema_version: &str,
@@ -84,7 +84,7 @@ fn adopt(
         return false;
     }
     if name != adapter.name {
-        adapter.warnings.push("The sidecar was made for an adapter of another name".to_owned());
+        adapter.warnings.push("The sidecar belongs to an adapter with another name".to_owned());
     }
     if front.get("trust").is_none() {
         adapter.trust = trust.cap_self_declared();
@@ -107,9 +107,9 @@ fn complete_operation(
         match originals.get(parameter.name.as_str()) {
             Some(original) => (*original).clone_into(&mut parameter.original_name),
             None => {
-                let known: Vec<&str> = entry.parameters.iter().map(|names| names.name.as_str()).collect();
+                let names: Vec<&str> = entry.parameters.iter().map(|names| names.name.as_str()).collect();
                 let message = format!("Unresolved reference '{}' in operation '{}'", parameter.name, operation.name);
-                let suggestion = suggestion_for(&parameter.name, &known);
+                let suggestion = suggestion_for(&parameter.name, &names);
                 findings.add_with(Code::SchemaUnresolvedRef, &operation.name, at, message, suggestion);
             }
         }
@@ -125,18 +125,22 @@ fn complete_operation(
 /// Reports an operation that lacks a parameter required by its tool: every call of it would be refused.
 fn unreachable(operation: &AdapterOperation) -> Option<String> {
     let input = schema::read_input(operation.input_schema.as_ref());
-    let given: HashSet<&str> = operation.parameters.iter().map(|one| one.original_name.as_str()).collect();
-    let missing = input.parameters.iter().find(|own| own.required && !given.contains(own.original_name.as_str()))?;
-    let (name, own) = (&operation.name, shown(&missing.original_name));
-    Some(format!("'{name}' leaves out '{own}', which its tool demands: no call of it can succeed"))
+    let present: HashSet<&str> =
+        operation.parameters.iter().map(|parameter| parameter.original_name.as_str()).collect();
+    let missing = input
+        .parameters
+        .iter()
+        .find(|parameter| parameter.required && !present.contains(parameter.original_name.as_str()))?;
+    let (name, missing) = (&operation.name, shown(&missing.original_name));
+    Some(format!("'{name}' omits '{missing}', which its tool requires: every call will fail"))
 }
 
 fn place(front: &Node, operation: &AdapterOperation) -> crate::text::yaml::Position {
     let key = operation.category.as_str().to_ascii_lowercase();
     let list = front.get("operations").and_then(|operations| operations.get(&key)).and_then(Node::items);
-    let own = list
+    let entry = list
         .into_iter()
         .flatten()
         .find(|item| item.get("name").and_then(Node::as_str) == Some(operation.name.as_str()));
-    own.map_or(front.at, |item| item.at)
+    entry.map_or(front.at, |item| item.at)
 }

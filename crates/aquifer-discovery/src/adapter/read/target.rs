@@ -18,15 +18,15 @@ pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<St
     if !findings.object(node, "target", &["base_url", "transport", "protocol", "serialization"]) {
         return None;
     }
-    let mut plugin = |key: &str, known: &[&'static str]| {
-        let found = findings.required(node, key, "target")?;
-        findings.one_of(found, &join("target", key), known, Code::PluginNotFound)
+    let mut plugin = |key: &str, supported: &[&'static str]| {
+        let field = findings.required(node, key, "target")?;
+        findings.one_of(field, &join("target", key), supported, Code::PluginNotFound)
     };
     let transport = plugin("transport", TRANSPORTS);
     let protocol = plugin("protocol", PROTOCOLS);
     let serialization = plugin("serialization", SERIALIZATIONS);
-    let found = findings.required(node, "base_url", "target")?;
-    let base_url = findings.text(found, "target.base_url")?;
+    let url_field = findings.required(node, "base_url", "target")?;
+    let base_url = findings.text(url_field, "target.base_url")?;
     serialization?;
     let path = "target.base_url";
     match (transport?, protocol?) {
@@ -34,12 +34,12 @@ pub(super) fn target(node: &Node, findings: &mut Findings, warnings: &mut Vec<St
             Some(name) => Some(Target::McpStdio { name: name.to_owned() }),
             None => {
                 let message = format!("Field '{path}' expected 'stdio:NAME' for a native transport");
-                findings.add(Code::SchemaInvalidType, path, found.at, message);
+                findings.add(Code::SchemaInvalidType, path, url_field.at, message);
                 None
             }
         },
         ("http", protocol) => {
-            let url = http_url(&base_url, found, protocol == "rest", findings, warnings)?;
+            let url = http_url(&base_url, url_field, protocol == "rest", findings, warnings)?;
             Some(if protocol == "custom" { Target::McpHttp { url } } else { Target::Rest { base_url: url } })
         }
         (_, protocol) => {
@@ -85,7 +85,7 @@ fn http_url(
         warnings.push(format!("'{path}' is not encrypted"));
     }
     if url.contains("REDACTED") {
-        warnings.push(format!("'{path}' was redacted; the configuration must say the whole URL"));
+        warnings.push(format!("'{path}' was redacted; the configuration must contain the full URL"));
     }
     Some(url.trim_end_matches('/').to_owned())
 }
@@ -133,7 +133,7 @@ pub(super) fn auth(node: &Node, is_rest: bool, findings: &mut Findings) -> Adapt
     let Some(kind) = findings.required(node, "type", "auth") else { return AdapterAuth::None };
     let kind = findings.one_of(kind, "auth.type", AUTHENTICATIONS, Code::PluginNotFound);
     let header = findings.optional_text(node, "header", "auth").or(findings.optional_text(node, "header_name", "auth"));
-    // What to write instead of a credential has been said.
+    // The credential check has already suggested what to write instead.
     if is_rest
         && !holds_credential
         && let Some(key) = kind.and_then(credential_field)
@@ -163,7 +163,7 @@ pub(super) fn auth(node: &Node, is_rest: bool, findings: &mut Findings) -> Adapt
     }
 }
 
-/// The field that names the variable with the credential. An MCP server may get its credential otherwise.
+/// The field that names the variable with the credential. An MCP server may get its credential in another way.
 fn credential_field(kind: &str) -> Option<&'static str> {
     match kind {
         "bearer" => Some("token_env"),
@@ -172,14 +172,14 @@ fn credential_field(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// The name of an environment variable that the way to authenticate needs.
+/// The name of an environment variable that the authentication requires.
 fn required_variable(node: &Node, key: &str, findings: &mut Findings) -> String {
-    findings.required(node, key, "auth").and_then(|found| found.as_str().map(str::to_owned)).unwrap_or_default()
+    findings.required(node, key, "auth").and_then(|field| field.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn key_place(node: &Node, findings: &mut Findings) -> KeyPlace {
-    let Some(found) = node.get("in") else { return KeyPlace::Header };
-    match findings.one_of(found, "auth.in", &["header", "query", "cookie"], Code::SchemaInvalidType) {
+    let Some(field) = node.get("in") else { return KeyPlace::Header };
+    match findings.one_of(field, "auth.in", &["header", "query", "cookie"], Code::SchemaInvalidType) {
         Some("query") => KeyPlace::Query,
         Some("cookie") => KeyPlace::Cookie,
         _ => KeyPlace::Header,
@@ -189,7 +189,7 @@ fn key_place(node: &Node, findings: &mut Findings) -> KeyPlace {
 /// An OAuth 2 client that gets tokens with its own credentials, or with a refresh token.
 fn oauth2(node: &Node, findings: &mut Findings) -> AdapterAuth {
     let token_url = match findings.required(node, "token_url", "auth") {
-        Some(found) => findings.text(found, "auth.token_url").unwrap_or_default(),
+        Some(field) => findings.text(field, "auth.token_url").unwrap_or_default(),
         None => String::new(),
     };
     let refresh_token_env = findings.optional_text(node, "refresh_token_env", "auth");

@@ -1,7 +1,7 @@
 //! Edits the trust block in the text of the file.
 //!
-//! Supports the forms people write: a block in lines, a block in braces, one word, no block. The caller reads the result
-//! back and compares it, so a wrong guess does no harm.
+//! Supports the usual forms: a block in lines, a block in braces, one word, no block. The caller reads the result back
+//! and compares it, so a wrong guess does no harm.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(super) fn edit(
     keep_comments: bool,
 ) -> Result<String, UnsupportedForm> {
     let parts = read::split(text)?;
-    let entries = front.entries().ok_or("the front matter is no object")?;
+    let entries = front.entries().ok_or("the front matter is not an object")?;
     let mut draft = Draft { text, edits: Vec::new(), line_end: if text.contains("\r\n") { "\r\n" } else { "\n" } };
     let root = entries.first().map_or(0, |entry| indent(entry.key_at));
     let first = entries.first().and_then(|entry| draft.offset(entry.key_at));
@@ -34,10 +34,10 @@ pub(super) fn edit(
         draft.put(parts.front.end..parts.front.end, block);
         return draft.finish();
     };
-    let trust = entries.get(place).ok_or("it is not there")?;
+    let trust = entries.get(place).ok_or("it is missing")?;
     // The start of the next entry.
     let end = match entries.get(place + 1) {
-        Some(next) => draft.line_of(next.key_at).ok_or("its end is not found")?,
+        Some(next) => draft.line_of(next.key_at).ok_or("its end was not found")?,
         None => parts.front.end,
     };
     match &trust.value.shape {
@@ -55,7 +55,7 @@ pub(super) fn edit(
 }
 
 impl TargetTrust {
-    /// A new trust block.
+    /// Adds a new trust block.
     fn whole(&self) -> Value {
         let mut block = Map::new();
         block.insert("level".to_owned(), json!(self.to));
@@ -72,7 +72,7 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// A block whose fields have lines of their own.
+    /// Edits a block whose fields are on separate lines.
     fn in_lines(
         &mut self,
         fields: &[Entry],
@@ -92,7 +92,7 @@ impl Draft<'_> {
             }
             None => {
                 missing.insert("level".to_owned(), json!(target.to));
-                self.line_of(first.key_at).ok_or("its first field is not found")?
+                self.line_of(first.key_at).ok_or("its first field was not found")?
             }
         };
         if let Some(from) = target.promoted_from {
@@ -111,9 +111,9 @@ impl Draft<'_> {
                 missing.insert("promotion_history".to_owned(), json!([target.record]));
             }
             Some(index) => {
-                let history = fields.get(index).ok_or("its history is not found")?;
+                let history = fields.get(index).ok_or("its history was not found")?;
                 let end = match fields.get(index + 1) {
-                    Some(next) => self.line_of(next.key_at).ok_or("its history has no end")?,
+                    Some(next) => self.line_of(next.key_at).ok_or("the end of its history was not found")?,
                     None => end,
                 };
                 self.append(history, target, end, keep_comments)?;
@@ -126,7 +126,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// One more record in a history that has its own lines, or brackets, or is empty.
+    /// Adds a record to a history that has its own lines, or brackets, or is empty.
     fn append(
         &mut self,
         history: &Entry,
@@ -138,8 +138,8 @@ impl Draft<'_> {
         match &history.value.shape {
             Shape::List(_) if self.begins(history.value.at, '[') => self.in_brackets(history, target),
             Shape::List(items) => {
-                let first = items.first().ok_or("its history is not found")?;
-                let start = self.line_of(first.at).ok_or("its history is not found")?;
+                let first = items.first().ok_or("its history was not found")?;
+                let start = self.line_of(first.at).ok_or("its history was not found")?;
                 let line = self.text.get(start..).unwrap_or_default();
                 let indent = line.len() - line.trim_start_matches(' ').len();
                 let place = if keep_comments { end } else { self.before_comments(start, end) };
@@ -158,10 +158,10 @@ impl Draft<'_> {
         }
     }
 
-    /// A block in braces stays one.
+    /// Edits a block in braces, which stays in braces.
     fn in_braces(&mut self, trust: &Entry, fields: &[Entry], target: &TargetTrust) -> Result<(), UnsupportedForm> {
-        let start = self.offset(trust.value.at).ok_or("its braces are not found")?;
-        let end = self.closing(start).ok_or("its braces are not found")?;
+        let start = self.offset(trust.value.at).ok_or("its braces were not found")?;
+        let end = self.closing(start).ok_or("its braces were not found")?;
         let mut missing = Vec::new();
         let promoted = target.promoted_from.map(|from| ("promoted_from", from.as_str()));
         for (name, word) in [("level", target.to.as_str())].into_iter().chain(promoted) {
@@ -187,8 +187,8 @@ impl Draft<'_> {
     }
 
     fn in_brackets(&mut self, history: &Entry, target: &TargetTrust) -> Result<(), UnsupportedForm> {
-        let start = self.offset(history.value.at).ok_or("its brackets are not found")?;
-        let end = self.closing(start).ok_or("its brackets are not found")?;
+        let start = self.offset(history.value.at).ok_or("its brackets were not found")?;
+        let end = self.closing(start).ok_or("its brackets were not found")?;
         let inside = self.text.get(start + 1..end).unwrap_or_default();
         let end = start + 1 + inside.trim_end().len();
         let between = if inside.trim().is_empty() { "" } else { ", " };
@@ -232,8 +232,8 @@ impl Draft<'_> {
 
     /// Removes a word, and the blanks before it if it is the last one on its line. Returns the start of the next line.
     fn emptied(&mut self, word: Range<usize>) -> Result<usize, UnsupportedForm> {
-        let before = self.text.get(..word.start).ok_or("its line is not found")?;
-        let after = self.text.get(word.end..).ok_or("its line is not found")?;
+        let before = self.text.get(..word.start).ok_or("its line was not found")?;
+        let after = self.text.get(word.end..).ok_or("its line was not found")?;
         let rest = after.split_inclusive('\n').next().unwrap_or_default();
         let start = if rest.trim().is_empty() { before.trim_end_matches([' ', '\t']).len() } else { word.start };
         let next = word.end + rest.len();
@@ -258,15 +258,15 @@ impl Draft<'_> {
         let mut depth = 0_usize;
         let mut quote = None;
         let mut is_escaped = false;
-        for (offset, letter) in self.text.get(start..)?.char_indices() {
-            match (quote, letter) {
+        for (offset, c) in self.text.get(start..)?.char_indices() {
+            match (quote, c) {
                 (Some('"'), '\\') if !is_escaped => {
                     is_escaped = true;
                     continue;
                 }
-                (Some(open), letter) if letter == open && !is_escaped => quote = None,
+                (Some(open), c) if c == open && !is_escaped => quote = None,
                 (Some(_), _) => {}
-                (None, '"' | '\'') => quote = Some(letter),
+                (None, '"' | '\'') => quote = Some(c),
                 (None, '{' | '[') => depth += 1,
                 (None, '}' | ']') => {
                     depth = depth.checked_sub(1)?;
@@ -318,13 +318,13 @@ impl Draft<'_> {
     fn finish(mut self) -> Result<String, UnsupportedForm> {
         self.edits.sort_by_key(|(place, _)| place.start);
         let mut changed = String::with_capacity(self.text.len() + 256);
-        let mut done = 0;
+        let mut copied_to = 0;
         for (place, words) in &self.edits {
-            changed.push_str(self.text.get(done..place.start).ok_or("two changes meet")?);
+            changed.push_str(self.text.get(copied_to..place.start).ok_or("two edits overlap")?);
             changed.push_str(words);
-            done = place.end;
+            copied_to = place.end;
         }
-        changed.push_str(self.text.get(done..).ok_or("two changes meet")?);
+        changed.push_str(self.text.get(copied_to..).ok_or("two edits overlap")?);
         Ok(changed)
     }
 }

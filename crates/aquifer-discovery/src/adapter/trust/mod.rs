@@ -50,26 +50,26 @@ pub enum TrustError {
     /// It already has this level.
     #[error("its trust level is '{0}' already")]
     Same(Trust),
-    /// Each level builds on the one before.
+    /// A level would be skipped.
     #[error("its trust level is '{from}', and no level may be skipped: the next one is '{next}', not '{to}'")]
     Skips {
         /// The level it has.
         from: Trust,
-        /// The level that was wanted.
+        /// The requested level.
         to: Trust,
         /// The level that comes next.
         next: Trust,
     },
     /// A text that is not allowed in the history.
     #[error("'{field}' {problem}")]
-    BadWords {
-        /// Which one.
+    InvalidText {
+        /// The field.
         field: &'static str,
         /// What is wrong with it.
         problem: &'static str,
     },
     /// The file is valid, but its form cannot be edited without touching other lines.
-    #[error("the trust block cannot be changed in place: {0}. Write it in lines of its own first")]
+    #[error("the trust block cannot be changed in place: {0}. Write it on separate lines first")]
     Form(&'static str),
 }
 
@@ -86,7 +86,7 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
     check_text("by", change.by)?;
     check_text("reason", change.reason)?;
     if !is_timestamp(change.at) {
-        return Err(TrustError::BadWords { field: "at", problem: "is not a time like 2026-01-15T10:00:00Z" });
+        return Err(TrustError::InvalidText { field: "at", problem: "is not a time like 2026-01-15T10:00:00Z" });
     }
     let record = json!({ "from": from, "to": to, "at": change.at, "by": change.by, "reason": change.reason });
     let target = TargetTrust { to, promoted_from: (to > from).then_some(from), record };
@@ -94,7 +94,7 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
     let expected = target.apply_to(&front);
     // A comment after the last entry may belong to it or to what follows. The variant that reads back correctly is
     // used.
-    let mut refused = TrustError::Form("its form is unusual");
+    let mut refused = TrustError::Form("its YAML form is not supported");
     for keep_comments in [false, true] {
         match edit::edit(text, &front, &target, keep_comments) {
             Ok(text) => match check(&text, sidecar, &expected, to) {
@@ -107,7 +107,7 @@ pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Re
     Err(refused)
 }
 
-/// The content that the trust block gets.
+/// The new content of the trust block.
 struct TargetTrust {
     to: Trust,
     promoted_from: Option<Trust>,
@@ -115,7 +115,7 @@ struct TargetTrust {
 }
 
 impl TargetTrust {
-    /// The front matter as it has to read afterwards.
+    /// The expected front matter after the change.
     fn apply_to(&self, front: &Node) -> Value {
         let mut front = front.to_json();
         let Some(fields) = front.as_object_mut() else { return front };
@@ -141,7 +141,7 @@ fn front(text: &str) -> Result<Node, TrustError> {
 
 /// Verifies that the changed file is a valid adapter, has the new trust, and is otherwise unchanged.
 fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Result<(), TrustError> {
-    let form = || TrustError::Form("its form is unusual");
+    let form = || TrustError::Form("its YAML form is not supported");
     let is_right = front(text).is_ok_and(|front| front.to_json() == *expected);
     if !is_right {
         return Err(form());
@@ -152,15 +152,15 @@ fn check(text: &str, sidecar: Option<&str>, expected: &Value, to: Trust) -> Resu
 
 fn check_text(field: &'static str, words: &str) -> Result<(), TrustError> {
     let problem = if words.trim().is_empty() {
-        "is empty: the history has to say it"
+        "is empty, but the history requires it"
     } else if words.chars().count() > MAX_TEXT_LEN {
         "is longer than 500 characters"
     } else if words.contains(['\n', '\r', '\t']) || !text::is_clean(words) {
-        "has to be one line of visible characters"
+        "must be one line of visible characters"
     } else {
         return Ok(());
     };
-    Err(TrustError::BadWords { field, problem })
+    Err(TrustError::InvalidText { field, problem })
 }
 
 /// `YYYY-MM-DDTHH:MM:SSZ`, perhaps with a fraction of the second.
