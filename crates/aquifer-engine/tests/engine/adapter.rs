@@ -177,8 +177,8 @@ async fn r_req_4_nested_types_are_checked_and_closed() {
         params.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         ask(&engine, operation("create_thing", params)).await
     };
-    let made = create(json!({ "place": { "latitude": 5 }, "count": 3 })).await;
-    assert_eq!(made["data"]["place"], json!({ "latitude": 5.0, "name": null }), "{made}");
+    let created = create(json!({ "place": { "latitude": 5 }, "count": 3 })).await;
+    assert_eq!(created["data"]["place"], json!({ "latitude": 5.0, "name": null }), "{created}");
     for (extra, code) in [
         (json!({ "place": {} }), "VALIDATION_MISSING_PARAM"),
         (json!({ "place": { "latitude": 91 } }), "VALIDATION_INVALID_VALUE"),
@@ -256,9 +256,9 @@ async fn r_res_5_bytes_are_base64_with_their_type_beside_them() {
 async fn r_req_5_alternatives_are_closed_and_widths_are_known() {
     let engine = kinds();
     let create = async |params: Value| ask(&engine, operation("create_shape", params)).await;
-    let made =
+    let created =
         create(json!({ "shape": { "kind": "circle", "radius": 1 }, "cx": 4_294_967_295_u32, "reporter": -128 })).await;
-    assert_eq!(made["data"]["shape"], json!({ "kind": "circle", "radius": 1.0 }), "{made}");
+    assert_eq!(created["data"]["shape"], json!({ "kind": "circle", "radius": 1.0 }), "{created}");
     for (params, code) in [
         (json!({ "shape": { "kind": "circle", "radius": 1, "bogus": 1 } }), "VALIDATION_UNKNOWN_FIELD"),
         (json!({ "shape": { "kind": "circle", "radius": 1 }, "cx": 5_000_000_000_u64 }), "VALIDATION_INVALID_VALUE"),

@@ -29,8 +29,8 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn note(&self, what: String) {
-        self.log.lock().unwrap().push(what);
+    fn note(&self, entry: String) {
+        self.log.lock().unwrap().push(entry);
     }
 
     fn log(&self) -> Vec<String> {
@@ -116,7 +116,7 @@ async fn r_ext_4_reads_run_concurrently_and_are_answered_in_order() {
     let recorder = Arc::new(Recorder { permits: Some(Semaphore::new(0)), ..Recorder::default() });
     let engine = engine(&recorder);
     let operations: Vec<Value> = (0..20).map(|value| operation("wait", json!({ "value": value }))).collect();
-    let asked = ask(&engine, batch(json!(operations)));
+    let answering = ask(&engine, batch(json!(operations)));
     let let_go = async {
         // Without concurrency, the second would never begin.
         while recorder.running.load(Ordering::SeqCst) < 8 {
@@ -124,7 +124,7 @@ async fn r_ext_4_reads_run_concurrently_and_are_answered_in_order() {
         }
         recorder.permits.as_ref().unwrap().add_permits(20);
     };
-    let (answer, ()) = tokio::join!(asked, let_go);
+    let (answer, ()) = tokio::join!(answering, let_go);
     assert_eq!(recorder.max_running.load(Ordering::SeqCst), 8, "never more");
     let values: Vec<&Value> =
         answer["results"].as_array().unwrap().iter().map(|entry| &entry["result"]["data"]["value"]).collect();
@@ -139,7 +139,7 @@ async fn r_ext_4_a_write_waits_for_the_reads_before_it_and_holds_up_those_after_
     let engine = engine(&recorder);
     let read = |value: u32| operation("wait", json!({ "value": value }));
     let write = |value: u32| operation("create_value", json!({ "value": value }));
-    let asked = ask(&engine, batch(json!([read(0), read(1), write(2), write(3), read(4), read(5)])));
+    let answering = ask(&engine, batch(json!([read(0), read(1), write(2), write(3), read(4), read(5)])));
     let let_go = async {
         while recorder.running.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
@@ -150,9 +150,10 @@ async fn r_ext_4_a_write_waits_for_the_reads_before_it_and_holds_up_those_after_
         }
         recorder.permits.as_ref().unwrap().add_permits(2);
     };
-    tokio::join!(asked, let_go);
+    tokio::join!(answering, let_go);
     let log = recorder.log();
-    let position = |what: &str| log.iter().position(|noted| noted == what).unwrap_or_else(|| panic!("{what}: {log:?}"));
+    let position =
+        |entry: &str| log.iter().position(|noted| noted == entry).unwrap_or_else(|| panic!("{entry}: {log:?}"));
     for (earlier, later) in [
         ("wait 0 ends", "create_value 2 begins"),
         ("wait 1 ends", "create_value 2 begins"),

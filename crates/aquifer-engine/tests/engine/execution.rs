@@ -108,10 +108,10 @@ async fn anonymous_executions_are_found_by_id() {
     let anonymous = || Context::new(Caller::anonymous(), "req");
     let started =
         ask_as(&engine, operation("execute_tasks", json!({ "ms_each": 60_000 })), anonymous()).await["data"].clone();
-    let found =
+    let execution =
         ask_as(&engine, operation("get_execution", json!({ "execution_id": started["execution_id"] })), anonymous())
             .await;
-    assert_eq!(found["success"], true);
+    assert_eq!(execution["success"], true);
     let listed = ask_as(&engine, operation("list_executions", json!({})), anonymous()).await;
     assert_eq!(listed["data"]["items"], json!([]), "but never listed");
 }

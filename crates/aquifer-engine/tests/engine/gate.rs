@@ -119,12 +119,12 @@ impl Source for Echo {
     }
 
     fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        let found = match wanted {
+        let content = match wanted {
             FetchRequest::Resources if self.0 == "silent" => return std::future::pending().boxed(),
             FetchRequest::Resources => json!([{ "uri": "memo://1" }]),
             _ => json!({ "contents": [] }),
         };
-        std::future::ready(Ok(found)).boxed()
+        std::future::ready(Ok(content)).boxed()
     }
 }
 

@@ -85,7 +85,7 @@ async fn r_int_6_the_cost_of_a_catalog_is_linear() {
     let alike = |count: usize| -> Vec<Operation> {
         many(count)
             .into_iter()
-            .map(|one| Operation { name: "read_thing".into(), own_name: "read_thing".into(), ..one })
+            .map(|operation| Operation { name: "read_thing".into(), own_name: "read_thing".into(), ..operation })
             .collect()
     };
     let wide = |count: usize| -> Vec<Operation> {
@@ -94,12 +94,12 @@ async fn r_int_6_the_cost_of_a_catalog_is_linear() {
         operation.parameters = parameters(count);
         vec![operation]
     };
-    for (what, small, large) in [
+    for (case, small, large) in [
         ("operations", many(80), many(320)),
         ("operations of one name", alike(60), alike(240)),
         ("parameters", wide(300), wide(1_200)),
     ] {
-        let (one, four) = (measured(&small).await, measured(&large).await);
-        assert!(four / one.max(2.0) < MAX_RATIO, "{what}: {one:.1} ms, {four:.1} ms");
+        let (base, four) = (measured(&small).await, measured(&large).await);
+        assert!(four / base.max(2.0) < MAX_RATIO, "{case}: {base:.1} ms, {four:.1} ms");
     }
 }

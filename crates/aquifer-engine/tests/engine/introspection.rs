@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fixture::{ScriptedSource, ask, builder, demo, operation, surface};
 
-fn done(_: &str, _: Map<String, Value>) -> Outcome {
+fn answer_nothing(_: &str, _: Map<String, Value>) -> Outcome {
     Outcome::Done(Answer::new(json!({})))
 }
 
@@ -21,7 +21,7 @@ fn many(count: usize) -> Engine {
         .collect();
     Engine::builder(surface())
         .dangerously_let_everything_pass()
-        .source(ScriptedSource::new(operations, done))
+        .source(ScriptedSource::new(operations, answer_nothing))
         .settings(Settings::default())
         .build()
         .unwrap()
@@ -136,7 +136,7 @@ async fn r_int_6_adapter_info_names_the_adapter() {
     assert_eq!(ask_info(&demo(), json!({ "source": "tasks" })).await["error"]["code"], "VALIDATION_UNKNOWN_PARAM");
     let mut careless = Operation::new("get_thing", Category::Read, "Get.");
     careless.trust = Trust::Untested;
-    let several = builder().source(ScriptedSource::new(vec![careless], done)).build().unwrap();
+    let several = builder().source(ScriptedSource::new(vec![careless], answer_nothing)).build().unwrap();
     let scripted = json!({ "name": "scripted", "version": version, "trust": { "level": "untested" } });
     assert_eq!(
         ask_info(&several, json!({})).await["data"],
@@ -181,7 +181,7 @@ async fn r_int_6_a_large_list_is_paged_automatically() {
 
 #[tokio::test]
 async fn r_int_7_answers_are_stable_until_the_catalog_changes() {
-    let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], done);
+    let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], answer_nothing);
     let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(source.clone()).build().unwrap();
     let changes = engine.changes();
     let list = || operation("introspect", json!({ "query": "operations" }));

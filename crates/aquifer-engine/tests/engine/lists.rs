@@ -222,7 +222,12 @@ async fn r_int_5_introspection_shows_which_lists_can_be_queried() {
         answer["data"]["operation"].clone()
     };
     let parameters = |details: &Value| -> Vec<String> {
-        details["parameters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        details["parameters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|parameter| parameter["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     for (name, own, lacks) in [
         ("list_animals", &["mood"][..], &[][..]),
@@ -250,12 +255,13 @@ async fn r_int_5_introspection_shows_which_lists_can_be_queried() {
     assert_eq!(ask(&engine, operation("list_names", json!({}))).await["data"][0], "Animal 3");
     assert_eq!(ask(&engine, operation("list_checks", json!({}))).await["data"]["checked"], true);
     // The adapter's own 'limit' is passed to it and does not page.
-    let found = ask(&engine, operation("search_animals", json!({ "query": "Animal", "limit": 2, "sort": "id" }))).await;
-    assert_eq!(ids(&found), [2, 3]);
+    let answer =
+        ask(&engine, operation("search_animals", json!({ "query": "Animal", "limit": 2, "sort": "id" }))).await;
+    assert_eq!(ids(&answer), [2, 3]);
     let loose =
         ask(&engine, operation("list_loose", json!({ "filter": { "n": { "gt": 0 } }, "fields": ["n", "m"] }))).await;
     assert_eq!(loose["data"]["items"], json!([{ "n": 1 }, { "n": 2 }]));
-    assert_eq!(loose["warnings"][0]["code"], "FIELD_NOT_FOUND", "nobody knows what such items have");
+    assert_eq!(loose["warnings"][0]["code"], "FIELD_NOT_FOUND", "the fields of such items are unknown");
 }
 
 #[tokio::test]
@@ -263,14 +269,14 @@ async fn r_int_3_every_return_type_is_a_type() {
     let (engine, _) = zoo(1);
     let types = ask(&engine, operation("introspect", json!({ "query": "types" }))).await;
     let known: Vec<&str> =
-        types["data"]["types"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        types["data"]["types"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     let listed = ask(&engine, operation("introspect", json!({ "query": "operations" }))).await;
-    for one in listed["data"]["operations"].as_array().unwrap() {
-        let params = json!({ "query": "operations", "name": one["name"] });
+    for listed_operation in listed["data"]["operations"].as_array().unwrap() {
+        let params = json!({ "query": "operations", "name": listed_operation["name"] });
         let details = ask(&engine, operation("introspect", params)).await["data"]["operation"].clone();
         let name = details["returns"]["name"].as_str().unwrap();
         let is_scalar = ["string", "integer", "number", "boolean", "null"].contains(&name);
-        assert!(known.contains(&name) || is_scalar, "{}: {name} is no type", one["name"]);
+        assert!(known.contains(&name) || is_scalar, "{}: {name} is not a type", listed_operation["name"]);
     }
 }
 
@@ -283,7 +289,7 @@ async fn r_col_1_executions_are_a_collection() {
     let list = async |params: Value| ask(&engine, operation("list_executions", params)).await;
     let all = list(json!({})).await;
     let started: Vec<&str> =
-        all["data"]["items"].as_array().unwrap().iter().map(|one| one["started_at"].as_str().unwrap()).collect();
+        all["data"]["items"].as_array().unwrap().iter().map(|item| item["started_at"].as_str().unwrap()).collect();
     assert!(started.is_sorted_by(|a, b| a >= b), "newest first: {started:?}");
     let page = list(json!({ "first": 2, "fields": ["status", "result"], "filter": { "status": "completed" } })).await;
     assert_eq!(

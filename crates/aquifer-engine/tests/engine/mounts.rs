@@ -95,9 +95,9 @@ async fn r_dis_7_sources_check_for_changes_concurrently() {
         builder.source(Arc::new(SynchronizedSource(name, barrier.clone())))
     });
     let engine = builder.source(board()).build().unwrap();
-    for asked in ["introspect", "no_such_operation"] {
+    for name in ["introspect", "no_such_operation"] {
         // Sequential checks would wait forever.
-        let answer = tokio::time::timeout(Duration::from_secs(60), ask(&engine, operation(asked, json!({})))).await;
-        assert!(answer.is_ok(), "{asked}");
+        let answer = tokio::time::timeout(Duration::from_secs(60), ask(&engine, operation(name, json!({})))).await;
+        assert!(answer.is_ok(), "{name}");
     }
 }

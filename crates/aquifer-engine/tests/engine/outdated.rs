@@ -31,7 +31,7 @@ const OPERATIONS: [(&str, Category); 5] = [
 struct WaitingSource {
     has_begun: Notify,
     release: Notify,
-    done: AtomicUsize,
+    completed: AtomicUsize,
 }
 
 impl Source for WaitingSource {
@@ -56,7 +56,7 @@ impl Source for WaitingSource {
             if let Err(failure) = call.validity.check() {
                 return Outcome::Failed(failure);
             }
-            self.done.fetch_add(1, Ordering::Relaxed);
+            self.completed.fetch_add(1, Ordering::Relaxed);
             Outcome::Done(Answer::new(json!("done")))
         }
         .boxed()
@@ -122,7 +122,7 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
             let is_refused = category != Category::Read && matches!(meanwhile, Denied | SameAgain | Removed);
             let code = if is_refused { json!("CONFLICT_VERSION_MISMATCH") } else { json!(null) };
             assert_eq!(answer["error"]["code"], code, "{name} {meanwhile:?}: {answer}");
-            assert_eq!(source.done.load(Ordering::Relaxed), usize::from(!is_refused), "{name} {meanwhile:?}");
+            assert_eq!(source.completed.load(Ordering::Relaxed), usize::from(!is_refused), "{name} {meanwhile:?}");
         }
     }
 }
@@ -130,7 +130,7 @@ async fn r_saf_2_a_change_that_waits_inside_its_source_ends_with_its_configurati
 #[tokio::test]
 async fn r_saf_2_each_operation_of_a_batch_uses_the_rules_in_force_when_it_starts() {
     let codes = |answer: &Value| -> Vec<Value> {
-        answer["results"].as_array().unwrap().iter().map(|one| one["result"]["error"]["code"].clone()).collect()
+        answer["results"].as_array().unwrap().iter().map(|entry| entry["result"]["error"]["code"].clone()).collect()
     };
     let denied = || json!("PERMISSION_DENIED");
     let (source, engine) = stage();

@@ -29,9 +29,9 @@ async fn r_req_1_create_get_update_delete() {
     assert_eq!(listed["data"]["items"].as_array().unwrap().len(), 1);
     let deleted = ask(&engine, operation("delete_task", json!({ "id": 1 }))).await;
     assert_eq!(deleted["success"], true);
-    let gone = ask(&engine, operation("get_task", json!({ "id": 1 }))).await;
-    assert_eq!(gone["error"]["code"], "NOT_FOUND_RESOURCE");
-    assert_eq!(gone["error"]["details"], json!({ "resource_type": "task", "resource_id": "1" }));
+    let deleted = ask(&engine, operation("get_task", json!({ "id": 1 }))).await;
+    assert_eq!(deleted["error"]["code"], "NOT_FOUND_RESOURCE");
+    assert_eq!(deleted["error"]["details"], json!({ "resource_type": "task", "resource_id": "1" }));
 }
 
 #[tokio::test]

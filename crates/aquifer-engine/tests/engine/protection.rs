@@ -25,7 +25,7 @@ struct NamedSource {
     name: &'static str,
     operations: Mutex<Vec<Operation>>,
     indirect: Vec<Operation>,
-    asked: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
 }
 
 impl NamedSource {
@@ -66,8 +66,8 @@ impl Source for NamedSource {
     }
 
     fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        self.asked.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
-        let found = match wanted {
+        self.requests.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
+        let content = match wanted {
             FetchRequest::Resources => json!([{ "uri": "doc://1" }]),
             FetchRequest::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
             FetchRequest::Prompts => json!([{ "name": "pay" }, { "name": "b_pay" }]),
@@ -76,14 +76,14 @@ impl Source for NamedSource {
                 { "role": "user", "content": [{ "type": "resource", "resource": { "uri": "aquifer://bank/doc://1" } }] },
             ] }),
         };
-        std::future::ready(Ok(found)).boxed()
+        std::future::ready(Ok(content)).boxed()
     }
 }
 
-/// Denies operations with these prefixes, and records what it was asked about.
+/// Denies operations with these prefixes, and records the requests it evaluated.
 #[derive(Default)]
 struct DenyingGate {
-    what: Vec<&'static str>,
+    prefixes: Vec<&'static str>,
     judged: Arc<Mutex<Vec<String>>>,
 }
 
@@ -91,7 +91,7 @@ impl Gate for DenyingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
         let names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
-        let denied = names.iter().any(|name| self.what.iter().any(|word| name.starts_with(word)));
+        let denied = names.iter().any(|name| self.prefixes.iter().any(|prefix| name.starts_with(prefix)));
         self.judged.lock().unwrap().push(format!("{} {}", names.join("+"), Value::from(request.params().clone())));
         let decision = match denied {
             true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
@@ -101,7 +101,7 @@ impl Gate for DenyingGate {
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {
-        self.what.iter().any(|word| operation.own_name.starts_with(word))
+        self.prefixes.iter().any(|prefix| operation.own_name.starts_with(prefix))
     }
 }
 
@@ -149,7 +149,7 @@ async fn r_saf_2_an_engine_without_a_gate_refuses_what_cannot_be_undone() {
             None => assert_eq!(answer["called"], *operation.name, "{}", operation.name),
         }
     }
-    assert!(called(&engine, "introspect").await != json!("PERMISSION_DENIED"), "how a caller finds out what there is");
+    assert!(called(&engine, "introspect").await != json!("PERMISSION_DENIED"), "callers discover operations with it");
 }
 
 #[tokio::test]
@@ -201,10 +201,10 @@ async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
         for _ in 0..2 {
             let builder = mounts.iter().cloned().fold(Engine::builder(surface()), |all, mount| all.mount(mount));
             let engine = builder.build().unwrap();
-            let found = called(&engine, "read_file").await["source"].clone();
+            let owner = called(&engine, "read_file").await["source"].clone();
             // Of two equally old operations, the first mounted one has the name.
             let expected = if first == second { mounts[0].source.name() } else { owner };
-            assert_eq!(found, expected, "{first:?} {second:?}");
+            assert_eq!(owner, expected, "{first:?} {second:?}");
             mounts.reverse();
         }
     }
@@ -219,8 +219,9 @@ async fn r_dis_7a_a_name_is_not_inherited() {
     let engine = builder.build().unwrap();
     let marked = |engine: &Engine| {
         let snapshot = engine.snapshot();
-        let found = snapshot.catalog().operations().iter().find(|one| one.name.starts_with("read_file_"));
-        found.map(|operation| operation.name.to_string())
+        let suffixed =
+            snapshot.catalog().operations().iter().find(|operation| operation.name.starts_with("read_file_"));
+        suffixed.map(|operation| operation.name.to_string())
     };
     let name = marked(&engine).unwrap();
     assert_eq!(called(&engine, &name).await["source"], "other");
@@ -248,8 +249,8 @@ async fn r_dis_7_one_upstream_cannot_keep_the_others_from_being_served() {
     let engine = Engine::builder(surface()).mount(mount).source(shop).build().unwrap();
     assert_eq!(called(&engine, "shop_list_orders").await["source"], "shop");
     assert_eq!(called(&engine, "fine").await["source"], "hostile");
-    for gone in ["twice", "Not Snake"] {
-        assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone}");
+    for name in ["twice", "Not Snake"] {
+        assert_eq!(called(&engine, name).await, "NOT_FOUND_OPERATION", "{name}");
     }
 }
 
@@ -260,7 +261,7 @@ async fn r_saf_2_always_denied_operations_are_concealed_and_still_refused() {
         plain("delete_order", Category::Delete),
         plain("create_order", Category::Create),
     ];
-    let gate = Arc::new(DenyingGate { what: vec!["delete_", "create_"], ..DenyingGate::default() });
+    let gate = Arc::new(DenyingGate { prefixes: vec!["delete_", "create_"], ..DenyingGate::default() });
     let engine = Engine::builder(surface()).source(NamedSource::new("shop", operations)).gate(gate).build().unwrap();
     let shown = |params: Value| ask(&engine, operation("introspect", params));
     for params in [
@@ -301,7 +302,7 @@ async fn r_saf_2_policy_evaluates_the_resolved_operation_under_its_one_name() {
         ..NamedSource::default()
     });
     let judged = Arc::new(Mutex::new(Vec::new()));
-    let gate = DenyingGate { what: vec!["list_secrets"], judged: judged.clone() };
+    let gate = DenyingGate { prefixes: vec!["list_secrets"], judged: judged.clone() };
     let engine = Engine::builder(surface()).source(source).gate(Arc::new(gate)).build().unwrap();
     for table in ["orders", "order"] {
         let answer = ask(&engine, operation("delete_record", json!({ "table_name": table, "id": "7" }))).await;
@@ -344,8 +345,8 @@ async fn r_dis_7_only_the_source_named_in_a_uri_is_asked_for_it() {
     ] {
         let _ = engine.fetch(wanted, context()).await;
     }
-    assert_eq!(*bank.asked.lock().unwrap(), [secret, "greet"]);
-    assert_eq!(*thief.asked.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
+    assert_eq!(*bank.requests.lock().unwrap(), [secret, "greet"]);
+    assert_eq!(*thief.requests.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
 }
 
 /// URIs of a removed source never reach another source.
@@ -376,7 +377,7 @@ async fn r_dis_7_a_uri_is_not_inherited() {
             }
         }
     }
-    assert_eq!(*thief.asked.lock().unwrap(), [""; 0]);
+    assert_eq!(*thief.requests.lock().unwrap(), [""; 0]);
     // The URIs that it returns lead to it.
     let listed = engine.list(&FetchRequest::Resources, context()).await;
     assert_eq!(listed[0]["uri"], "aquifer://thief/doc://1");
@@ -418,19 +419,19 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
             let engine = builder.build().unwrap();
             assert_eq!(called(&engine, "a_b_list").await["source"], "a_b", "{first:?} {second:?}");
             assert_eq!(called(&engine, "a_list").await["source"], "a");
-            // Without the other source, nobody gets its names, even with another prefix.
+            // After the other source is removed, no source gets its names, even with another prefix.
             for prefix in ["a_", ""] {
                 let alone = Mount { prefix: Some(prefix.to_owned()), ..Mount::new(a.clone()) };
                 engine.remount(vec![alone]).unwrap();
                 a.operations.lock().unwrap().extend([upstream("b_more"), upstream("a_b_more")]);
                 engine.refresh().unwrap();
-                for gone in ["a_b_list", "a_b_more"] {
-                    assert_eq!(called(&engine, gone).await, "NOT_FOUND_OPERATION", "{gone} {prefix}");
+                for name in ["a_b_list", "a_b_more"] {
+                    assert_eq!(called(&engine, name).await, "NOT_FOUND_OPERATION", "{name} {prefix}");
                 }
                 let pay = |name: &str| FetchRequest::Prompt { name: name.to_owned(), arguments: None };
-                a.asked.lock().unwrap().clear();
+                a.requests.lock().unwrap().clear();
                 engine.fetch(pay("a_b_pay"), context()).await.unwrap_err();
-                assert_eq!(*a.asked.lock().unwrap(), [""; 0], "{prefix}");
+                assert_eq!(*a.requests.lock().unwrap(), [""; 0], "{prefix}");
                 let own = format!("{prefix}pay");
                 engine.fetch(pay(&own), context()).await.unwrap();
                 let listed = engine.list(&FetchRequest::Prompts, context()).await;
@@ -449,7 +450,7 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
     }
 }
 
-/// Many servers put their name into the names of their tools. A name that was given stays, whatever is added later.
+/// Many servers prefix the names of their tools. An assigned name stays, whatever is added later.
 #[tokio::test]
 async fn r_dis_7a_a_prefix_is_not_repeated() {
     let brave = NamedSource::new("brave", vec![upstream("brave_web_search"), upstream("images")]);

@@ -118,7 +118,7 @@ fn builder(upstream: &Arc<Upstream>) -> EngineBuilder {
 }
 
 fn issues(count: usize) -> Value {
-    let one = |number: usize| {
+    let item = |number: usize| {
         json!({
             "id": 1_000 + number,
             "number": number,
@@ -131,7 +131,7 @@ fn issues(count: usize) -> Value {
             "body": "x".repeat(200),
         })
     };
-    json!({ "total_count": count, "incomplete_results": false, "items": (0..count).map(one).collect::<Vec<_>>() })
+    json!({ "total_count": count, "incomplete_results": false, "items": (0..count).map(item).collect::<Vec<_>>() })
 }
 
 async fn list(engine: &Engine, params: Value) -> Value {
@@ -330,9 +330,9 @@ async fn r_col_7a_rows_without_a_page_are_complete_up_to_the_size_limit() {
 
 #[tokio::test]
 async fn r_dis_8_only_fields_apply_to_one_object() {
-    let one =
+    let result =
         json!({ "id": 1, "title": "x", "user": { "login": "ann", "id": 5 }, "labels": [{ "name": "bug", "id": 1 }] });
-    let upstream = Upstream::new(one, &[], Controls::Few, None);
+    let upstream = Upstream::new(result, &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "fields": ["title", "user.login", "labels.name"] })).await;
     assert_eq!(answer["data"], json!({ "title": "x", "user": { "login": "ann" }, "labels": [{ "name": "bug" }] }));

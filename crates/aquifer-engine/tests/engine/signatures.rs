@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fixture::{ScriptedSource, ask, builder, demo, operation, surface};
 
-fn done(_: &str, _: Map<String, Value>) -> Outcome {
+fn answer_nothing(_: &str, _: Map<String, Value>) -> Outcome {
     Outcome::Done(Answer::new(json!({})))
 }
 
@@ -77,7 +77,7 @@ fn sorted() -> Engine {
     ];
     Engine::builder(surface())
         .gate(Arc::new(SortingGate))
-        .source(ScriptedSource::new(operations, done))
+        .source(ScriptedSource::new(operations, answer_nothing))
         .build()
         .unwrap()
 }
@@ -86,10 +86,10 @@ fn sorted() -> Engine {
 async fn r_ext_1_a_search_answers_with_lines_that_can_be_called() {
     let engine = demo();
     let answer = signatures(&engine, json!({ "search": "add a new task" })).await;
-    let found = lines(&answer);
-    assert!(found.len() <= 5 && found[0].starts_with("create_task(title: string, "), "{found:?}");
+    let shown = lines(&answer);
+    assert!(shown.len() <= 5 && shown[0].starts_with("create_task(title: string, "), "{shown:?}");
     let named = signatures(&engine, json!({ "search": "create_task" })).await;
-    assert_eq!(names(&named), ["create_task"], "nothing beside the one that is named");
+    assert_eq!(names(&named), ["create_task"], "only the named operation");
     let none = signatures(&engine, json!({ "search": "zzzz qqqq" })).await;
     assert_eq!(none["data"], json!({ "signatures": [] }));
 }
@@ -97,8 +97,8 @@ async fn r_ext_1_a_search_answers_with_lines_that_can_be_called() {
 #[tokio::test]
 async fn r_ext_1_the_query_language_is_said_once() {
     let answer = signatures(&demo(), json!({ "names": ["list_tasks", "list_executions"] })).await;
-    let found = lines(&answer);
-    assert!(found.iter().all(|line| line.contains("...query) read") && !line.contains("filter")), "{found:?}");
+    let shown = lines(&answer);
+    assert!(shown.iter().all(|line| line.contains("...query) read") && !line.contains("filter")), "{shown:?}");
     assert_eq!(
         answer["data"]["hints"],
         json!(["...query: fields?, filter?, sort?, aggregate?, first?, after?, max_tokens?"])
@@ -119,7 +119,7 @@ async fn r_ext_1_families_categories_and_sources_narrow() {
         assert_eq!(names(&signatures(&engine, json!({ "family": family })).await), ["delete_task"]);
     }
     let several = builder()
-        .source(ScriptedSource::new(vec![Operation::new("get_thing", Category::Read, "Get.")], done))
+        .source(ScriptedSource::new(vec![Operation::new("get_thing", Category::Read, "Get.")], answer_nothing))
         .build()
         .unwrap();
     let answer = signatures(&several, json!({ "source": "scripted" })).await;
@@ -140,9 +140,9 @@ async fn r_ext_1_families_categories_and_sources_narrow() {
 #[tokio::test]
 async fn r_ext_1_unknown_names_are_refused_with_suggestions() {
     let engine = sorted();
-    let one = signatures(&engine, json!({ "names": ["get_thing", "get_thign"] })).await;
-    assert_eq!(one["error"]["code"], "NOT_FOUND_OPERATION");
-    assert!(message(&one).contains("Did you mean 'get_thing'?"), "{one}");
+    let failure = signatures(&engine, json!({ "names": ["get_thing", "get_thign"] })).await;
+    assert_eq!(failure["error"]["code"], "NOT_FOUND_OPERATION");
+    assert!(message(&failure).contains("Did you mean 'get_thing'?"), "{failure}");
     let two = signatures(&engine, json!({ "names": ["get_thingg", "delete_thingg"] })).await;
     assert!(message(&two).contains("'get_thing'") && message(&two).contains("'delete_thing'"), "{two}");
     assert_eq!(names(&signatures(&engine, json!({ "name": "get_thing" })).await), ["get_thing"], "one by 'name'");
@@ -155,8 +155,12 @@ async fn r_ext_6_concealed_operations_are_in_no_signature_and_marks_are_policy()
     let engine = sorted();
     let policy = ask(&engine, operation("introspect", json!({ "query": "policy" }))).await;
     let published = ask(&engine, operation("introspect", json!({ "query": "operations" }))).await;
-    let listed: Vec<&str> =
-        published["data"]["operations"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    let listed: Vec<&str> = published["data"]["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|operation| operation["name"].as_str())
+        .collect();
     for params in
         [json!({}), json!({ "search": "thing" }), json!({ "names": ["delete_thing", "denied_thing", "get_thing"] })]
     {
@@ -187,7 +191,7 @@ async fn r_ext_1_ten_thousand_operations_come_in_bounded_pages() {
     });
     let engine = Engine::builder(surface())
         .dangerously_let_everything_pass()
-        .source(ScriptedSource::new(operations.collect(), done))
+        .source(ScriptedSource::new(operations.collect(), answer_nothing))
         .build()
         .unwrap();
     let mut params = json!({});
@@ -205,7 +209,10 @@ async fn r_ext_1_ten_thousand_operations_come_in_bounded_pages() {
     assert_eq!(seen.len(), 10_000);
     let search = signatures(&engine, json!({ "search": "thing of many" })).await;
     assert_eq!(lines(&search).len(), 5);
-    assert!(search["data"]["more"].as_u64().is_some_and(|more| more > 0), "the cut is said: {search}");
+    assert!(
+        search["data"]["more"].as_u64().is_some_and(|more| more > 0),
+        "the answer says how many were cut: {search}"
+    );
     let first = signatures(&engine, json!({ "first": 2 })).await;
     assert_eq!(lines(&first).len(), 2);
     let foreign = signatures(&engine, json!({ "family": "read", "after": first["data"]["after"] })).await;

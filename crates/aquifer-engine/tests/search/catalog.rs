@@ -129,8 +129,8 @@ pub(crate) fn engine(servers: impl IntoIterator<Item = Arc<Server>>) -> Engine {
 pub(crate) fn signatures(engine: &Engine, params: Value) -> Vec<String> {
     let request = json!({ "operation": "introspect", "params": params });
     let context = Context::new(Caller::session("tests"), "req_test");
-    let asked = engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
-    let Reply::Response(response) = asked.now_or_never().unwrap() else { panic!("a question") };
+    let reply = engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context);
+    let Reply::Response(response) = reply.now_or_never().unwrap() else { panic!("a question") };
     let answer = response.render(&Limits::default()).value();
     let lines = answer["data"]["signatures"].as_array().unwrap_or_else(|| panic!("{answer}"));
     lines.iter().map(|line| line.as_str().unwrap().to_owned()).collect()

@@ -96,7 +96,7 @@ fn r_col_5_fields_presets_and_paths() {
     );
     assert_eq!(names(first(QueryKind::List, json!({ "preset": "minimal" }))), ["id", "title"]);
     let lacking = ask(json!({ "filter": { "id": 4 }, "fields": ["id", "meta.room.floor"] }));
-    assert_eq!(lacking["items"][0], json!({ "id": 4 }), "what one item lacks is left out");
+    assert_eq!(lacking["items"][0], json!({ "id": 4 }), "missing fields are omitted");
 }
 
 #[test]
@@ -134,17 +134,17 @@ fn r_col_6_aggregates() {
 
 #[test]
 fn r_col_2_text_is_any_word_or_an_exact_phrase() {
-    let found = |query: &str| -> Vec<i64> {
+    let search = |query: &str| -> Vec<i64> {
         let answer = ask_as(QueryKind::Search, json!({ "query": query }));
         answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
     };
-    assert_eq!(found("window"), [2, 3]);
-    assert_eq!(found("broken window"), [3, 1, 2], "who has both comes first");
-    assert_eq!(found("\"broken window\""), [3]);
-    assert_eq!(found("\"window broken\""), Vec::<i64>::new());
-    assert_eq!(found("BROKEN!!! (door)"), [1, 3]);
+    assert_eq!(search("window"), [2, 3]);
+    assert_eq!(search("broken window"), [3, 1, 2], "an item with both words comes first");
+    assert_eq!(search("\"broken window\""), [3]);
+    assert_eq!(search("\"window broken\""), Vec::<i64>::new());
+    assert_eq!(search("BROKEN!!! (door)"), [1, 3]);
     for odd in ["", "\"", "\"\"", "AND OR NOT", "*", "a:b^2 -c", "NEAR(", "\u{0}"] {
-        found(odd);
+        search(odd);
     }
 }
 
@@ -164,7 +164,10 @@ fn r_col_7_pages_in_three_styles() {
     assert_eq!(page["items"], json!([{ "id": 1 }, { "id": 2 }]));
     assert_eq!(page["pageInfo"]["hasNextPage"], true);
     assert_eq!(page["pageInfo"]["hasPreviousPage"], false);
-    assert!(page["pageInfo"].get("totalCount").is_none(), "totals cost a second look: only on request");
+    assert!(
+        page["pageInfo"].get("totalCount").is_none(),
+        "a total costs a second scan, so it is returned only on request"
+    );
     let next = ask(json!({ "first": 2, "after": page["pageInfo"]["endCursor"], "fields": ["id"], "total": true }));
     assert_eq!(next["items"], json!([{ "id": 3 }, { "id": 4 }]));
     assert_eq!(next["pageInfo"]["totalCount"], 4);
@@ -218,7 +221,7 @@ fn r_col_8_cursors_are_opaque_and_bound_to_their_query() {
 
 #[test]
 fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
-    let found = |items: &[Value], of: FieldType, filter: Value| -> Vec<usize> {
+    let filtered = |items: &[Value], of: FieldType, filter: Value| -> Vec<usize> {
         let field = Field { name: "n".into(), of, nullable: true, description: None };
         let collection = Collection { fields: vec![field], ..Collection::default() };
         let plan = parse_query(&collection, QueryKind::List, json!({ "filter": filter }).as_object().unwrap(), &key())
@@ -229,14 +232,14 @@ fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
         (0..items.len()).filter(|index| shown.contains(&items[*index])).collect()
     };
     let zeros = [json!({ "n": -0.0 }), json!({ "n": 0 }), json!({ "n": 0.5 })];
-    assert_eq!(found(&zeros, FieldType::Number, json!({ "n": 0 })), [0, 1]);
-    assert_eq!(found(&zeros, FieldType::Number, json!({ "n": { "gt": -0.0 } })), [2]);
+    assert_eq!(filtered(&zeros, FieldType::Number, json!({ "n": 0 })), [0, 1]);
+    assert_eq!(filtered(&zeros, FieldType::Number, json!({ "n": { "gt": -0.0 } })), [2]);
     let large =
         [json!({ "n": "9007199254740993" }), json!({ "n": "9007199254740992" }), json!({ "n": "-9007199254740993" })];
-    assert_eq!(found(&large, FieldType::Integer, json!({ "n": "9007199254740993" })), [0]);
-    assert_eq!(found(&large, FieldType::Integer, json!({ "n": { "lt": "9007199254740993" } })), [1, 2]);
+    assert_eq!(filtered(&large, FieldType::Integer, json!({ "n": "9007199254740993" })), [0]);
+    assert_eq!(filtered(&large, FieldType::Integer, json!({ "n": { "lt": "9007199254740993" } })), [1, 2]);
     let tokens = [json!({ "n": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11" })];
-    assert_eq!(found(&tokens, FieldType::Uuid, json!({ "n": "A0EEBC999C0B4EF8BB6D6BB9BD380A11" })), [0]);
+    assert_eq!(filtered(&tokens, FieldType::Uuid, json!({ "n": "A0EEBC999C0B4EF8BB6D6BB9BD380A11" })), [0]);
 }
 
 #[test]
@@ -307,7 +310,7 @@ fn r_col_5_an_unknown_path_in_an_open_collection_is_a_warning() {
             parse_query(&open, QueryKind::List, json!({ "fields": fields }).as_object().unwrap(), &key()).unwrap().plan;
         evaluate(&open, &plan, items, &key()).warnings
     };
-    assert!(warnings(json!(["a", "a.b"]), &items).is_empty(), "what one item lacks is left out");
+    assert!(warnings(json!(["a", "a.b"]), &items).is_empty(), "a field that only some items have causes no warning");
     let issued = warnings(json!(["a", "b", "a.c"]), &items);
     assert_eq!(issued.len(), 1);
     assert_eq!(issued[0].code(), "FIELD_NOT_FOUND");
@@ -326,21 +329,21 @@ fn r_col_7a_pages_of_every_style_obey_the_size_limit() {
         (evaluated.data, warning.unwrap_or_default())
     };
     // The request, the number of items, and the start of the rest.
-    for (asked, shown, next) in [
+    for (request, shown, next) in [
         (json!({ "page_size": 8 }), 3, Some(3)),
         (json!({ "page": 2, "page_size": 5 }), 3, Some(8)),
         (json!({ "limit": 8 }), 3, Some(3)),
         (json!({ "limit": 5, "offset": 4 }), 3, Some(7)),
         (json!({ "first": 8 }), 3, None),
     ] {
-        let mut params = asked.clone();
+        let mut params = request.clone();
         params["fields"] = json!(["id", "title"]);
         let (data, warning) = ask(params.clone());
-        assert_eq!(data["items"].as_array().unwrap().len(), shown, "{asked}");
-        assert_eq!(warning["code"], "RESULT_PAGED", "{asked}");
+        assert_eq!(data["items"].as_array().unwrap().len(), shown, "{request}");
+        assert_eq!(warning["code"], "RESULT_PAGED", "{request}");
         assert_eq!(warning["details"]["next_offset"].as_u64(), next, "{warning}");
         let more = data["pagination"]["has_more"].as_bool().or(data["pageInfo"]["hasNextPage"].as_bool());
-        assert_eq!(more, Some(true), "{asked}");
+        assert_eq!(more, Some(true), "{request}");
         if let Some(next) = next {
             let (rest, _) = ask(json!({ "limit": 1, "offset": next }));
             assert_eq!(rest["items"][0]["id"], next, "nothing is skipped");

@@ -100,8 +100,8 @@ fn r_dis_8_every_example_of_shaping_holds() {
     let examples = blocks(page, "shaped");
     assert!(examples.len() >= 2, "{}", examples.len());
     for example in examples {
-        let [asked, expected]: [Value; 2] =
+        let [request, expected]: [Value; 2] =
             Deserializer::from_str(example).into_iter().collect::<Result<Vec<_>, _>>().unwrap().try_into().unwrap();
-        assert_eq!(shaped(result.clone(), asked.clone(), PageStart::Start), expected, "{asked}");
+        assert_eq!(shaped(result.clone(), request.clone(), PageStart::Start), expected, "{request}");
     }
 }

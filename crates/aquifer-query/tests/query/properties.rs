@@ -101,7 +101,7 @@ proptest! {
 
     /// Paging returns every unchanged item exactly once, while others are inserted and deleted.
     #[test]
-    fn r_col_8_cursors_are_stable_under_change(items in any_items(), sort in any_sort(), gone in prop::collection::btree_set(0_i64..40, 0..10)) {
+    fn r_col_8_cursors_are_stable_under_change(items in any_items(), sort in any_sort(), deleted in prop::collection::btree_set(0_i64..40, 0..10)) {
         let (collection, key) = (collection(), key());
         let mut params = json!({ "sort": sort, "fields": ["id"], "first": 3 });
         let mut present = items.clone();
@@ -114,14 +114,14 @@ proptest! {
                 break;
             }
             params["after"] = answer["pageInfo"]["endCursor"].clone();
-            present.retain(|item| !(gone.contains(&item["id"].as_i64().unwrap()) && item["id"].as_i64().unwrap() % 5 == step % 5));
+            present.retain(|item| !(deleted.contains(&item["id"].as_i64().unwrap()) && item["id"].as_i64().unwrap() % 5 == step % 5));
             present.push(json!({ "id": 1_000 + step, "title": "b", "price": 0 }));
         }
         for item in &items {
             let id = item["id"].as_i64().unwrap();
-            let times = seen.iter().filter(|one| **one == id).count();
+            let times = seen.iter().filter(|other| **other == id).count();
             prop_assert!(times <= 1);
-            prop_assert!(times == 1 || gone.contains(&id), "{} was lost", id);
+            prop_assert!(times == 1 || deleted.contains(&id), "{} was lost", id);
         }
     }
 

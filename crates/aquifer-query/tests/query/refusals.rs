@@ -252,18 +252,18 @@ fn clinic() -> Clinic {
         key: vec!["id".into()],
         ..Collection::default()
     };
-    let (one, many) = (Cardinality::One, Cardinality::Many);
+    let (to_one, to_many) = (Cardinality::One, Cardinality::Many);
     let (number, time) = (FieldType::Integer, FieldType::Time);
     Clinic([
         collection(
             &[("id", number.clone()), ("starts_at", time.clone()), ("price_cents", number.clone())],
-            &[("home_site", 1, one)],
+            &[("home_site", 1, to_one)],
         ),
         collection(
             &[("id", number.clone()), ("opened_at", time), ("open_beds", number.clone())],
-            &[("staff_members", 2, many), ("all_visits", 0, many)],
+            &[("staff_members", 2, to_many), ("all_visits", 0, to_many)],
         ),
-        collection(&[("id", number.clone()), ("room_number", number)], &[("home_site", 1, one)]),
+        collection(&[("id", number.clone()), ("room_number", number)], &[("home_site", 1, to_one)]),
     ])
 }
 
@@ -295,7 +295,7 @@ fn r_ext_3_names_in_camel_case_are_suggested_in_snake_case() {
         let hint = format!("Did you mean '{meant}'?");
         assert!(failure.message().contains(&hint), "{params}: {}", failure.message());
     }
-    // A path cannot lead through many items, but what to write instead is spelled correctly.
+    // A path cannot lead through many items, but the suggestion is spelled correctly.
     let failure = parse_query(
         sites,
         QueryKind::List,
@@ -304,7 +304,7 @@ fn r_ext_3_names_in_camel_case_are_suggested_in_snake_case() {
     );
     let message = failure.err().unwrap().message().to_owned();
     assert!(message.contains(r#"{"staff_members": {"fields": ["room_number"]}}"#), "{message}");
-    // What resembles nothing gets no suggestion.
+    // A name that resembles no other gets no suggestion.
     let failure =
         parse_query(visits, QueryKind::List, json!({ "fields": ["homeSite.colour"] }).as_object().unwrap(), &key());
     assert!(!failure.err().unwrap().message().contains("Did you mean"));
@@ -357,7 +357,7 @@ fn r_col_6_parameters_beside_an_aggregate_apply_to_its_groups() {
     assert_eq!((page.first, page.offset), (Some(2), 1));
     let best = parse(&json!({ "aggregate": { "by": by }, "first": 2, "sort": "-count" }));
     assert_eq!(best.page.first, Some(2));
-    // Whoever wants a single item, or none, does not expect groups to be missing.
+    // A caller who wants a single item, or none, does not expect groups to be missing.
     let alone = json!({ "aggregate": { "by": by }, "first": 1 });
     let alone = parse_query(&collection(), QueryKind::List, alone.as_object().unwrap(), &key()).unwrap();
     assert_eq!(alone.plan.aggregates[0].page.first, None);

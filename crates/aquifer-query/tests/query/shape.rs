@@ -15,11 +15,11 @@ pub(crate) fn controls(value: Value) -> Map<String, Value> {
 pub(crate) const PAGES: PageLimits = PageLimits { default_size: 1, max_size: 1_000, max_bytes: usize::MAX };
 
 /// Shapes a result with these controls. Cursors are plain positions.
-pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
-    let asked = ShapingRequest::new(controls(asked), |_| true).unwrap();
-    match ResultContent::new(result, None, asked.controls()) {
+pub(crate) fn shaped(result: Value, params: Value, from: PageStart) -> Value {
+    let request = ShapingRequest::new(controls(params), |_| true).unwrap();
+    match ResultContent::new(result, None, request.controls()) {
         ResultContent::Rows { rows, envelope, .. } => {
-            let picked = RowSelection::new(&rows, &asked, from, PAGES).unwrap();
+            let picked = RowSelection::new(&rows, &request, from, PAGES).unwrap();
             let shows_items = picked.has_items();
             let seal = |location: usize| Some(location.to_string());
             let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &seal });
@@ -28,7 +28,7 @@ pub(crate) fn shaped(result: Value, asked: Value, from: PageStart) -> Value {
             }
             Value::Object(data)
         }
-        ResultContent::One(value) => shape::shape_object(value, &asked).unwrap().0,
+        ResultContent::One(value) => shape::shape_object(value, &request).unwrap().0,
         ResultContent::Text(text) => text.into(),
     }
 }
@@ -97,16 +97,19 @@ fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
 
 #[test]
 fn r_dis_8_fields_of_an_object_are_not_searched_in_its_lists() {
-    let one = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
+    let object = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
     assert_eq!(
-        shaped(one.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
+        shaped(object.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
         json!({ "id": 7, "labels": [{ "name": "bug" }] })
     );
     assert_eq!(
-        shaped(one.clone(), json!({ "fields": ["name"] }), PageStart::Start)["items"],
+        shaped(object.clone(), json!({ "fields": ["name"] }), PageStart::Start)["items"],
         json!([{ "name": "bug" }])
     );
-    assert_eq!(shaped(one, json!({ "fields": ["id"], "first": 1 }), PageStart::Start)["items"], json!([{ "id": 1 }]));
+    assert_eq!(
+        shaped(object, json!({ "fields": ["id"], "first": 1 }), PageStart::Start)["items"],
+        json!([{ "id": 1 }])
+    );
     let list = json!({ "id": "page", "items": [{ "id": 1, "name": "bug" }] });
     assert_eq!(shaped(list, json!({ "fields": ["id"] }), PageStart::Start)["items"], json!([{ "id": 1 }]));
     let list = json!({ "total": 1, "items": [{ "id": 1 }] });
@@ -155,12 +158,12 @@ fn r_dis_8_nested_results_of_notion_are_shaped() {
             "object": "list", "next_cursor": "abc", "has_more": true,
         })
     );
-    let found = shaped(
+    let answer = shaped(
         notion(),
         json!({ "filter": { "properties.Name.title.plain_text": { "contains": "THR" } }, "fields": ["id"] }),
         PageStart::Start,
     );
-    assert_eq!(found["items"], json!([{ "id": "c" }]));
+    assert_eq!(answer["items"], json!([{ "id": "c" }]));
     let sums = shaped(
         notion(),
         json!({ "aggregate": { "points": { "sum": "properties.Points.number" }, "done": { "group_by": "properties.Done.checkbox", "count": true } } }),
@@ -245,7 +248,7 @@ fn r_dis_8_rows_need_not_be_alike() {
 #[test]
 fn r_dis_8_names_with_dots_and_lists_of_words() {
     let rows = json!([{ "a.b": 1, "a": { "b": 2 }, "": 0, "tags": ["x", "y"] }, { "a.b": 3, "tags": [] }]);
-    let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"].clone();
+    let show = |params: Value| shaped(rows.clone(), params, PageStart::Start)["items"].clone();
     assert_eq!(show(json!({ "fields": ["a.b"] })), json!([{ "a.b": 1 }, { "a.b": 3 }]));
     assert!(ShapingRequest::new(controls(json!({ "fields": [""] })), |_| true).is_err());
     assert_eq!(show(json!({ "filter": { "tags": { "contains": "y" } }, "fields": ["a.b"] })), json!([{ "a.b": 1 }]));
@@ -255,7 +258,7 @@ fn r_dis_8_names_with_dots_and_lists_of_words() {
 #[test]
 fn r_col_5_inferred_collections_have_presets() {
     let rows = json!([{ "id": 1, "title": "a", "meta": { "x": 1 }, "n": 2 }]);
-    let show = |asked: Value| shaped(rows.clone(), asked, PageStart::Start)["items"][0].clone();
+    let show = |params: Value| shaped(rows.clone(), params, PageStart::Start)["items"][0].clone();
     assert_eq!(show(json!({ "fields": "minimal" })), json!({ "id": 1, "title": "a" }));
     assert_eq!(show(json!({ "fields": "standard" })), json!({ "id": 1, "title": "a", "n": 2 }));
     assert_eq!(show(json!({ "fields": "full" })), rows[0]);
@@ -281,7 +284,7 @@ fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     else {
         panic!()
     };
-    assert_eq!(envelope, json!({ "ok": true }), "an object that held nothing else is gone");
+    assert_eq!(envelope, json!({ "ok": true }), "an object that contained nothing else is removed");
 }
 
 fn upstream(own: &[&str]) -> Operation {
@@ -374,7 +377,7 @@ fn r_dis_8_text_is_split_between_characters() {
     assert_eq!(TextPage::new("äöü", 0, 100, Some(2)).text, "äö");
     assert_eq!(TextPage::new("one line\nanother line", 0, 10, None).text, "one line\n");
     assert_eq!(TextPage::new("", 0, 10, None).next, None);
-    // A grapheme without end, and a page smaller than one code point.
+    // An endless grapheme, and a page smaller than one code point.
     let endless = format!("a{}", "\u{301}".repeat(100_000));
     assert!(TextPage::new(&endless, 0, 50_000, None).text.len() >= 40_000);
     assert_eq!(TextPage::new("😀😀", 0, 1, None).text, "😀");

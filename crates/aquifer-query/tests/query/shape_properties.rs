@@ -88,11 +88,11 @@ fn filter() -> impl Strategy<Value = Value> {
         Just(json!({})),
         test.clone(),
         prop::collection::vec(test.clone(), 1..3).prop_map(|all| json!({ "or": all })),
-        test.prop_map(|one| json!({ "not": one })),
+        test.prop_map(|inner| json!({ "not": inner })),
     ]
 }
 
-fn asked() -> impl Strategy<Value = Value> {
+fn any_request() -> impl Strategy<Value = Value> {
     (
         filter(),
         prop::collection::vec((name(), any::<bool>()), 0..3),
@@ -106,15 +106,15 @@ fn asked() -> impl Strategy<Value = Value> {
                 .iter()
                 .map(|(field, down)| json!({ "field": field, "order": if *down { "desc" } else { "asc" } }))
                 .collect();
-            let mut asked = json!({ "filter": filter, "sort": sort, "limit": limit, "offset": offset });
+            let mut params = json!({ "filter": filter, "sort": sort, "limit": limit, "offset": offset });
             if let Some(fields) = fields {
-                asked["fields"] = json!(fields);
+                params["fields"] = json!(fields);
             }
             if let Some(group) = group {
-                asked["aggregate"] = json!({ "by": { "group_by": group, "count": true, "min": "a" } });
-                asked["include_items"] = json!(true);
+                params["aggregate"] = json!({ "by": { "group_by": group, "count": true, "min": "a" } });
+                params["include_items"] = json!(true);
             }
-            asked
+            params
         })
 }
 
@@ -123,31 +123,31 @@ proptest! {
 
     /// Shaping a result gives the same as evaluating the query over its rows.
     #[test]
-    fn r_dis_8_shaping_is_the_language_over_the_rows(rows in rows(), way in 0_usize..7, asked in asked()) {
+    fn r_dis_8_shaping_is_the_language_over_the_rows(rows in rows(), way in 0_usize..7, params in any_request()) {
         let (result, expected_around) = wrapped(&rows, way);
-        let asked = ShapingRequest::new(controls(asked), |_| true);
-        prop_assume!(asked.is_ok());
-        let asked = asked.unwrap();
-        let ResultContent::Rows { rows: found, envelope, .. } = ResultContent::new(result, None, asked.controls()) else {
+        let request = ShapingRequest::new(controls(params), |_| true);
+        prop_assume!(request.is_ok());
+        let request = request.unwrap();
+        let ResultContent::Rows { rows: located, envelope, .. } = ResultContent::new(result, None, request.controls()) else {
             prop_assert!(false, "no rows found");
             unreachable!()
         };
-        prop_assert_eq!(&found, &rows);
+        prop_assert_eq!(&located, &rows);
         // Rows of only empty lists do not reveal edges.
         prop_assert_eq!(envelope, expected_around);
-        let mut collection = shape::infer_collection(&found, PAGES);
+        let mut collection = shape::infer_collection(&located, PAGES);
         // Equal rows keep the order of the result; there is no key.
         collection.key.clear();
-        let picked = RowSelection::new(&found, &asked, PageStart::Start, PAGES);
-        let reference = parse_query(&collection, QueryKind::Get, asked.controls(), &key());
+        let picked = RowSelection::new(&located, &request, PageStart::Start, PAGES);
+        let reference = parse_query(&collection, QueryKind::Get, request.controls(), &key());
         prop_assert_eq!(picked.is_ok(), reference.is_ok());
         if let (Ok(picked), Ok(reference)) = (picked, reference) {
-            let again = RowSelection::new(&found, &asked, PageStart::Start, PAGES).unwrap();
-            let expected = evaluate(&collection, &reference.plan, &found, &key()).data;
+            let again = RowSelection::new(&located, &request, PageStart::Start, PAGES).unwrap();
+            let expected = evaluate(&collection, &reference.plan, &located, &key()).data;
             let cursors = Cursors { seal: &|_| None };
-            let copied = Value::Object(picked.write(Rows::Shared(&found), &cursors).0);
+            let copied = Value::Object(picked.write(Rows::Shared(&located), &cursors).0);
             prop_assert_eq!(&copied, &expected);
-            let moved = Value::Object(again.write(Rows::Owned(found), &cursors).0);
+            let moved = Value::Object(again.write(Rows::Owned(located), &cursors).0);
             prop_assert_eq!(&moved, &expected);
         }
     }
@@ -162,8 +162,8 @@ proptest! {
         let mut from = PageStart::Start;
         let mut pages: Vec<Vec<u64>> = Vec::new();
         for _ in 0..=count {
-            let asked = ShapingRequest::new(controls(params.clone()), |_| true).unwrap();
-            let picked = RowSelection::new(&rows, &asked, from, PageLimits { max_bytes: bytes, ..PAGES }).unwrap();
+            let request = ShapingRequest::new(controls(params.clone()), |_| true).unwrap();
+            let picked = RowSelection::new(&rows, &request, from, PageLimits { max_bytes: bytes, ..PAGES }).unwrap();
             let seal = |location: usize| Some(location.to_string());
             let data = Value::Object(picked.write(Rows::Shared(&rows), &Cursors { seal: &seal }).0);
             pages.push(data["items"].as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect());
@@ -188,21 +188,21 @@ proptest! {
     /// Any JSON and any controls give a result or a failure.
     #[test]
     fn r_dis_8_anything_is_shaped_or_refused(result in any_json(), filter in any_json(), sort in any_json(), fields in any_json(), aggregate in any_json(), path in ".{0,8}") {
-        for asked in [
+        for params in [
             json!({}), json!({ "first": 2 }), json!({ "filter": filter }), json!({ "sort": sort }), json!({ "fields": fields }),
             json!({ "aggregate": aggregate }), json!({ "filter": filter, "sort": sort, "fields": fields, "first": 1, "edges": true, "total": true }),
         ] {
-            let Ok(asked) = ShapingRequest::new(controls(asked), |_| true) else { continue };
-            let _ = asked.cursor_binding(Some("o"), "op", asked.controls());
-            match ResultContent::new(result.clone(), Some(&path), asked.controls()) {
+            let Ok(request) = ShapingRequest::new(controls(params), |_| true) else { continue };
+            let _ = request.cursor_binding(Some("o"), "op", request.controls());
+            match ResultContent::new(result.clone(), Some(&path), request.controls()) {
                 ResultContent::Rows { rows, envelope, location } => {
                     let _ = Observation::from_rows(&rows, &location);
-                    if let Ok(picked) = RowSelection::new(&rows, &asked, PageStart::After(1), PAGES) {
+                    if let Ok(picked) = RowSelection::new(&rows, &request, PageStart::After(1), PAGES) {
                         let (mut data, _) = picked.write(Rows::Owned(rows), &Cursors { seal: &|_| None });
                         let _ = shape::add_envelope(&mut data, envelope, false);
                     }
                 }
-                ResultContent::One(value) => drop(shape::shape_object(value, &asked)),
+                ResultContent::One(value) => drop(shape::shape_object(value, &request)),
                 ResultContent::Text(_) => {}
             }
         }

@@ -133,7 +133,7 @@ fn engine_with_default(upstream: &Arc<Upstream>, max_tokens: usize) -> Engine {
 
 #[tokio::test]
 async fn r_ext_3_operations_without_controls_keep_a_budget_as_well() {
-    // Members that look like pages do not protect an answer that no page was made of.
+    // An answer that is not a page is shortened even if its members look like pages.
     let result = json!({
         "id": 7,
         "pagination": { "next": 2 },
@@ -176,7 +176,10 @@ async fn r_ext_3_every_operation_that_reads_offers_the_budget_once() {
             let of = |name: &str| snapshot.catalog().operation(name).unwrap().clone();
             let budgets = |name: &str| -> Vec<bool> {
                 let all = of(name).parameters.clone();
-                all.iter().filter(|one| &*one.name == "max_tokens").map(|one| one.is_shared).collect()
+                all.iter()
+                    .filter(|parameter| &*parameter.name == "max_tokens")
+                    .map(|parameter| parameter.is_shared)
+                    .collect()
             };
             assert_eq!(budgets("list_issues"), vec![own.is_empty(); count]);
             assert!(budgets("create_issue").is_empty());
@@ -248,7 +251,7 @@ async fn r_ext_3_without_a_budget_text_is_passed_on_without_being_parsed() {
     };
     let unlimited = answer(builder(&upstream).build().unwrap()).await;
     assert!(unlimited.contains(":  [ 1 ]"), "{unlimited}");
-    // Short text keeps any budget, so that it is not parsed either.
+    // Short text fits any budget, so that it is not parsed either.
     let short = answer(engine_with_default(&upstream, 400)).await;
     assert!(short.contains(":  [ 1 ]"), "{short}");
 }

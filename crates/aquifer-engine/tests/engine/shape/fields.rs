@@ -1,10 +1,10 @@
-//! Fields that are returned unless the caller says otherwise, and sources that are told which fields are needed.
+//! Fields that are returned unless the caller says otherwise, and sources that receive the list of needed fields.
 
 use super::*;
 
-/// Rows with three fields, of which the source returns those that it is told.
+/// Rows with three fields, of which the source returns the requested ones.
 struct Selecting {
-    asked: Mutex<Vec<Option<Vec<String>>>>,
+    requested: Mutex<Vec<Option<Vec<String>>>>,
 }
 
 impl Source for Selecting {
@@ -22,7 +22,7 @@ impl Source for Selecting {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.asked.lock().unwrap().push(call.page.fields.clone());
+        self.requested.lock().unwrap().push(call.page.fields.clone());
         let row = |id: u64| {
             let mut row = json!({ "id": id, "user": { "name": "ann", "age": 5 }, "size": 10 - id });
             if let Some(fields) = &call.page.fields {
@@ -35,7 +35,7 @@ impl Source for Selecting {
 }
 
 fn started() -> (Engine, Arc<Selecting>) {
-    let source = Arc::new(Selecting { asked: Mutex::default() });
+    let source = Arc::new(Selecting { requested: Mutex::default() });
     let engine = Engine::builder(surface()).dangerously_let_everything_pass().source(source.clone()).build().unwrap();
     (engine, source)
 }
@@ -54,14 +54,14 @@ async fn r_dis_8_the_default_fields_are_returned_if_none_are_asked_for() {
         (json!({ "fields": "full" }), None, &whole),
         (json!({ "preset": "full" }), None, &whole),
     ];
-    for (params, asked, first) in table {
+    for (params, requested, first) in table {
         let (engine, source) = started();
         let answer = list(&engine, params.clone()).await;
         let rows =
             answer["data"]["items"].as_array().or(answer["data"].as_array()).unwrap_or_else(|| panic!("{answer}"));
         assert_eq!(rows[0], *first, "{params}");
-        let asked = asked.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(*source.asked.lock().unwrap(), [asked], "{params}");
+        let requested = requested.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(*source.requested.lock().unwrap(), [requested], "{params}");
     }
 }
 
@@ -69,7 +69,7 @@ async fn r_dis_8_the_default_fields_are_returned_if_none_are_asked_for() {
 async fn aggregates_see_all_fields() {
     let (engine, source) = started();
     let answer = list(&engine, json!({ "aggregate": { "all": { "sum": "size" } } })).await;
-    assert_eq!(*source.asked.lock().unwrap(), [None]);
+    assert_eq!(*source.requested.lock().unwrap(), [None]);
     assert!(answer.to_string().contains("40"), "{answer}");
 }
 
@@ -80,7 +80,7 @@ async fn a_page_with_other_fields_does_not_come_from_what_is_held() {
     let after = first["data"]["pageInfo"]["endCursor"].clone();
     let same = list(&engine, json!({ "first": 2, "after": after })).await;
     assert_eq!(same["data"]["items"][0]["id"], 2, "{same}");
-    assert_eq!(source.asked.lock().unwrap().len(), 1, "the rest is held");
+    assert_eq!(source.requested.lock().unwrap().len(), 1, "the rest is held");
     let other = list(&engine, json!({ "first": 2, "after": after, "fields": ["size"] })).await;
     assert!(other["error"].is_object() || other["data"]["items"][0]["size"] == 8, "{other}");
 }

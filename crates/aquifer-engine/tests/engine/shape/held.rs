@@ -73,11 +73,11 @@ async fn r_dis_8_held_results_are_bounded() {
         let answer = list(&engine, json!({ "owner": owner, "first": 10 })).await;
         cursors.push((owner, answer["data"]["pageInfo"]["endCursor"].clone()));
     }
-    let mut found = Vec::new();
+    let mut successes = Vec::new();
     for (owner, cursor) in cursors {
-        found.push(list(&engine, json!({ "owner": owner, "first": 10, "after": cursor })).await["success"].clone());
+        successes.push(list(&engine, json!({ "owner": owner, "first": 10, "after": cursor })).await["success"].clone());
     }
-    assert_eq!(found, [json!(false), json!(true), json!(true)], "the oldest went");
+    assert_eq!(successes, [json!(false), json!(true), json!(true)], "the oldest was dropped");
     let small = shape::Settings { max_result_bytes: 1_000, ..shape::Settings::default() };
     let engine = builder(&upstream).shaping(small).build().unwrap();
     let answer = list(&engine, json!({ "first": 10 })).await;

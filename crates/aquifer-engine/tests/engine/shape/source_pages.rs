@@ -76,7 +76,7 @@ async fn without_controls_one_page_is_fetched_and_says_how_to_go_on() {
     let engine = engine(&pages);
     let first = issues_page(&engine, json!({})).await;
     assert_eq!(numbers(&first), (0..10).collect::<Vec<_>>());
-    assert_eq!(first["data"]["total"], 45, "what stands beside the rows is kept");
+    assert_eq!(first["data"]["total"], 45, "values beside the rows are kept");
     assert_eq!(first["data"]["pageInfo"]["hasNextPage"], true);
     assert_eq!(pages.fetched(), [0]);
     let after = first["data"]["pageInfo"]["endCursor"].clone();
@@ -115,9 +115,9 @@ async fn pages_of_any_size_show_every_row_once() {
 async fn counts_of_the_source_are_not_those_of_filtered_rows() {
     let pages = Pages::new(45);
     let engine = engine(&pages);
-    let found = issues_page(&engine, json!({ "first": 3, "filter": { "number": { "lt": 5 } } })).await;
-    assert_eq!(found["data"].get("total"), None, "{found}");
-    assert_eq!(found["data"]["_upstream"]["total"], 45, "{found}");
+    let answer = issues_page(&engine, json!({ "first": 3, "filter": { "number": { "lt": 5 } } })).await;
+    assert_eq!(answer["data"].get("total"), None, "{answer}");
+    assert_eq!(answer["data"]["_upstream"]["total"], 45, "{answer}");
     let all = issues_page(&engine, json!({ "first": 3 })).await;
     assert_eq!(all["data"]["total"], 45, "{all}");
 }
@@ -173,10 +173,10 @@ async fn filters_are_applied_across_pages() {
     let pages = Pages::new(45);
     let engine = engine(&pages);
     let filter = json!({ "number": { "gte": 24 } });
-    let found = issues_page(&engine, json!({ "first": 3, "filter": filter })).await;
-    assert_eq!(numbers(&found), [24, 25, 26]);
+    let answer = issues_page(&engine, json!({ "first": 3, "filter": filter })).await;
+    assert_eq!(numbers(&answer), [24, 25, 26]);
     assert_eq!(pages.fetched(), [0, 10, 20], "the rest is not needed yet");
-    let after = found["data"]["pageInfo"]["endCursor"].clone();
+    let after = answer["data"]["pageInfo"]["endCursor"].clone();
     let more = issues_page(&engine, json!({ "first": 30, "filter": filter, "after": after })).await;
     assert_eq!(numbers(&more), (27..45).collect::<Vec<_>>());
     assert_eq!(more["data"]["pageInfo"]["hasNextPage"], false);
@@ -216,7 +216,7 @@ async fn a_long_list_is_fetched_up_to_a_bound_which_is_said_first() {
     assert_eq!(counted["warnings"][0]["details"]["rows"], 200);
     let filter = json!({ "number": { "gte": 250 } });
     let (mut params, mut rounds) = (json!({ "first": 5, "filter": filter }), 0);
-    let found = loop {
+    let answer = loop {
         let page = issues_page(&engine, params.clone()).await;
         rounds += 1;
         assert_eq!(page["data"]["pageInfo"]["hasNextPage"], true);
@@ -226,7 +226,7 @@ async fn a_long_list_is_fetched_up_to_a_bound_which_is_said_first() {
         assert_eq!(page["warnings"][0]["code"], "RESULT_INCOMPLETE", "{page}");
         params["after"] = page["data"]["pageInfo"]["endCursor"].clone();
     };
-    assert_eq!(numbers(&found), [250, 251, 252, 253, 254], "{found}");
+    assert_eq!(numbers(&answer), [250, 251, 252, 253, 254], "{answer}");
 }
 
 #[tokio::test]
