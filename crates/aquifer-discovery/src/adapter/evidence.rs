@@ -84,7 +84,7 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> 
             if operation.digest.is_some() { assessment } else { assessment.restrict_to_names() }
         }
     };
-    // The name of the operation in the file is evidence as well as the name of the tool.
+    // The name of the operation in the file is evidence just like the name of the tool.
     let by_name = Subject { name: &operation.name, description: "", parameters: &[], annotations: Default::default() };
     let by_name = assess(by_name).restrict_to_names();
     match by_name.hard {

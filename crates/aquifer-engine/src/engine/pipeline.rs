@@ -553,7 +553,7 @@ fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
     }
 }
 
-/// How long after the decision a request of this category may be carried out.
+/// Whether a request of this category may still be carried out: a read always, a change under the same configuration.
 pub(super) fn validity(snapshot: &Snapshot, category: Category) -> Validity {
     if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
 }

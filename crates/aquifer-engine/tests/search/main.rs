@@ -1,11 +1,12 @@
-//! How many tasks in plain words lead to the right operation, over the tool lists of real servers and through the engine:
-//! what counts is the lines that a model is shown. The test holds floors; it prints what it measured and which tasks failed
-//! (`cargo nextest run -p aquifer-engine --test search --no-capture`). The floors are about one task below what was measured.
+//! Measures how many tasks in plain words lead to the right operation, over the tool lists of real servers and through the
+//! engine. Only the lines that a model is shown count. The test enforces floors, and prints the measurements and the
+//! failed tasks (`cargo nextest run -p aquifer-engine --test search --no-capture`). The floors are about one task below
+//! the measurements.
 //!
-//! `tuning.tsv`, `fresh.tsv` and `github.tsv` may be looked at to improve the search. `heldout.tsv`, `office.tsv` and `platform.tsv` are for
-//! servers that the search was not tuned for. Their tasks were written from the tool lists, before any search ran over them,
-//! and stay as they are. Their failures are not printed: whoever reads them and changes the search has tuned on them, and
-//! says so in `docs/gateway.md`.
+//! `tuning.tsv`, `fresh.tsv` and `github.tsv` may be read to improve the search. `heldout.tsv`, `office.tsv` and
+//! `platform.tsv` are for servers that the search was not tuned for. Their tasks were written from the tool lists, before
+//! any search ran over them, and do not change. Their failures are not printed. Reading them and then changing the search
+//! is tuning on them, and has to be stated in `docs/gateway.md`.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 mod catalog;
@@ -15,8 +16,8 @@ mod summaries;
 use catalog::Servers;
 use score::{Score, measure};
 
-/// The least that a set has to reach, in percent: a right operation among the five best, among the lines shown without
-/// asking for five, and as the first.
+/// The minimum results of a set, in percent: a right operation among the five best, among the lines shown by default, and
+/// in first place.
 struct Floor {
     five: f64,
     shown: f64,

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::catalog::{Servers, Task, engine, signatures};
 
-/// What a set of tasks reached.
+/// The results of a set of tasks.
 #[derive(Default)]
 pub(crate) struct Score {
     pub(crate) tasks: usize,
-    /// With a right operation among the five best, which a caller sees who asks for five.
+    /// Tasks with a right operation among the five best, which a caller sees if it asks for five.
     ranked: usize,
-    /// With a right operation among the lines shown to a caller who does not say how many it wants.
+    /// Tasks with a right operation among the lines shown by default.
     found: usize,
     first: usize,
     /// The tasks whose first line was not right, and what was shown.

@@ -45,7 +45,7 @@ pub(super) fn edit(
         Shape::Map(fields) => draft.in_lines(fields, target, end, keep_comments)?,
         Shape::Plain(_) => {
             let word = draft.word(trust, false)?;
-            let after = draft.emptied(word)?;
+            let after = draft.remove_word(word)?;
             let block = draft.lines(&target.whole(), root + 2);
             draft.put(after..after, block);
         }
@@ -149,7 +149,7 @@ impl Draft<'_> {
             }
             Shape::Plain(Value::Null) => {
                 let word = self.word(history, false)?;
-                let after = self.emptied(word)?;
+                let after = self.remove_word(word)?;
                 let lines = self.lines(&list, indent(history.key_at) + 2);
                 self.put(after..after, lines);
                 Ok(())
@@ -231,7 +231,7 @@ impl Draft<'_> {
     }
 
     /// Removes a word, and the blanks before it if it is the last one on its line. Returns the start of the next line.
-    fn emptied(&mut self, word: Range<usize>) -> Result<usize, UnsupportedForm> {
+    fn remove_word(&mut self, word: Range<usize>) -> Result<usize, UnsupportedForm> {
         let before = self.text.get(..word.start).ok_or("its line was not found")?;
         let after = self.text.get(word.end..).ok_or("its line was not found")?;
         let rest = after.split_inclusive('\n').next().unwrap_or_default();

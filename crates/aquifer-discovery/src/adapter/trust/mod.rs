@@ -50,7 +50,7 @@ pub enum TrustError {
     /// It already has this level.
     #[error("its trust level is '{0}' already")]
     Same(Trust),
-    /// A level would be skipped.
+    /// A level would be skipped. Each level builds on the one before.
     #[error("its trust level is '{from}', and no level may be skipped: the next one is '{next}', not '{to}'")]
     Skips {
         /// The level it has.
