@@ -14,8 +14,8 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 pub(super) enum Escape {
     /// Unreserved characters.
     Unreserved,
-    /// Unreserved and reserved characters, and triplets such as `%2F`. Characters that would end the value or the query,
-    /// or that mean something else there, are still encoded: `#`, `&`, `+`, `'`, `[` and `]`.
+    /// Unreserved and reserved characters, and triplets such as `%2F`. Characters that would end the value or the
+    /// query, or that mean something else there, are still encoded: `#`, `&`, `+`, `'`, `[` and `]`.
     Reserved,
     /// Everything that a cookie may contain, except `%`.
     Cookie,

@@ -39,8 +39,8 @@ pub struct Route {
     pub accept: Arc<str>,
     /// Headers that are always sent.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one. The
-    /// client fills it with a random key.
+    /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one.
+    /// The client fills it with a random key.
     pub idempotency_header: Option<Arc<str>>,
     /// The credentials that the request needs.
     pub security: Security,
