@@ -1,4 +1,4 @@
-//! An HTTP API as a description defines it: its operations, and the request behind each of them.
+//! An HTTP API as its description defines it: its operations, and the route of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ pub struct Api {
     pub title: String,
     /// The version that the description states.
     pub version: Option<String>,
-    /// The base URL of every path, without a slash at the end. Empty if the description names none.
+    /// The base URL of every path, without a trailing slash. Empty if the description names none.
     pub base_url: String,
-    /// The ways to authenticate, the preferred one first. Empty if the API needs none. Routes say which of them they need.
+    /// The authentication schemes, the preferred one first. Empty if the API needs none. Routes refer to them by index.
     pub auth: Vec<AuthScheme>,
     /// The operations, for the catalog.
     pub operations: Vec<Operation>,
     /// The types they refer to.
     pub types: Types,
-    /// The request behind each operation, by the operation's name.
+    /// The route of each operation, by operation name.
     pub routes: BTreeMap<Arc<str>, Arc<Route>>,
-    /// Where each operation stands in the description, by the operation's name: `GET /pets/{petId}`. Operations that were
-    /// written by hand stand in none.
+    /// The location of each operation in the description, such as `GET /pets/{petId}`, by operation name. Operations
+    /// written by hand have none.
     pub described_at: BTreeMap<Arc<str>, Arc<str>>,
-    /// The digests of all definitions that were reviewed with an adapter file, by where they stand in the description.
+    /// The digests of all definitions that were reviewed with an adapter file, by location in the description.
     pub reviewed_digests: BTreeMap<String, String>,
-    /// The fields that operations return if a caller asks for none, by the operation's name.
+    /// The fields that operations return by default, by operation name.
     pub default_fields: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The operations of the description that are not served.
     pub omitted: Vec<OmittedOperation>,
-    /// What else the operator should know about the description.
+    /// Notes for the operator about the description.
     pub notes: Vec<String>,
 }
 
@@ -47,14 +47,14 @@ pub struct OmittedOperation {
     pub reason: String,
 }
 
-/// Which credentials a request needs. The numbers are those of the ways to authenticate in [`Api::auth`].
+/// The credentials that a request needs, as indexes into [`Api::auth`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Security {
-    /// Those of the first way that is configured: nothing says which one it needs.
+    /// The credential of the first configured scheme, because the description does not say which one is needed.
     #[default]
     Any,
-    /// Those of the first alternative that is configured, all of them together. An alternative without credentials is
-    /// always met, so it is the last one. Requests without alternatives get no credentials.
+    /// All credentials of the first alternative that is configured. An empty alternative is always met, so it comes
+    /// last. Requests without alternatives get no credentials.
     OneOf(Arc<[Vec<usize>]>),
 }
 
@@ -66,28 +66,28 @@ impl Security {
 }
 
 impl Api {
-    /// Uses this bearer token instead of everything that the description puts into the `Authorization` header. Operations
-    /// that need other credentials only get it as their first choice, and those that need none get none.
+    /// Uses the bearer token in this variable in place of every scheme that sets the `Authorization` header. Operations
+    /// that need only other credentials get it as their first alternative. Operations that need none get none.
     pub fn use_bearer(&mut self, variable: &str) {
         let bearer = AuthScheme::Credential {
             place: CredentialPlace::Header("Authorization".to_owned()),
             prefix: "Bearer ".to_owned(),
             variable: variable.to_owned(),
         };
-        let others: Vec<Option<usize>> = {
+        let new_indexes: Vec<Option<usize>> = {
             let mut count = 0;
-            let mut numbered = |scheme: &AuthScheme| {
+            let mut new_index = |scheme: &AuthScheme| {
                 let is_kept = !scheme.is_authorization();
                 count += usize::from(is_kept);
                 is_kept.then_some(count)
             };
-            self.auth.iter().map(&mut numbered).collect()
+            self.auth.iter().map(&mut new_index).collect()
         };
         self.auth.retain(|scheme| !scheme.is_authorization());
         self.auth.insert(0, bearer);
-        let renumbered = |alternative: &Vec<usize>| -> Vec<usize> {
-            let kept = |index: &usize| others.get(*index).copied().flatten();
-            let mut numbers: Vec<usize> = alternative.iter().filter_map(kept).collect();
+        let renumber = |alternative: &Vec<usize>| -> Vec<usize> {
+            let renumbered = |index: &usize| new_indexes.get(*index).copied().flatten();
+            let mut numbers: Vec<usize> = alternative.iter().filter_map(renumbered).collect();
             if numbers.len() < alternative.len() {
                 numbers.insert(0, 0);
             }
@@ -95,7 +95,7 @@ impl Api {
         };
         self.change_security(|security| {
             let Security::OneOf(alternatives) = security else { return Security::Any };
-            let mut changed: Vec<Vec<usize>> = alternatives.iter().map(renumbered).collect();
+            let mut changed: Vec<Vec<usize>> = alternatives.iter().map(renumber).collect();
             let needs_some = changed.iter().any(|alternative| !alternative.is_empty());
             if needs_some && !changed.iter().any(|alternative| alternative.contains(&0)) {
                 changed.insert(0, vec![0]);
@@ -104,7 +104,7 @@ impl Api {
         });
     }
 
-    /// Sends every request to the base URL, also those for which the description names servers of their own.
+    /// Sends every request to the base URL, even if the description names another server for it.
     pub fn use_one_server(&mut self) {
         for route in self.routes.values_mut().filter(|route| route.base_url.is_some()) {
             Arc::make_mut(route).base_url = None;
@@ -121,7 +121,7 @@ impl Api {
         }
     }
 
-    /// Uses these ways to authenticate wherever credentials are needed, whatever the description says.
+    /// Uses these schemes wherever credentials are needed, whatever the description says.
     pub fn use_auth(&mut self, auth: Vec<AuthScheme>) {
         self.auth = auth;
         self.change_security(|security| match security {
@@ -141,12 +141,12 @@ impl Api {
 }
 
 impl AuthScheme {
-    /// Whether it is sent in the `Authorization` header.
+    /// Whether its credential is sent in the `Authorization` header.
     fn is_authorization(&self) -> bool {
         self.place() == CredentialPlace::Header("authorization".to_owned())
     }
 
-    /// The endpoint that it gets tokens from.
+    /// The token endpoint, if the scheme uses one.
     pub fn token_url(&self) -> Option<&str> {
         match self {
             AuthScheme::ClientCredentials { token_url, .. } | AuthScheme::RefreshToken { token_url, .. } => {
@@ -169,7 +169,7 @@ impl AuthScheme {
         }
     }
 
-    /// Where it goes. Names of headers are in lower case.
+    /// Where its credential is sent. Header names are in lower case.
     pub(crate) fn place(&self) -> CredentialPlace {
         match self {
             AuthScheme::Credential { place: CredentialPlace::Header(name), .. } => {
@@ -181,12 +181,12 @@ impl AuthScheme {
     }
 }
 
-/// A way to authenticate. It names environment variables, never a credential.
+/// An authentication scheme. It names environment variables and never contains a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthScheme {
-    /// A token or key in one place of the request.
+    /// A token or key in one part of the request.
     Credential {
-        /// The place.
+        /// Where it is sent.
         place: CredentialPlace,
         /// The text before the credential, such as `Bearer `.
         prefix: String,
@@ -224,13 +224,13 @@ pub enum AuthScheme {
     },
 }
 
-/// Where a credential goes.
+/// Where a credential is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialPlace {
-    /// A header of this name.
+    /// The header with this name.
     Header(String),
-    /// A query parameter of this name.
+    /// The query parameter with this name.
     Query(String),
-    /// A cookie of this name.
+    /// The cookie with this name.
     Cookie(String),
 }

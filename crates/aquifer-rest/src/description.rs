@@ -1,4 +1,4 @@
-//! Fetches a description from the web.
+//! Fetches an API description over HTTP.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::error::{RestError, RestProblem};
 use crate::openapi::MAX_BYTES;
 use crate::route::{HttpRequest, Method};
 
-/// The text of a description. It is fetched like everything else: over https, within a size and a time, without redirects
-/// to other hosts.
+/// Fetches the text of a description under the same rules as every request: https, bounded size and time, and no
+/// redirects to other hosts.
 ///
 /// # Errors
 ///
@@ -34,6 +34,6 @@ pub async fn fetch_description(url: &str, timeout: Duration) -> Result<String, R
         body: None,
     };
     let rules = SendRules { effect: Effect::Reads, ..SendRules::default() };
-    let answer = client.send(request, &rules, &CancellationToken::new()).await?;
-    String::from_utf8(answer.body.into()).map_err(|_| invalid("the description is not UTF-8 text"))
+    let response = client.send(request, &rules, &CancellationToken::new()).await?;
+    String::from_utf8(response.body.into()).map_err(|_| invalid("the description is not UTF-8 text"))
 }

@@ -1,7 +1,7 @@
-//! The errors of requests to a target, and the failures that callers see.
+//! Errors of requests to a target, and the failures that callers see.
 //!
-//! Statuses have the codes that the specification publishes for them, and everything before an answer has the codes of its
-//! plugin contracts (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`).
+//! HTTP statuses map to the codes that the specification publishes for them. Other errors have the codes of its plugin
+//! contracts (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`).
 
 use aquifer_engine::configuration_changed;
 use aquifer_protocol::error::{Code, Failure, FailureReason, too_large};
@@ -9,64 +9,66 @@ use aquifer_protocol::limits::LimitKind;
 
 use crate::client::StatusError;
 
-/// An error of a request. It is no `std::error::Error`, so that `?` cannot turn it into an internal failure by accident.
+/// A request error. It does not implement `std::error::Error`, so `?` cannot accidentally convert it into an internal
+/// failure.
 #[derive(Debug, Clone)]
 pub struct RestError {
     problem: RestProblem,
-    /// Whether the target may have changed something, unless it reports a refusal.
+    /// Whether the target may have changed something. A reported refusal rules that out.
     is_in_doubt: bool,
 }
 
-/// What went wrong. Texts are free of credentials.
+/// The cause of a request error. Its text contains no credentials.
 #[derive(Debug, Clone)]
 pub(crate) enum RestProblem {
-    /// The request cannot be sent, because of its route or the settings.
+    /// The route or the settings do not produce a valid request.
     InvalidRequest(String),
-    /// The request goes to a place where nothing is sent.
+    /// Requests to this URL are not allowed.
     ForbiddenTarget(&'static str),
-    /// The host resolves to addresses that are not allowed.
+    /// The host resolves only to addresses that are not allowed.
     ForbiddenAddress,
-    /// The host's name cannot be resolved.
+    /// The host name cannot be resolved.
     Dns { cause: String },
-    /// Nothing listens there.
+    /// The target refused the connection.
     ConnectionRefused { cause: String },
-    /// No secure connection can be established.
+    /// The TLS connection cannot be established.
     Tls { cause: String },
     /// The connection broke.
     Network { cause: String },
-    /// There was no answer in time.
+    /// No response arrived in time.
     TimedOut,
-    /// The target redirects, and the redirect is not followed.
+    /// The target sent a redirect that is not followed.
     Redirected { status: u16, reason: &'static str },
-    /// The answer is too large. The size is known as far as it was read.
+    /// The response is too large. `size` is the announced size, or the number of bytes read so far.
     TooLarge { max_bytes: usize, size: usize },
-    /// The answer is not what was expected.
-    InvalidAnswer { media_type: String, cause: String },
-    /// The target answered with another status than success.
+    /// The response body is not JSON.
+    InvalidResponse { media_type: String, cause: String },
+    /// The target responded with a status that is not a success.
     Status(Box<StatusError>),
     /// Environment variables with credentials are not set.
     CredentialMissing { variables: Vec<String> },
-    /// A credential or the way to get one is unusable.
+    /// A credential, or the configuration for obtaining one, is invalid.
     CredentialInvalid { reason: String },
     /// The token endpoint refused our credentials.
     TokenRefused { text: String },
     /// The token endpoint cannot be used at the moment.
     TokenUnavailable { cause: String },
-    /// The target refused the token, which has since been renewed. The request is not sent twice.
+    /// The target refused the token. The token has been renewed, but the request must not be sent twice.
     TokenRenewed,
     /// The request was already sent and must not be sent twice.
     AlreadySent,
-    /// The caller cancelled.
+    /// The caller cancelled the request.
     Cancelled,
-    /// The configuration has changed since the request was decided.
+    /// The configuration has changed since the decision on the request.
     ConfigurationChanged,
 }
 
 impl RestProblem {
-    /// Whether the request was certainly not carried out. After any other error, a request that was sent may have been.
+    /// Whether the target certainly did not carry out the request. After any other error, it may have carried out a
+    /// request that was sent.
     fn is_refusal(&self) -> bool {
         match self {
-            // A timeout that the target reports tells nothing about what it has done.
+            // A 408 says nothing about what the target has done.
             RestProblem::Status(error) => (400..500).contains(&error.status) && error.status != 408,
             RestProblem::InvalidRequest(_)
             | RestProblem::ForbiddenTarget(_)
@@ -83,18 +85,18 @@ impl RestProblem {
             | RestProblem::TimedOut
             | RestProblem::Redirected { .. }
             | RestProblem::TooLarge { .. }
-            | RestProblem::InvalidAnswer { .. }
+            | RestProblem::InvalidResponse { .. }
             | RestProblem::AlreadySent
             | RestProblem::Cancelled
             | RestProblem::ConfigurationChanged => false,
         }
     }
 
-    /// Whether another attempt may succeed. Whether it is allowed depends on what was sent.
+    /// Whether a retry may succeed. Whether one is allowed depends on what was sent.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             RestProblem::Status(error) => matches!(error.status, 429 | 502 | 503 | 504),
-            // After a timeout there is no time left: a second attempt could only end with a request in doubt.
+            // A timeout has used up the deadline. A retry could only end with an unknown outcome.
             RestProblem::Dns { .. } | RestProblem::ConnectionRefused { .. } | RestProblem::Network { .. } => true,
             _ => false,
         }
@@ -122,10 +124,12 @@ impl RestProblem {
             RestProblem::TooLarge { max_bytes, size } => {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
-            RestProblem::InvalidAnswer { media_type, cause } => {
-                let what = format_args!("Source '{source}' gave an unreadable answer");
-                let why = format_args!("it is not JSON ({media_type})");
-                Failure::explained(Code::SerializationParseError, what, why).detail("source", source).because(cause)
+            RestProblem::InvalidResponse { media_type, cause } => {
+                let message = format_args!("Source '{source}' gave an unreadable answer");
+                let reason = format_args!("it is not JSON ({media_type})");
+                Failure::explained(Code::SerializationParseError, message, reason)
+                    .detail("source", source)
+                    .because(cause)
             }
             RestProblem::Status(error) => status_failure(source, *error),
             RestProblem::CredentialMissing { variables } => credential_missing(source, &variables),
@@ -159,7 +163,7 @@ impl RestError {
         Self { problem, is_in_doubt }
     }
 
-    /// The status of the answer, if the target refused the request with one.
+    /// The HTTP status, if the target responded with an error or a redirect.
     pub fn status(&self) -> Option<u16> {
         match &self.problem {
             RestProblem::Status(error) => Some(error.status),
@@ -168,12 +172,12 @@ impl RestError {
         }
     }
 
-    /// Whether the operation may have been carried out although no result arrived.
+    /// Whether the target may have carried out the operation although no result arrived.
     pub fn is_outcome_unknown(&self) -> bool {
         self.is_in_doubt && !self.problem.is_refusal()
     }
 
-    /// The failure for the caller. Only this function decides whether the outcome is unknown.
+    /// Converts the error into the failure for the caller. Only this function decides whether the outcome is unknown.
     pub fn into_failure(self, source: &str) -> Failure {
         if !self.is_outcome_unknown() {
             return self.problem.into_failure(source);
@@ -182,7 +186,7 @@ impl RestError {
             RestProblem::TooLarge { max_bytes, .. } => {
                 Some(format!("The answer of source '{source}' exceeds {max_bytes} bytes"))
             }
-            RestProblem::InvalidAnswer { .. } => Some(format!("The answer of source '{source}' is invalid")),
+            RestProblem::InvalidResponse { .. } => Some(format!("The answer of source '{source}' is invalid")),
             RestProblem::Status(error) => Some(format!("Source '{source}' failed with HTTP status {}", error.status)),
             RestProblem::Redirected { status, .. } => Some(format!(
                 "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
@@ -199,34 +203,38 @@ impl RestError {
     }
 }
 
-/// The failure for a status, as the specification's error codes map it.
+/// Maps a status to a failure, following the error codes of the specification.
 fn status_failure(source: &str, error: StatusError) -> Failure {
     let status = error.status;
-    let answered = format!("source '{source}' answered with HTTP status {status}");
+    let status_reason = format!("source '{source}' answered with HTTP status {status}");
     let mut failure = match status {
         401 => {
-            let why = format_args!("source '{source}' does not accept the credentials");
-            Failure::explained(Code::PermissionDenied, "Permission denied", why)
+            let reason = format_args!("source '{source}' does not accept the credentials");
+            Failure::explained(Code::PermissionDenied, "Permission denied", reason)
         }
         403 | 407 => {
-            let why = format_args!("source '{source}' refuses the request");
-            Failure::explained(Code::PermissionDenied, "Permission denied", why)
+            let reason = format_args!("source '{source}' refuses the request");
+            Failure::explained(Code::PermissionDenied, "Permission denied", reason)
         }
-        404 | 410 => Failure::explained(Code::NotFoundResource, "Resource not found", answered),
+        404 | 410 => Failure::explained(Code::NotFoundResource, "Resource not found", status_reason),
         408 => source_failure(Code::TransportTimeout, source, "did not answer in time"),
-        409 => Failure::explained(Code::ConflictAlreadyExists, "Resource already exists or is in conflict", answered),
-        412 => Failure::explained(Code::ConflictVersionMismatch, "Resource has changed since it was read", answered),
-        413 => Failure::explained(Code::ValidationPayloadTooLarge, "Payload is too large", answered),
+        409 => {
+            Failure::explained(Code::ConflictAlreadyExists, "Resource already exists or is in conflict", status_reason)
+        }
+        412 => {
+            Failure::explained(Code::ConflictVersionMismatch, "Resource has changed since it was read", status_reason)
+        }
+        413 => Failure::explained(Code::ValidationPayloadTooLarge, "Payload is too large", status_reason),
         429 => {
-            let why = format_args!("source '{source}' limits the rate of requests");
-            Failure::explained(Code::RateLimitExceeded, "Rate limit exceeded", why)
+            let reason = format_args!("source '{source}' limits the rate of requests");
+            Failure::explained(Code::RateLimitExceeded, "Rate limit exceeded", reason)
         }
-        500.. => Failure::explained(Code::InternalError, "Internal error", answered),
+        500.. => Failure::explained(Code::InternalError, "Internal error", status_reason),
         400 | 422 => {
-            let why = format_args!("source '{source}' refuses the parameters (HTTP status {status})");
-            Failure::explained(Code::ValidationInvalidType, "Invalid parameters", why)
+            let reason = format_args!("source '{source}' refuses the parameters (HTTP status {status})");
+            Failure::explained(Code::ValidationInvalidType, "Invalid parameters", reason)
         }
-        _ => Failure::explained(Code::ValidationInvalidType, "Invalid request", answered),
+        _ => Failure::explained(Code::ValidationInvalidType, "Invalid request", status_reason),
     };
     failure = failure.detail("source", source).detail("http_status", status);
     if let Some(wait) = error.wait {
@@ -250,9 +258,9 @@ fn status_failure(source: &str, error: StatusError) -> Failure {
 
 fn credential_missing(source: &str, variables: &[String]) -> Failure {
     let names: Vec<String> = variables.iter().map(|name| format!("'{name}'")).collect();
-    let set = if names.len() == 1 { "variable" } else { "variables" };
-    let why = format_args!("the operator has to set the environment {set} {}", names.join(" and "));
-    Failure::explained(Code::AuthCredentialMissing, format_args!("Source '{source}' has no credential"), why)
+    let noun = if names.len() == 1 { "variable" } else { "variables" };
+    let reason = format_args!("the operator has to set the environment {noun} {}", names.join(" and "));
+    Failure::explained(Code::AuthCredentialMissing, format_args!("Source '{source}' has no credential"), reason)
         .detail("source", source)
         .detail("variables", variables.to_vec())
 }
@@ -272,8 +280,8 @@ fn source_failure(code: Code, source: &str, problem: &str) -> Failure {
 }
 
 fn forbidden(source: &str, reason: &str) -> Failure {
-    let why = format_args!("nothing is sent to source '{source}': {reason}");
-    Failure::explained(Code::PermissionDenied, "Permission denied", why).detail("source", source)
+    let explanation = format_args!("nothing is sent to source '{source}': {reason}");
+    Failure::explained(Code::PermissionDenied, "Permission denied", explanation).detail("source", source)
 }
 
 fn refused(source: &str, text: String) -> Failure {

@@ -1,8 +1,8 @@
 //! HTTP APIs as sources.
 //!
-//! Two parts are pure and one touches the network. [`openapi`] and adapter files ([`Api::from_adapter`]) are turned into an
-//! [`Api`]: operations, and the [`Route`] behind each. A route turns the checked parameters of a call into a request
-//! ([`Route::request`]). [`client`] sends requests, and [`RestSource`] puts everything together for the engine.
+//! Only one part performs I/O. [`openapi`] and adapter files ([`Api::from_adapter`]) produce an [`Api`]: its operations
+//! and the [`Route`] of each. A route builds a request from the validated parameters of a call ([`Route::request`]).
+//! [`client`] sends requests, and [`RestSource`] exposes the API to the engine as a source.
 
 mod adapter;
 pub mod api;

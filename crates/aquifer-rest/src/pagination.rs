@@ -1,4 +1,4 @@
-//! Follows the pages of a target's lists. Pure: which parameters a page needs, and where the list continues after it.
+//! Pagination of a target's lists, without I/O: which parameters request a page, and where the list continues after it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParameter, Style, is_same_origin};
 
-/// The page size if the target does not state its largest one.
-const USUAL_SIZE: usize = 100;
+/// The page size for targets that do not state a maximum.
+const DEFAULT_PAGE_SIZE: usize = 100;
 
-/// Names under which targets state how many rows a list has.
+/// Fields in which targets report the total number of rows.
 const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
 
 /// Where a list continues.
@@ -30,7 +30,7 @@ pub(crate) enum Position {
     Url(String),
 }
 
-/// A page that was requested: where it begins, and how many rows were asked for.
+/// A requested page: where it begins, and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestedPage {
     position: Option<Position>,
@@ -38,7 +38,7 @@ pub(crate) struct RequestedPage {
 }
 
 impl Pagination {
-    /// The target's parameters for pages, by their original names.
+    /// The original names of the target's paging parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         let (position, size) = match self {
             Pagination::Offset { offset, limit, .. } => (Some(offset), limit),
@@ -68,20 +68,21 @@ impl Pagination {
         }
     }
 
-    /// Which page to request. `rows` is how many rows the caller needs, if not as many as possible.
+    /// Chooses the page to request. `rows` is the number of rows that the caller needs, or `None` for as many as
+    /// possible.
     pub(crate) fn page(&self, position: Option<Position>, rows: Option<usize>) -> RequestedPage {
-        let largest = self.max_size().and_then(|size| usize::try_from(size).ok()).unwrap_or(USUAL_SIZE).max(1);
-        let is_known = self.max_size().is_some() || rows.is_some();
+        let max_rows = self.max_size().and_then(|size| usize::try_from(size).ok()).unwrap_or(DEFAULT_PAGE_SIZE).max(1);
+        let is_size_known = self.max_size().is_some() || rows.is_some();
         let size = match self {
-            // Pages that are counted must all have the same size.
+            // Numbered pages must all have the same size.
             Pagination::Page { max_size, .. } => *max_size,
-            _ => u64::try_from(rows.unwrap_or(largest).clamp(1, largest)).ok().filter(|_| is_known),
+            _ => u64::try_from(rows.unwrap_or(max_rows).clamp(1, max_rows)).ok().filter(|_| is_size_known),
         };
         let size = size.filter(|_| self.size_parameter().is_some());
         RequestedPage { position, size }
     }
 
-    /// The parameters of a page, by their original names.
+    /// The parameter values of a page, by original name.
     pub(crate) fn values(&self, page: &RequestedPage) -> Vec<(Arc<str>, Value)> {
         let size = self.size_parameter().zip(page.size).map(|(name, size)| (name.clone(), Value::from(size)));
         let position = match (self, &page.position) {
@@ -96,42 +97,43 @@ impl Pagination {
     }
 
     /// Where the list continues after a page, if it does.
-    pub(crate) fn next(&self, page: &RequestedPage, answer: &PageAnswer<'_>) -> Option<Position> {
-        let rows = u64::try_from(answer.rows).ok()?;
-        // Without a size that was asked for, only an empty page shows the end.
+    pub(crate) fn next(&self, page: &RequestedPage, response: &PageAnswer<'_>) -> Option<Position> {
+        let rows = u64::try_from(response.rows).ok()?;
+        // If no size was requested, only an empty page marks the end.
         let is_full = rows > 0 && page.size.is_none_or(|size| rows >= size);
         match self {
             Pagination::Offset { .. } => {
                 let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
                 let end = skipped.checked_add(rows)?;
-                let has_more = total(answer.body).map_or(is_full, |total| rows > 0 && end < total);
+                let has_more = total(response.body).map_or(is_full, |total| rows > 0 && end < total);
                 has_more.then_some(Position::Offset(end))
             }
             Pagination::Page { first, .. } => {
                 let number = if let Some(Position::Page(number)) = page.position { number } else { *first };
                 let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(*first).saturating_add(1)));
-                let has_more = match (total(answer.body), seen) {
+                let has_more = match (total(response.body), seen) {
                     (Some(total), Some(seen)) => rows > 0 && seen < total,
                     _ => is_full,
                 };
                 has_more.then_some(Position::Page(number.checked_add(1)?))
             }
             Pagination::Cursor { next, .. } => {
-                let found = at_path(answer.body, next)?;
-                let is_given = match found {
+                let next_cursor = at_path(response.body, next)?;
+                let is_present = match next_cursor {
                     Value::String(cursor) => !cursor.is_empty(),
                     Value::Number(_) => true,
                     _ => false,
                 };
-                is_given.then(|| Position::Cursor(found.clone()))
+                is_present.then(|| Position::Cursor(next_cursor.clone()))
             }
-            Pagination::Link { .. } => next_link(answer.headers, answer.url).map(Position::Url),
+            Pagination::Link { .. } => next_link(response.headers, response.url).map(Position::Url),
         }
     }
 }
 
 impl Pagination {
-    /// Removes the target's cursor from an answer. Callers page with ours, and the target's would mislead them.
+    /// Removes the target's cursor from a response. Callers use the cursors of this server, and the target's would
+    /// mislead them.
     pub(crate) fn remove_cursor(&self, body: &mut Value) {
         let Pagination::Cursor { next, .. } = self else { return };
         let steps: Vec<&str> = next.split('.').filter(|step| !step.is_empty() && *step != "$").collect();
@@ -139,7 +141,7 @@ impl Pagination {
     }
 }
 
-/// Removes a field, and the objects around it that are empty without it.
+/// Removes a field, and the enclosing objects that become empty.
 fn remove_field(value: &mut Value, steps: &[&str]) {
     let (Some(fields), Some((first, rest))) = (value.as_object_mut(), steps.split_first()) else { return };
     let Some(field) = fields.get_mut(*first) else { return };
@@ -151,18 +153,18 @@ fn remove_field(value: &mut Value, steps: &[&str]) {
     }
 }
 
-/// What the answer to a request for a page says about the next one.
+/// The parts of a response that determine the next page.
 pub(crate) struct PageAnswer<'a> {
     pub(crate) body: &'a Value,
     pub(crate) headers: &'a HeaderMap,
-    /// The URL that answered.
+    /// The URL that responded.
     pub(crate) url: &'a str,
     /// The number of rows on the page.
     pub(crate) rows: usize,
 }
 
 impl Route {
-    /// Adds the parameters for pages that the description does not list among those of the operation.
+    /// Adds the paging parameters that the description does not list for the operation.
     pub(crate) fn complete_paging(&mut self) {
         let Some(pagination) = &self.pagination else { return };
         let is_known = |name: &str| self.parameters.iter().any(|parameter| &*parameter.original_name == name);
@@ -179,7 +181,7 @@ impl Route {
         self.parameters.extend(missing);
     }
 
-    /// Adds the values of a page to the parameters of a call.
+    /// Adds the paging parameters of a page to the parameters of a call.
     pub(crate) fn add_page(&self, page: &RequestedPage, params: &mut Map<String, Value>) {
         let Some(pagination) = &self.pagination else { return };
         for (original, value) in pagination.values(page) {
@@ -190,7 +192,7 @@ impl Route {
     }
 }
 
-/// Sends a request to the URL of the next page instead. Only the path and the query may differ.
+/// Points a request at the URL of the next page. Returns `None` if more than the path and the query differ.
 pub(crate) fn continue_at(request: &mut HttpRequest, next: &str) -> Option<()> {
     let (before, next) = (Url::parse(&request.url).ok()?, Url::parse(next).ok()?);
     is_same_origin(&before, &next).then(|| request.url = next.into())
@@ -230,14 +232,15 @@ fn next_link(headers: &HeaderMap, url: &str) -> Option<String> {
     })
 }
 
-/// The attributes of a link up to the comma that ends it, and what follows. Commas in quotes belong to a value.
+/// Splits off the attributes of a link at the comma that ends it, and returns them with the remaining text. Commas in
+/// quotes belong to a value.
 fn split_attributes(text: &str) -> (Vec<(String, String)>, &str) {
     let mut is_quoted = false;
-    let end = text.char_indices().find(|(_, letter)| {
-        is_quoted ^= *letter == '"';
-        *letter == ',' && !is_quoted
+    let end = text.char_indices().find(|(_, c)| {
+        is_quoted ^= *c == '"';
+        *c == ',' && !is_quoted
     });
-    let (own, rest) = match end {
+    let (attributes, rest) = match end {
         Some((index, _)) => (text.get(..index).unwrap_or_default(), text.get(index + 1..).unwrap_or_default()),
         None => (text, ""),
     };
@@ -245,7 +248,7 @@ fn split_attributes(text: &str) -> (Vec<(String, String)>, &str) {
         let (name, value) = part.split_once('=')?;
         Some((name.trim().to_ascii_lowercase(), value.trim().trim_matches('"').to_ascii_lowercase()))
     };
-    (own.split(';').filter_map(attribute).collect(), rest)
+    (attributes.split(';').filter_map(attribute).collect(), rest)
 }
 
 #[cfg(test)]
@@ -263,9 +266,9 @@ mod tests {
         body: &Value,
     ) -> Option<Position> {
         let page = pagination.page(position, rows);
-        let answer =
+        let response =
             PageAnswer { body, headers: &HeaderMap::new(), url: "https://a.example/x", rows: count_rows(body, None) };
-        pagination.next(&page, &answer)
+        pagination.next(&page, &response)
     }
 
     fn offset(max_size: Option<u64>) -> Pagination {
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_go_on_while_pages_are_full() {
+    fn offsets_continue_while_pages_are_full() {
         let rows = |count: usize| json!(vec![json!({ "a": 1 }); count]);
         assert_eq!(after(&offset(Some(10)), None, None, &rows(10)), Some(Position::Offset(10)));
         assert_eq!(after(&offset(Some(10)), Some(Position::Offset(10)), None, &rows(9)), None);
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_end_where_none_is_given() {
+    fn paging_ends_without_a_cursor() {
         let pages = Pagination::Cursor {
             cursor: "starting_after".into(),
             next: "meta.next".into(),
@@ -332,15 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn links_may_be_relative_and_stand_among_others() {
+    fn links_may_be_relative_and_one_of_several() {
         let next = |text: &str| {
             let headers = HeaderMap::from_iter([(LINK, HeaderValue::from_str(text).unwrap())]);
             next_link(&headers, "https://a.example/issues?page=1")
         };
-        let found = Some("https://a.example/issues?page=2".to_owned());
-        assert_eq!(next("<https://a.example/issues?page=2>; rel=\"next\""), found);
-        assert_eq!(next("</x,y>; title=\"a, b\"; rel=last, </issues?page=2>; rel=\"prev next\""), found);
-        assert_eq!(next("<?page=2>; rel=next"), found);
+        let expected = Some("https://a.example/issues?page=2".to_owned());
+        assert_eq!(next("<https://a.example/issues?page=2>; rel=\"next\""), expected);
+        assert_eq!(next("</x,y>; title=\"a, b\"; rel=last, </issues?page=2>; rel=\"prev next\""), expected);
+        assert_eq!(next("<?page=2>; rel=next"), expected);
         assert_eq!(next("</issues?page=2>; rel=\"last\""), None);
         assert_eq!(next("</issues?page=2"), None);
     }

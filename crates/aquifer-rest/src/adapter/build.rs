@@ -1,4 +1,5 @@
-//! Builds an adapter file and its sidecar from a description (R-DIS-6). The same description gives the same bytes.
+//! Builds an adapter file and its sidecar from a description (R-DIS-6). The same description always gives the same
+//! bytes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,20 +35,20 @@ pub enum BuildError {
     Invalid(String),
 }
 
-/// Builds an adapter from a description. `base_url` replaces that of the description. Returns the API as well, with what
-/// could not be taken over.
+/// Builds an adapter from a description. `base_url` replaces that of the description. Also returns the API, which lists
+/// what could not be included.
 pub fn build_adapter(
     description: &Value,
     options: &ReadOptions<'_>,
     base_url: Option<&str>,
 ) -> Result<(AdapterFiles, Api), BuildError> {
     let documents: RefCell<BTreeMap<String, Value>> = RefCell::default();
-    let remember = |name: &str| {
+    let load_and_record = |name: &str| {
         let loaded = options.loader.and_then(|loader| loader(name))?;
         documents.borrow_mut().insert(name.to_owned(), loaded.clone());
         Some(loaded)
     };
-    let options = ReadOptions { loader: Some(&remember), ..options.clone() };
+    let options = ReadOptions { loader: Some(&load_and_record), ..options.clone() };
     let mut api = openapi::read(description, &options)?;
     if let Some(base_url) = base_url {
         base_url.trim_end_matches('/').clone_into(&mut api.base_url);
@@ -77,14 +78,15 @@ pub fn build_adapter(
         types: &api.types,
         api: serde_json::to_value(record).map_err(|error| BuildError::Invalid(error.to_string()))?,
     })?;
-    let read = Adapter::read(&files.adapter, Some(&files.sidecar));
-    let read = read.map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default());
-    read.and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
+    let reparsed = Adapter::read(&files.adapter, Some(&files.sidecar));
+    let reparsed = reparsed.map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default());
+    reparsed
+        .and_then(|adapter| Api::from_adapter(&adapter, &name, false).map_err(|error| error.to_string()))
         .map_err(BuildError::Invalid)?;
     Ok((files, api))
 }
 
-/// The URL of a description without what may be a credential in it: the file is meant to be shared.
+/// Removes every part of a description's URL that may be a credential, because the file is meant to be shared.
 fn shareable_url(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return url.split(['?', '#']).next().unwrap_or_default().to_owned() };
     url.set_query(None);
@@ -95,15 +97,15 @@ fn shareable_url(url: &str) -> String {
     url.to_string()
 }
 
-/// What the front matter of a built file cannot say about an API. Its sidecar says it, so it is lost only without that.
+/// Lists what the front matter of a built file cannot express about an API. Only the sidecar contains it.
 pub fn beyond_front_matter(api: &Api) -> Vec<String> {
-    let is_said = |security: &Security| match security {
+    let is_expressible = |security: &Security| match security {
         Security::Any => true,
         Security::OneOf(alternatives) if api.auth.is_empty() => alternatives.iter().all(Vec::is_empty),
         Security::OneOf(alternatives) => **alternatives == [vec![0]],
     };
     let routes = api.operations.iter().filter_map(|operation| api.routes.get(&operation.name));
-    let count = routes.filter(|route| !is_said(&route.security)).count();
+    let count = routes.filter(|route| !is_expressible(&route.security)).count();
     let operations = if count == 1 { "operation" } else { "operations" };
     let credentials = (count > 0).then(|| {
         format!(
@@ -111,10 +113,11 @@ pub fn beyond_front_matter(api: &Api) -> Vec<String> {
              none are described by the sidecar only."
         )
     });
-    let is_lost = |route: &&std::sync::Arc<Route>| {
+    let is_omitted = |route: &&std::sync::Arc<Route>| {
         route.pagination.as_ref().is_some_and(|pagination| written_pagination(pagination).is_none())
     };
-    let count = api.operations.iter().filter_map(|one| api.routes.get(&one.name)).filter(is_lost).count();
+    let count =
+        api.operations.iter().filter_map(|operation| api.routes.get(&operation.name)).filter(is_omitted).count();
     let operations = if count == 1 { "operation pages" } else { "operations page" };
     let pages = (count > 0).then(|| {
         format!(
@@ -126,15 +129,15 @@ pub fn beyond_front_matter(api: &Api) -> Vec<String> {
 }
 
 fn operations(api: &Api) -> Vec<ApiOperation<'_>> {
-    let made = api.operations.iter().filter_map(|operation| {
+    let mapped = api.operations.iter().filter_map(|operation| {
         let route = api.routes.get(&operation.name)?;
         let pagination = route.pagination.as_ref().and_then(written_pagination);
         Some(ApiOperation { operation, maps_to: maps_to(route), pagination })
     });
-    made.collect()
+    mapped.collect()
 }
 
-/// The method and the path, with the names of parameters as placeholders.
+/// The method and the path, with canonical parameter names as placeholders.
 pub(super) fn maps_to(route: &Route) -> String {
     let mut written = format!("{} ", route.method.as_str());
     let mut rest = &*route.path;
@@ -147,7 +150,7 @@ pub(super) fn maps_to(route: &Route) -> String {
             .find(|parameter| &*parameter.original_name == original && matches!(parameter.place, Place::Path(_)));
         match placed {
             Some(parameter) => written.push_str(&format!("{{{}}}", parameter.name)),
-            // Braces that are no placeholder.
+            // Braces that are not a placeholder.
             None => written.push_str(&format!("%7B{original}%7D")),
         }
         rest = after;
@@ -156,7 +159,8 @@ pub(super) fn maps_to(route: &Route) -> String {
     written
 }
 
-/// How the API pages, where the published schema can say it: it has no field for the place of the next cursor.
+/// The pagination as front matter. `None` for cursors and links: the published schema has no field for the location of
+/// the next cursor.
 pub(super) fn written_pagination(pagination: &Pagination) -> Option<Value> {
     let (style, max_size) = match pagination {
         Pagination::Offset { max_size, .. } => ("offset", max_size),
@@ -170,7 +174,7 @@ pub(super) fn written_pagination(pagination: &Pagination) -> Option<Value> {
     Some(Value::Object(written))
 }
 
-/// A way to authenticate as the file says it.
+/// An authentication scheme as front matter.
 fn written_auth(scheme: Option<&AuthScheme>) -> Value {
     match scheme {
         None => json!({ "type": "none" }),

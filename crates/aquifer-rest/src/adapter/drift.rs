@@ -12,8 +12,8 @@ const CHANGED: &str =
 const GONE: &str = "it is gone from the description of its API. An operator can build its adapter file again.";
 
 impl Api {
-    /// Quarantines the operations whose definitions are no longer those that were reviewed. `current`: the digests of the
-    /// definitions today. New operations are not served, and the operator is told about them.
+    /// Quarantines the operations whose definitions have changed since they were reviewed. `current` contains the
+    /// digests of the current definitions. New operations are not served, and a note tells the operator about them.
     pub fn compare_definitions(&mut self, current: &BTreeMap<String, String>) {
         if self.reviewed_digests.is_empty() {
             self.notes.push(
@@ -40,15 +40,15 @@ impl Api {
     }
 }
 
-/// A quarantined operation as it is listed: why it cannot be called, and nothing of its definition.
+/// A quarantined operation as it is listed: with the reason why it cannot be called, and without its definition.
 fn stub(operation: &Operation, cause: &str) -> Operation {
-    let mut shown = Operation::new(&operation.name, operation.category, &format!("Quarantined: {cause}"));
-    shown.danger = operation.danger;
-    shown.danger_evidence = operation.danger_evidence.clone();
-    shown.source = operation.source.clone();
-    shown.place = operation.place.clone();
-    shown.trust = operation.trust;
-    shown.native = false;
-    shown.quarantine = Some(cause.into());
-    shown
+    let mut quarantined = Operation::new(&operation.name, operation.category, &format!("Quarantined: {cause}"));
+    quarantined.danger = operation.danger;
+    quarantined.danger_evidence = operation.danger_evidence.clone();
+    quarantined.source = operation.source.clone();
+    quarantined.place = operation.place.clone();
+    quarantined.trust = operation.trust;
+    quarantined.native = false;
+    quarantined.quarantine = Some(cause.into());
+    quarantined
 }

@@ -1,4 +1,5 @@
-//! Field selection of adapter files: which parameter selects fields at the target, and which fields are the usual ones.
+//! Field selection of adapter files: which parameter selects fields at the target, and which fields are returned by
+//! default.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use aquifer_discovery::adapter::AdapterOperation;
 use crate::api::Api;
 use crate::route::{Place, RouteParameter};
 
-/// Names of parameters that select fields, the likeliest first.
+/// Names of parameters that select fields, the most likely first.
 const NAMES: &[&str] = &["fields", "_fields", "field", "$select", "select", "$fields", "properties"];
 
 /// Applies `supports_fields` and `default_fields` of an operation.
@@ -30,7 +31,9 @@ pub(super) fn select(api: &mut Api, described: &AdapterOperation) {
 
 fn fields_parameter(parameters: &[RouteParameter]) -> Option<Arc<str>> {
     let in_query = || parameters.iter().filter(|parameter| matches!(parameter.place, Place::Query { .. }));
-    let known = NAMES.iter().find_map(|name| in_query().find(|one| one.original_name.eq_ignore_ascii_case(name)));
-    let known = known.or_else(|| in_query().find(|one| one.original_name.to_ascii_lowercase().ends_with("fields")));
-    known.map(|parameter| parameter.name.clone())
+    let selector =
+        NAMES.iter().find_map(|name| in_query().find(|parameter| parameter.original_name.eq_ignore_ascii_case(name)));
+    let selector = selector
+        .or_else(|| in_query().find(|parameter| parameter.original_name.to_ascii_lowercase().ends_with("fields")));
+    selector.map(|parameter| parameter.name.clone())
 }

@@ -1,4 +1,4 @@
-//! Adapter files whose target is an HTTP API: the file's operations, and the request behind each of them (R-DIS-9).
+//! Adapter files whose target is an HTTP API: the file's operations, and the route of each (R-DIS-9).
 
 mod build;
 mod drift;
@@ -27,10 +27,10 @@ use record::ApiRecord;
 /// Why an adapter file cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdapterError {
-    /// It is for something else.
+    /// Its target is not an HTTP API.
     #[error("its target is not an HTTP API")]
     NotHttp,
-    /// Its sidecar is damaged.
+    /// Its sidecar cannot be used.
     #[error("its sidecar cannot be used: {0}")]
     Sidecar(String),
 }
@@ -39,11 +39,11 @@ pub enum AdapterError {
 pub(crate) const INPUT: &str = "input";
 
 impl Api {
-    /// The API of an adapter file. `is_settled`: the operator trusts the file, so its claims about danger stand where no
-    /// hard evidence contradicts them.
+    /// Reads the API of an adapter file. If `is_settled`, the operator trusts the file, so its claims about danger
+    /// apply unless hard evidence contradicts them.
     ///
-    /// A file that was built from a description is served as the description would be, with the changes of its reviewer.
-    /// Operations that were written by hand are served as the file says.
+    /// A file that was built from a description is served like the description, with the changes of its reviewer.
+    /// Operations that were written by hand are served as the file defines them.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Api {
             fields::select(&mut api, operation);
         }
         let order: HashMap<&str, usize> =
-            adapter.operations.iter().enumerate().map(|(index, one)| (one.name.as_str(), index)).collect();
+            adapter.operations.iter().enumerate().map(|(index, operation)| (operation.name.as_str(), index)).collect();
         api.operations.sort_by_key(|operation| order.get(&*operation.name).copied());
         Ok(api)
     }
@@ -78,15 +78,16 @@ impl Api {
 /// Adds operations that were written by hand.
 fn add_written(api: &mut Api, adapter: &Adapter, written: Vec<&AdapterOperation>, source: &str, is_settled: bool) {
     let evidence = KnownEvidence { is_settled, ..KnownEvidence::default() };
-    let own = Adapter { operations: written.into_iter().cloned().collect(), api: None, ..adapter.clone() };
-    let offer = Offer::from_adapter_with_evidence(&own, source, &evidence);
+    let handwritten = Adapter { operations: written.into_iter().cloned().collect(), api: None, ..adapter.clone() };
+    let offer = Offer::from_adapter_with_evidence(&handwritten, source, &evidence);
     api.types.extend(offer.types);
     api.notes.extend(offer.ignored);
-    for (described, mut operation) in own.operations.iter().zip(offer.operations) {
+    for (described, mut operation) in handwritten.operations.iter().zip(offer.operations) {
         let Some(mut route) = route(described) else { continue };
         operation.is_idempotent = route.method.is_idempotent();
         if operation.category == Category::Update {
-            // A PUT replaces everything. What can be read is merged later, and need not be given then.
+            // A PUT replaces everything, so required fields stay required. They become optional later if the current
+            // state can be read and merged.
             let keeps_required = route.method == Method::Put;
             gather_changes(&mut operation, &mut route, keeps_required);
         }
@@ -132,7 +133,7 @@ fn auth(described: &AdapterAuth) -> Option<AuthScheme> {
     }
 }
 
-/// The request behind an operation of the file.
+/// The route of an operation of the file.
 fn route(described: &AdapterOperation) -> Option<Route> {
     let MapsTo::Route { method, path } = &described.maps_to else { return None };
     let method = Method::from_name(method)?;
@@ -140,7 +141,7 @@ fn route(described: &AdapterOperation) -> Option<Route> {
         .parameters
         .iter()
         .map(|parameter| RouteParameter {
-            // A placeholder is written with the name that the file gives the parameter.
+            // Placeholders use the file's name of the parameter.
             name: parameter.name.as_str().into(),
             original_name: original_name(parameter, path).into(),
             place: place(parameter, method, path),
@@ -171,8 +172,8 @@ fn original_name<'a>(parameter: &'a AdapterParameter, path: &str) -> &'a str {
     if is_placeholder(parameter, path) { &parameter.name } else { &parameter.original_name }
 }
 
-/// Placeholders go into the path. Other parameters go where the file says, else into the query of a request that has no
-/// body, and into the body of others.
+/// Placeholders go into the path. Other parameters go where the file says. By default, they go into the body of POST,
+/// PUT and PATCH requests and into the query of others.
 fn place(parameter: &AdapterParameter, method: Method, path: &str) -> Place {
     let styled = |style: Style, explode: bool| Notation::Style { style, explode };
     let in_query = Place::Query { notation: styled(Style::Form, true), allow_reserved: false };
@@ -190,8 +191,8 @@ fn place(parameter: &AdapterParameter, method: Method, path: &str) -> Place {
 }
 
 fn pagination(described: &AdapterPagination) -> Pagination {
-    let page = |usual: &str| -> Arc<str> { described.page_param.as_deref().unwrap_or(usual).into() };
-    let size = |usual: Option<&str>| described.size_param.as_deref().or(usual).map(Into::into);
+    let page = |default: &str| -> Arc<str> { described.page_param.as_deref().unwrap_or(default).into() };
+    let size = |default: Option<&str>| described.size_param.as_deref().or(default).map(Into::into);
     let max_size = described.max_limit;
     match described.style {
         PaginationStyle::Offset => Pagination::Offset { offset: page("offset"), limit: size(Some("limit")), max_size },
@@ -209,7 +210,7 @@ fn pagination(described: &AdapterPagination) -> Pagination {
     }
 }
 
-/// Leaves out the parameters by which the target pages: callers page with `first` and `after`, as everywhere.
+/// Removes the paging parameters of the target, because callers always page with `first` and `after`.
 pub(crate) fn hide_paging(operation: &mut Operation, route: &Route) {
     let Some(pagination) = &route.pagination else { return };
     let hidden: HashSet<&str> = pagination.parameters().collect();
@@ -219,11 +220,13 @@ pub(crate) fn hide_paging(operation: &mut Operation, route: &Route) {
     operation.parameters.retain(|parameter| !is_hidden(&parameter.name));
 }
 
-/// Moves the fields of the body into `input`, next to which the identifiers stay (R-REQ-6).
+/// Moves the body fields into `input`. Identifiers stay next to it (R-REQ-6).
 fn gather_changes(operation: &mut Operation, route: &mut Route, keeps_required: bool) {
     let body_field = |route: &Route, name: &str| {
-        let known = route.parameters.iter().find(|known| &*known.name == name);
-        known.filter(|known| known.place == Place::BodyField).map(|known| known.original_name.clone())
+        let parameter = route.parameters.iter().find(|parameter| &*parameter.name == name);
+        parameter
+            .filter(|parameter| parameter.place == Place::BodyField)
+            .map(|parameter| parameter.original_name.clone())
     };
     let (changes, others): (Vec<Parameter>, Vec<Parameter>) = std::mem::take(&mut operation.parameters)
         .into_iter()
@@ -235,7 +238,7 @@ fn gather_changes(operation: &mut Operation, route: &mut Route, keeps_required: 
         [only] if is_input(only) => only.clone(),
         _ => {
             let fields = changes.into_iter().map(|mut change| {
-                // A default would overwrite what is stored.
+                // A default would overwrite the stored value.
                 change.schema.default = None;
                 change.required &= keeps_required;
                 change.name = body_field(route, &change.name).unwrap_or(change.name);

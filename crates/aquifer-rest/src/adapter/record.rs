@@ -1,4 +1,5 @@
-//! The sidecar of an adapter that was built from a description: the description itself, and what was reviewed of it.
+//! The sidecar of an adapter that was built from a description: the description itself, and the digests that were
+//! reviewed.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +9,23 @@ use serde_json::Value;
 use crate::api::Api;
 use crate::openapi::{self, DescriptionError, ReadOptions};
 
-/// What the sidecar says about an API. The description gives everything for which the adapter file has no fields: places
-/// and original names of parameters, notations, bodies, media types, whole schemas and types, and how the API pages.
+/// The sidecar's data about an API. The description provides everything for which the adapter file has no fields:
+/// places and original names of parameters, notations, bodies, media types, complete schemas and types, and pagination.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ApiRecord {
     /// The name of the source when the file was built. Names of environment variables are derived from it.
     pub(super) source: String,
-    /// Where the description was read, to resolve relative URLs.
+    /// The URL of the description, to resolve relative URLs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) url: Option<String>,
-    /// Values of the variables in the URLs of servers.
+    /// Values of the variables in server URLs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) server_variables: BTreeMap<String, String>,
-    /// The digest of each definition, by where it stands in the description.
+    /// The digest of each definition, by its location in the description.
     pub(super) digests: BTreeMap<String, String>,
     /// The description.
     pub(super) description: Value,
-    /// The other documents that it refers to, by their names.
+    /// The other documents that it refers to, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) documents: BTreeMap<String, Value>,
 }

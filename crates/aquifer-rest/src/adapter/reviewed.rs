@@ -1,4 +1,5 @@
-//! Operations of a file that was built from a description: what the description says, with the changes of the reviewer.
+//! Operations of a file that was built from a description: the definitions of the description, with the changes of the
+//! reviewer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::route::{Pagination, Route};
 /// The keys with which a reviewer can narrow a parameter, or give it another default.
 const NARROWING: &[&str] = &["enum", "minimum", "maximum", "pattern", "default"];
 
-/// Adds the operations that the description has. Returns the others of the file.
+/// Adds the operations of the file that the description contains. Returns the others.
 pub(super) fn add<'a>(
     api: &mut Api,
     adapter: &'a Adapter,
@@ -29,7 +30,8 @@ pub(super) fn add<'a>(
     is_settled: bool,
 ) -> Result<Vec<&'a AdapterOperation>, AdapterError> {
     let mut described = record.api().map_err(|error| AdapterError::Sidecar(error.to_string()))?;
-    // The file can state one way to authenticate. If it is still that of the description, the others hold as well.
+    // The file can state only one authentication scheme. If it is still that of the description, the other schemes
+    // apply as well.
     if described.auth.first() == api.auth.first() {
         api.auth = std::mem::take(&mut described.auth);
     } else {
@@ -46,17 +48,17 @@ pub(super) fn add<'a>(
     let mut others = Vec::new();
     for reviewed in &adapter.operations {
         let MapsTo::Route { method, path } = &reviewed.maps_to else { continue };
-        let Some(found) = claim(&mut unclaimed, &format!("{method} {path}"), &reviewed.name) else {
+        let Some(original) = claim(&mut unclaimed, &format!("{method} {path}"), &reviewed.name) else {
             others.push(reviewed);
             continue;
         };
-        let Some(route) = described.routes.get(&found.name) else { continue };
+        let Some(route) = described.routes.get(&original.name) else { continue };
         let name: Arc<str> = reviewed.name.as_str().into();
-        if let Some(place) = described.described_at.get(&found.name) {
+        if let Some(place) = described.described_at.get(&original.name) {
             api.described_at.insert(name.clone(), place.clone());
         }
         let route = review_route(route, reviewed);
-        let mut operation = review(found, reviewed, &api.types, is_settled, &mut api.notes);
+        let mut operation = review(original, reviewed, &api.types, is_settled, &mut api.notes);
         operation.source = source.into();
         operation.trust = adapter.trust;
         operation.place = route.base_url.clone().unwrap_or_else(|| api.base_url.as_str().into());
@@ -66,15 +68,15 @@ pub(super) fn add<'a>(
     Ok(others)
 }
 
-/// The operation with this request. Of several, the one of the same name.
+/// Takes the operation with this request. If there are several, takes the one of the same name.
 fn claim(unclaimed: &mut HashMap<String, Vec<Operation>>, maps_to: &str, name: &str) -> Option<Operation> {
     let candidates = unclaimed.get_mut(maps_to)?;
-    let same = candidates.iter().position(|operation| &*operation.name == name);
-    let index = same.or((!candidates.is_empty()).then_some(0))?;
+    let same_name = candidates.iter().position(|operation| &*operation.name == name);
+    let index = same_name.or((!candidates.is_empty()).then_some(0))?;
     Some(candidates.remove(index))
 }
 
-/// Applies the changes of a reviewer to an operation.
+/// Applies the reviewer's changes to an operation.
 fn review(
     mut operation: Operation,
     reviewed: &AdapterOperation,
@@ -100,18 +102,20 @@ fn review(
     }
     operation.safeguards = offer::safeguards(reviewed);
     let named = |name: &str| reviewed.parameters.iter().find(|parameter| parameter.name == name);
-    for unknown in reviewed.parameters.iter().filter(|one| operation.parameter(&one.name).is_none()) {
+    for unknown in reviewed.parameters.iter().filter(|parameter| operation.parameter(&parameter.name).is_none()) {
         notes.push(format!(
             "'{}': the description has no parameter '{}', so it is left out",
             reviewed.name, unknown.name
         ));
     }
-    for missing in operation.parameters.iter().filter(|one| one.required && named(&one.name).is_none()) {
+    for missing in
+        operation.parameters.iter().filter(|parameter| parameter.required && named(&parameter.name).is_none())
+    {
         notes.push(format!("'{}' leaves out '{}', which the API demands", reviewed.name, missing.name));
     }
     operation.parameters.retain(|parameter| named(&parameter.name).is_some());
     for parameter in &mut operation.parameters {
-        if let Some(reviewed) = reviewed.parameters.iter().find(|one| one.name == *parameter.name) {
+        if let Some(reviewed) = reviewed.parameters.iter().find(|candidate| candidate.name == *parameter.name) {
             review_parameter(parameter, reviewed, types);
         }
     }
@@ -122,9 +126,9 @@ fn review_parameter(parameter: &mut Parameter, reviewed: &AdapterParameter, type
     let written = written_parameter(parameter, types);
     let mut changes = Map::new();
     for key in NARROWING {
-        let (found, built) = (reviewed.schema.get(*key), written.get(*key));
-        if let Some(found) = found.filter(|found| !built.is_some_and(|built| is_same(built, found))) {
-            changes.insert((*key).to_owned(), found.clone());
+        let (value, built) = (reviewed.schema.get(*key), written.get(*key));
+        if let Some(value) = value.filter(|value| !built.is_some_and(|built| is_same(built, value))) {
+            changes.insert((*key).to_owned(), value.clone());
         }
     }
     if changes.contains_key("default") {
@@ -134,16 +138,16 @@ fn review_parameter(parameter: &mut Parameter, reviewed: &AdapterParameter, type
     parameter.required |= reviewed.required;
     let described = reviewed.schema.get("description").and_then(Value::as_str);
     if described != parameter.schema.description.as_deref() {
-        parameter.schema.description = described.map(|words| text::presentable(words).into());
+        parameter.schema.description = described.map(|description| text::presentable(description).into());
     }
 }
 
-/// Whether two values are the same: 5 and 5.0 are.
-fn is_same(one: &Value, other: &Value) -> bool {
-    one == other || one.as_f64().is_some_and(|number| Some(number) == other.as_f64())
+/// Whether two values are equal. 5 and 5.0 are.
+fn is_same(a: &Value, b: &Value) -> bool {
+    a == b || a.as_f64().is_some_and(|number| Some(number) == b.as_f64())
 }
 
-/// Applies the changes of a reviewer to the request: smaller pages, or none.
+/// Applies the reviewer's changes to the route: another `unwrap`, smaller pages, or no pagination.
 fn review_route(route: &Arc<Route>, reviewed: &AdapterOperation) -> Arc<Route> {
     let mut changed = (**route).clone();
     if let Some(unwrap) = &reviewed.unwrap {
@@ -167,5 +171,5 @@ fn limit_pages(pagination: &mut Pagination, limit: u64) {
     | Pagination::Page { max_size, .. }
     | Pagination::Cursor { max_size, .. }
     | Pagination::Link { max_size, .. }) = pagination;
-    *max_size = Some(max_size.map_or(limit, |known| known.min(limit)));
+    *max_size = Some(max_size.map_or(limit, |max| max.min(limit)));
 }

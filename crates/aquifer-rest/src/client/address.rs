@@ -1,7 +1,7 @@
 //! The addresses that requests may go to.
 //!
-//! A name that resolves to a private address may lead to a router, a cloud's credential service or a service on this
-//! machine. Names are therefore checked after they were resolved, on every connection.
+//! A host name that resolves to a private address may lead to a router, a cloud's metadata service or a service on this
+//! machine. Addresses are therefore checked after resolution, on every connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use reqwest::Url;
 
 use crate::route::check_base_url;
 
-/// The zone of an address.
+/// The network zone of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zone {
     /// The public internet.
@@ -18,9 +18,9 @@ enum Zone {
     Private,
     /// This machine.
     Loopback,
-    /// Link-local addresses, among them the credential services of clouds.
+    /// Link-local addresses, including the metadata services of clouds, which hand out credentials.
     LinkLocal,
-    /// Never a server: unspecified, multicast, reserved.
+    /// Addresses that no server has: unspecified, multicast, reserved.
     Invalid,
 }
 
@@ -36,7 +36,7 @@ impl Zone {
         let [a, b, c, _] = address.octets();
         match (a, b, c) {
             (127, _, _) => Zone::Loopback,
-            // The credential services of Alibaba and Oracle are outside the link-local range.
+            // The metadata services of Alibaba and Oracle are outside the link-local range.
             (169, 254, _) | (100, 100, 100) | (192, 0, 0) => Zone::LinkLocal,
             (0, _, _) | (224.., _, _) => Zone::Invalid,
             (10, _, _) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) | (198, 18..=19, _) => Zone::Private,
@@ -60,7 +60,7 @@ impl Zone {
             | [0, 0, 0, 0, 0xffff, 0, high, low]
             | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
             | [0x2002, high, low, ..] => embedded(high, low),
-            // Amazon's and Google's credential services.
+            // The metadata services of Amazon and Google.
             [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, ..] | [0xfe80..=0xfebf, ..] => Zone::LinkLocal,
             // Private, formerly site-local, local translation, documentation, tunnels (Teredo).
             [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..]
@@ -74,7 +74,7 @@ impl Zone {
     }
 }
 
-/// Which addresses the requests of one target may go to.
+/// Which addresses the requests to one target may use.
 #[derive(Debug, Clone)]
 pub(super) struct AddressPolicy {
     /// Hosts that the operator named.
@@ -92,7 +92,7 @@ impl AddressPolicy {
         self.trusted_hosts.extend(url.host_str().map(normalized));
     }
 
-    /// Whether a token endpoint on this machine may be used: only if the API is there too.
+    /// Trusts a token endpoint on this machine, but only if the API is on this machine too.
     pub(super) fn trust_if_both_local(&mut self, url: &Url) {
         let is_local = |host: &String| is_loopback_host(host);
         if is_loopback(url) && self.trusted_hosts.iter().any(is_local) {
@@ -100,16 +100,16 @@ impl AddressPolicy {
         }
     }
 
-    /// Checks everything about a URL that is known before names are resolved.
+    /// Checks a URL as far as that is possible before its host name is resolved.
     ///
     /// # Errors
     ///
-    /// Why nothing is sent there.
+    /// The reason why requests to the URL are refused.
     pub(super) fn check(&self, url: &Url) -> Result<(), &'static str> {
         let host = url.host_str().map(normalized).unwrap_or_default();
         let is_secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
         if !is_secure {
-            return Err("only https is used, and http only for this machine");
+            return Err("the URL must use https, unless it is on this machine");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("the URL contains a user name or password");
@@ -174,7 +174,7 @@ fn host_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// A host without the dot at its end, in lower case.
+/// A host in lower case, without a trailing dot.
 fn normalized(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
@@ -310,8 +310,8 @@ mod tests {
         ] {
             let mut policy = AddressPolicy::new(allow_private);
             policy.trust(&Url::parse(trusted).unwrap());
-            let found = policy.admits(name, address.parse().unwrap());
-            assert_eq!(found, expected, "{trusted} {allow_private} {name} {address}");
+            let actual = policy.admits(name, address.parse().unwrap());
+            assert_eq!(actual, expected, "{trusted} {allow_private} {name} {address}");
         }
     }
 }

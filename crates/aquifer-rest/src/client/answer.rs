@@ -1,4 +1,4 @@
-//! Answers of a target.
+//! Responses of a target.
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::{RestError, RestProblem};
 
-/// A successful answer.
+/// A response with its body. Outside the client, only successful ones are visible.
 #[derive(Clone)]
 pub struct HttpAnswer {
     /// The status.
@@ -17,7 +17,7 @@ pub struct HttpAnswer {
     pub media_type: Option<String>,
     /// The body, decompressed.
     pub body: Bytes,
-    /// The URL that answered, without credentials.
+    /// The URL that responded, without credentials.
     pub url: String,
     /// Whether the request may have changed something.
     pub(super) is_in_doubt: bool,
@@ -36,7 +36,7 @@ impl HttpAnswer {
         })
     }
 
-    /// The body as JSON, or null if it is empty. The media type does not matter, because many targets state a wrong one.
+    /// The body as JSON, or null if it is empty. The media type is ignored, because many targets state a wrong one.
     ///
     /// # Errors
     ///
@@ -51,14 +51,14 @@ impl HttpAnswer {
             let media_type = self.media_type.as_deref().unwrap_or("no media type");
             let media_type = if media_type.len() > 100 { "another media type" } else { media_type };
             RestError::new(
-                RestProblem::InvalidAnswer { media_type: media_type.to_owned(), cause: cause.to_string() },
+                RestProblem::InvalidResponse { media_type: media_type.to_owned(), cause: cause.to_string() },
                 self.is_in_doubt,
             )
         })
     }
 }
 
-/// Bodies are long and may contain secrets.
+/// Omits the body, which may be long and may contain secrets.
 impl std::fmt::Debug for HttpAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpAnswer")
@@ -72,5 +72,5 @@ impl std::fmt::Debug for HttpAnswer {
 fn media_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let essence = text.split(';').next()?.trim().to_ascii_lowercase();
-    essence.split_once('/').is_some_and(|(one, other)| !one.is_empty() && !other.is_empty()).then_some(essence)
+    essence.split_once('/').is_some_and(|(main, subtype)| !main.is_empty() && !subtype.is_empty()).then_some(essence)
 }

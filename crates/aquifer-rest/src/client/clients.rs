@@ -1,4 +1,4 @@
-//! The HTTP clients behind a target: one for this machine, and one for everything else, which may go through a proxy.
+//! The HTTP clients of a target: one for loopback URLs, and one for all others, which may use a proxy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
-/// Clients that differ in their proxies only.
+/// Clients that differ only in their use of proxies.
 pub(super) struct Clients {
-    /// Uses the proxies of the environment. `None` if every URL is on this machine.
+    /// Uses the proxies of the environment. `None` if every URL is a loopback URL.
     remote: Option<Client>,
-    /// Uses no proxy. `None` if no URL is on this machine.
+    /// Uses no proxy. `None` if no URL is a loopback URL.
     local: Option<Client>,
 }
 
@@ -54,9 +54,9 @@ fn builder(
     proxies: Vec<String>,
 ) -> Result<ClientBuilder, RestProblem> {
     let resolver = CheckedResolver { policy: policy.clone(), inner: settings.resolver.clone(), proxies };
-    // The client must not send anything twice by itself: its redirect policy would repeat the body of a request, and its
-    // retry policy repeats requests that an HTTP/2 server claims to have refused. hyper still repeats requests of which
-    // it has not written a byte, because an idle connection turned out to be closed.
+    // reqwest must not resend anything by itself: its redirect policy would repeat request bodies, and its retry policy
+    // repeats requests that an HTTP/2 server claims to have refused. hyper still resends a request if an idle
+    // connection turns out to be closed before the first byte was written.
     let mut builder = Client::builder()
         .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)

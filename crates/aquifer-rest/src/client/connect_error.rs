@@ -1,4 +1,4 @@
-//! What went wrong when a request was sent or its answer read.
+//! Classifies errors that occur while a request is sent or its response is read.
 
 use std::error::Error;
 use std::io;
@@ -7,14 +7,14 @@ use super::resolver::ResolveError;
 use super::secrets::Secrets;
 use crate::error::RestProblem;
 
-/// A failed exchange.
+/// An error that occurred while a request was sent or its response was read.
 pub(super) struct ExchangeError {
     pub(super) problem: RestProblem,
-    /// Whether the connection was never established, so that nothing was sent.
+    /// Whether the connection was never established, so nothing was sent.
     pub(super) is_unsent: bool,
 }
 
-/// Classifies an error. Its text goes to the log only, without the URL, which may contain a credential.
+/// Classifies an error. The text is only logged, and omits the URL, which may contain a credential.
 pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeError {
     let error = error.without_url();
     let cause = secrets.presentable(&chain(&error));
@@ -42,7 +42,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// The first error of a type in the chain.
+/// The first error of type `T` in the chain.
 fn find<T: Error + Copy + 'static>(error: &(dyn Error + 'static)) -> Option<T> {
     errors(error).find_map(|error| error.downcast_ref::<T>().copied())
 }
@@ -51,7 +51,7 @@ fn innermost_io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     errors(error).filter_map(|error| error.downcast_ref::<io::Error>().map(io::Error::kind)).last()
 }
 
-/// An error and its causes, also those inside I/O errors, whose `source` skips what they wrap.
+/// An error and its causes, including errors wrapped in I/O errors, which `source` skips.
 fn errors<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| {
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -1,8 +1,8 @@
 //! How often a request may be sent.
 //!
-//! A request that may change something is sent once, unless the target recognizes a copy by its idempotency key. Before
-//! each copy leaves, [`Delivery::begin_attempt`] is asked, and a second copy is refused there. After a failure the same
-//! record tells whether the operation may have been carried out.
+//! A request that may change something is sent once, unless the target recognizes a copy by its idempotency key. Every
+//! copy must pass [`Delivery::begin_attempt`], which refuses a second one. After a failure, the same record shows
+//! whether the target may have carried out the operation.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::route::Route;
 /// What an operation does at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
-    /// It only reads, whatever its method is.
+    /// It only reads, regardless of its method.
     Reads,
-    /// It may change something, whatever its method is: there are APIs that send messages by GET.
+    /// It may change something, regardless of its method: some APIs send messages by GET.
     #[default]
     Changes,
 }
@@ -29,7 +29,7 @@ pub struct SendRules {
     pub effect: Effect,
     /// The header for a random key by which the target recognizes a copy.
     pub idempotency_header: Option<Arc<str>>,
-    /// Which credentials it needs.
+    /// The credentials that the request needs.
     pub security: Security,
     /// Whether the request may still be carried out.
     pub validity: Validity,
@@ -43,7 +43,7 @@ impl SendRules {
     }
 }
 
-/// The deliveries of one request across all attempts.
+/// Tracks how often a request was sent across all attempts.
 #[derive(Debug)]
 pub(super) struct Delivery {
     is_repeatable: bool,
@@ -61,7 +61,7 @@ impl Delivery {
         Self { is_repeatable, changes_nothing, sent: 0, validity: rules.validity.clone() }
     }
 
-    /// Asks to send a copy now.
+    /// Records that a copy is about to be sent, or refuses it.
     pub(super) fn begin_attempt(&mut self) -> Result<(), RestProblem> {
         if !self.may_send() {
             return Err(RestProblem::AlreadySent);
@@ -73,12 +73,12 @@ impl Delivery {
         Ok(())
     }
 
-    /// No byte of the latest copy was sent.
+    /// Records that no byte of the latest copy was sent.
     pub(super) fn mark_unsent(&mut self) {
         self.sent = self.sent.saturating_sub(1);
     }
 
-    /// Whether a second copy does no harm.
+    /// Whether a second copy is harmless.
     pub(super) fn is_repeatable(&self) -> bool {
         self.is_repeatable
     }
@@ -88,7 +88,7 @@ impl Delivery {
         self.is_repeatable || self.sent == 0
     }
 
-    /// Whether the target may have changed something, unless it reports a refusal.
+    /// Whether the target may have changed something. A reported refusal rules that out.
     pub(super) fn is_in_doubt(&self) -> bool {
         !self.changes_nothing && self.sent > 0
     }

@@ -1,4 +1,4 @@
-//! The client of one target: attempts, redirects, and answers of bounded size.
+//! The client of one target: retries, redirects, and responses of bounded size.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,16 +27,16 @@ use crate::route::{HttpRequest, check_base_url, is_same_origin};
 
 const MAX_REDIRECTS: usize = 5;
 
-/// The part of an error's body that is read for its message.
+/// The maximum number of bytes that are read from the body of an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// A client for one target.
 pub struct HttpClient {
     clients: Clients,
     policy: AddressPolicy,
-    /// The URLs whose origins get requests and credentials.
+    /// URLs whose origins receive requests with credentials.
     trusted_targets: Vec<Url>,
-    /// The URLs whose origins get requests without credentials.
+    /// URLs whose origins receive requests without credentials.
     other_targets: Vec<Url>,
     /// The operator's headers.
     headers: HeaderMap,
@@ -55,7 +55,7 @@ impl std::fmt::Debug for HttpClient {
 }
 
 impl HttpClient {
-    /// A client with these settings. Nothing is sent yet.
+    /// Creates a client with these settings. Sends nothing.
     ///
     /// # Errors
     ///
@@ -78,9 +78,9 @@ impl HttpClient {
         for url in trusted_targets.iter().chain(authenticator.token_urls()) {
             policy.check(url).map_err(RestProblem::ForbiddenTarget)?;
         }
-        let untrusting = AddressPolicy::new(settings.allow_private_addresses);
-        let others = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
-        let other_targets: Vec<Url> = others.filter(|url| untrusting.check(url).is_ok()).collect();
+        let untrusted_policy = AddressPolicy::new(settings.allow_private_addresses);
+        let other_urls = settings.other_base_urls.iter().filter_map(|base_url| check_base_url(base_url).ok());
+        let other_targets: Vec<Url> = other_urls.filter(|url| untrusted_policy.check(url).is_ok()).collect();
         let urls = trusted_targets.iter().chain(&other_targets).chain(authenticator.token_urls());
         let clients = Clients::new(settings, &policy, urls)?;
         settings.secrets.iter().for_each(|secret| authenticator.secrets().add(secret));
@@ -109,33 +109,33 @@ impl HttpClient {
         self.authenticator.used_variables()
     }
 
-    /// A text of the target without the credentials that were sent to it.
+    /// Removes the credentials of the target from a text.
     pub fn without_credentials(&self, text: &str) -> String {
         self.authenticator.secrets().remove(text.to_owned())
     }
 
-    /// An answer as callers may see it: without the credentials, which some targets repeat.
-    pub fn without_credentials_in(&self, answer: HttpAnswer) -> HttpAnswer {
-        let body = self.authenticator.secrets().remove_from_answer(answer.body);
-        HttpAnswer { body, ..answer }
+    /// Removes the credentials from a response, because some targets repeat them.
+    pub fn without_credentials_in(&self, response: HttpAnswer) -> HttpAnswer {
+        let body = self.authenticator.secrets().remove_from_body(response.body);
+        HttpAnswer { body, ..response }
     }
 
-    /// A value as callers may see it.
+    /// Removes the credentials from a value.
     pub(crate) fn without_credentials_in_value(&self, value: Value) -> Value {
-        let shown = self.authenticator.secrets().remove_from_answer(value.to_string().into());
-        serde_json::from_slice(&shown).unwrap_or(Value::Null)
+        let redacted = self.authenticator.secrets().remove_from_body(value.to_string().into());
+        serde_json::from_slice(&redacted).unwrap_or(Value::Null)
     }
 
-    /// A text of the target without credentials and characters that cannot be seen, shortened if it is long.
+    /// Prepares a text of the target for display: removes credentials and invisible characters, and truncates it.
     pub fn presentable(&self, text: &str) -> String {
         self.authenticator.secrets().presentable(text)
     }
 
-    /// Sends a request and returns the answer if its status is a success.
+    /// Sends a request and returns the response if its status is a success.
     ///
     /// # Errors
     ///
-    /// One error for everything else, whatever was attempted.
+    /// If no attempt results in a successful response.
     pub async fn send(
         &self,
         request: HttpRequest,
@@ -157,7 +157,7 @@ impl HttpClient {
         };
         let is_in_doubt = delivery.is_in_doubt();
         match result {
-            Ok(answer) => Ok(HttpAnswer { is_in_doubt, ..answer }),
+            Ok(response) => Ok(HttpAnswer { is_in_doubt, ..response }),
             Err(problem) => Err(RestError::new(problem, is_in_doubt)),
         }
     }
@@ -173,7 +173,7 @@ impl HttpClient {
         let mut attempt = 1;
         loop {
             let problem = match self.send_authenticated(request, security, delivery).await {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(problem) => problem,
             };
             let Some(pause) = self.pause_before_retry(&problem, delivery, attempt) else { return Err(problem) };
@@ -185,7 +185,7 @@ impl HttpClient {
         }
     }
 
-    /// How long to wait before another attempt. `None` if there must be none.
+    /// How long to wait before a retry, or `None` if there must be no retry.
     fn pause_before_retry(&self, problem: &RestProblem, delivery: &Delivery, attempt: u32) -> Option<Duration> {
         if attempt > MAX_RETRIES || !problem.is_transient() || !delivery.may_send() {
             return None;
@@ -198,7 +198,7 @@ impl HttpClient {
         (pause <= self.max_retry_wait).then_some(pause)
     }
 
-    /// Sends a copy, and another one with a new token if the target refuses the token.
+    /// Sends the request, and sends it again with a new token if the target refuses the token.
     async fn send_authenticated(
         &self,
         request: &Prepared,
@@ -210,19 +210,19 @@ impl HttpClient {
         } else {
             Credentials::new()
         };
-        let mut answer = self.send_with_redirects(request, &credentials, delivery).await?;
-        if answer.status == 401
-            && let Some(renewed) = self.authenticator.renewed(&self.clients, &credentials).await?
+        let mut response = self.send_with_redirects(request, &credentials, delivery).await?;
+        if response.status == 401
+            && let Some(renewed) = self.authenticator.renew(&self.clients, &credentials).await?
         {
             if !delivery.may_send() {
                 return Err(RestProblem::TokenRenewed);
             }
-            answer = self.send_with_redirects(request, &renewed, delivery).await?;
+            response = self.send_with_redirects(request, &renewed, delivery).await?;
         }
-        if (200..300).contains(&answer.status) {
-            return Ok(answer);
+        if (200..300).contains(&response.status) {
+            return Ok(response);
         }
-        Err(RestProblem::Status(Box::new(StatusError::new(&answer, self.authenticator.secrets()))))
+        Err(RestProblem::Status(Box::new(StatusError::new(&response, self.authenticator.secrets()))))
     }
 
     async fn send_with_redirects(
@@ -264,7 +264,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends one copy to a URL that was checked. Whether it may have left is recorded.
+    /// Sends the request once to a checked URL, and records whether any of it may have been sent.
     async fn send_copy(
         &self,
         request: &Prepared,
@@ -292,7 +292,7 @@ impl HttpClient {
         })
     }
 
-    /// Reads an answer up to the limit. Of errors only the beginning is read, and it may be incomplete.
+    /// Reads a response up to the limit. An error response is truncated at its limit and may be incomplete.
     async fn read(
         &self,
         mut response: Response,
@@ -333,7 +333,7 @@ impl HttpClient {
         Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
     }
 
-    /// Whether credentials are sent there.
+    /// Whether the origin of a URL receives credentials.
     fn is_trusted(&self, url: &Url) -> bool {
         self.trusted_targets.iter().any(|target| is_same_origin(target, url))
     }

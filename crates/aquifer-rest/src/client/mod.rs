@@ -1,9 +1,9 @@
-//! Sends requests to an HTTP API: one pooled client for each target.
+//! Sends requests to an HTTP API, with one pooled client for each target.
 //!
-//! What the client never does: it sends no request that may change something twice unless the target can recognize the
-//! copy, it follows no redirect to another origin, it connects to no address that the operator did not allow, and it keeps
-//! no more of an answer in memory than the configured size. Credentials go only to the configured origins and are removed
-//! from every error.
+//! The client guarantees the following. A request that may change something is sent once, unless the target can
+//! recognize a copy. Redirects to other origins are not followed. Connections go only to addresses that the operator
+//! allowed. No more of a response than the configured size is kept in memory. Credentials are sent only to the
+//! configured origins and are removed from every error.
 
 mod address;
 mod answer;

@@ -1,4 +1,4 @@
-//! A request as it is sent: checked, with an idempotency key, and with a credential in each copy.
+//! A request that is ready to be sent: validated, and with an idempotency key. Credentials are added to each copy.
 
 use aquifer_protocol::secrets::may_name_secret;
 use bytes::Bytes;
@@ -11,10 +11,10 @@ use crate::api::CredentialPlace;
 use crate::error::RestProblem;
 use crate::route::{HttpRequest, is_reserved_header};
 
-/// The HTTP library accepts no longer URLs.
+/// The maximum length of a URL that the HTTP library accepts.
 const MAX_URL_BYTES: usize = 60 * 1024;
 
-/// A request with everything that its copies have in common.
+/// The parts of a request that all its copies share.
 pub(super) struct Prepared {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -24,7 +24,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn new(request: HttpRequest, rules: &SendRules) -> Result<Self, RestProblem> {
-        let invalid = |what: &str| RestProblem::InvalidRequest(format!("the request has an invalid {what}"));
+        let invalid = |part: &str| RestProblem::InvalidRequest(format!("the request has an invalid {part}"));
         let url = Url::parse(&request.url).map_err(|_| invalid("URL"))?;
         if url.as_str().len() > MAX_URL_BYTES {
             return Err(invalid("URL: it is too long"));
@@ -39,7 +39,7 @@ impl Prepared {
             let media_type = HeaderValue::try_from(&body.media_type).map_err(|_| invalid("media type"))?;
             headers.insert(CONTENT_TYPE, media_type);
         } else if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
-            // Some servers refuse such a request if its length is missing.
+            // Some servers refuse these methods without a content length.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         if let Some(name) = rules.idempotency_header.as_deref().filter(|_| !request.method.is_safe()) {
@@ -52,27 +52,28 @@ impl Prepared {
     }
 }
 
-/// Whether the value of a header is a credential. The others, such as an account or a version, may be part of any answer.
+/// Whether the value of a header is a credential. Other values, such as an account or a version, may occur in any
+/// response.
 fn is_secret_header(name: &str) -> bool {
     ["authorization", "cookie", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known))
         || may_name_secret(name)
 }
 
-/// The parts of a header's value that may be credentials: not words before them, such as "Bearer" or "key=".
+/// The parts of a header value that may be credentials, without prefixes such as `Bearer` or `key=`.
 fn secret_parts(value: &str) -> impl Iterator<Item = &str> {
     const MIN_CHARS: usize = 8;
-    let is_border = |letter: char| letter.is_whitespace() || matches!(letter, ';' | ',' | '"');
-    let parts = value.split(is_border).flat_map(|part| {
-        // The end of a key in base64 is not the border of a name and its value.
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, ';' | ',' | '"');
+    let parts = value.split(is_separator).flat_map(|part| {
+        // A trailing `=` is base64 padding, not the separator between a name and its value.
         let assigned = part.trim_end_matches('=').split_once('=').map(|(_, value)| value);
         [Some(part), assigned]
     });
-    let long = parts.flatten().filter(|part| part.chars().count() >= MIN_CHARS);
-    // Short ones are kept if they are all there is.
-    long.chain(value.split_whitespace().last())
+    let long_parts = parts.flatten().filter(|part| part.chars().count() >= MIN_CHARS);
+    // The last word is included even if it is short, because it may be the whole credential.
+    long_parts.chain(value.split_whitespace().last())
 }
 
-/// Checks the operator's headers, and keeps the credentials in them out of every text.
+/// Validates the operator's headers, and registers the credentials in them for redaction.
 pub(super) fn operator_headers(
     headers: &[(String, String)],
     authenticator: &Authenticator,
@@ -114,27 +115,27 @@ pub(super) fn apply(credential: &Credential, url: &mut Url, headers: &mut Header
             url.query_pairs_mut().append_pair(name, &credential.value);
         }
         CredentialPlace::Cookie(name) => {
-            // Servers use the first of several cookies with one name: a caller's must not be among them.
+            // Servers use the first of several cookies with the same name, so the caller's cookie is removed.
             let sent = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
             let others = sent
                 .flat_map(|cookies| cookies.split(';'))
                 .map(str::trim)
                 .filter(|pair| !pair.is_empty() && pair.split('=').next().map(str::trim) != Some(name.as_str()));
-            let own = format!("{name}={}", credential.value);
-            let all = others.map(str::to_owned).chain([own]).collect::<Vec<_>>().join("; ");
+            let own_cookie = format!("{name}={}", credential.value);
+            let all = others.map(str::to_owned).chain([own_cookie]).collect::<Vec<_>>().join("; ");
             headers.insert(COOKIE, sensitive(&all)?);
         }
     }
     Ok(())
 }
 
-/// Removes a parameter and leaves the others exactly as they are written.
+/// Removes a query parameter and leaves the others exactly as they are written.
 pub(super) fn remove_query_parameter(url: &mut Url, name: &str) {
     let Some(query) = url.query() else { return };
     let is_other = |pair: &&str| {
         let mut probe = url.clone();
         probe.set_query(Some(pair));
-        probe.query_pairs().all(|(found, _)| found != name)
+        probe.query_pairs().all(|(other, _)| other != name)
     };
     let others: Vec<&str> = query.split('&').filter(is_other).collect();
     let others = others.join("&");

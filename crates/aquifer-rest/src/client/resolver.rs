@@ -1,5 +1,5 @@
-//! Resolves names to the addresses that requests may go to. The client connects to exactly these addresses, so an answer
-//! that changes between two lookups is checked each time.
+//! Resolves host names to allowed addresses. The client connects to exactly these addresses, so a DNS record that
+//! changes between two lookups is checked each time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,15 +9,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::address::AddressPolicy;
 
-/// Addresses of one name that are considered.
+/// The maximum number of addresses considered for one name.
 const MAX_ADDRESSES: usize = 64;
 
-/// Resolves names, with a policy.
+/// A resolver that returns only addresses allowed by a policy.
 pub(super) struct CheckedResolver {
     pub(super) policy: AddressPolicy,
-    /// Resolves names, if not the operating system.
+    /// Resolves host names instead of the operating system.
     pub(super) inner: Option<Arc<dyn Resolve>>,
-    /// Proxies of the environment. They resolve the names of targets themselves and may be on a private network.
+    /// The hosts of the proxies in the environment. They resolve the host names of targets themselves and may be on a
+    /// private network.
     pub(super) proxies: Vec<String>,
 }
 
@@ -27,7 +28,7 @@ pub(super) enum ResolveError {
     /// It does not exist, or the lookup failed.
     #[error("the name cannot be resolved")]
     NotFound,
-    /// It has addresses, but none that requests may go to.
+    /// It has addresses, but none of them is allowed.
     #[error("the name resolves to addresses that are not allowed")]
     NotAllowed,
 }
@@ -38,10 +39,10 @@ impl Resolve for CheckedResolver {
         let policy = (!self.proxies.contains(&text)).then(|| self.policy.clone());
         let inner = self.inner.clone();
         Box::pin(async move {
-            let found = look_up(inner, name).await.map_err(|_| ResolveError::NotFound)?;
-            let is_empty = found.is_empty();
-            let admits = |to: &SocketAddr| policy.as_ref().is_none_or(|policy| policy.admits(&text, to.ip()));
-            let allowed: Vec<SocketAddr> = found.into_iter().filter(admits).collect();
+            let resolved = look_up(inner, name).await.map_err(|_| ResolveError::NotFound)?;
+            let is_empty = resolved.is_empty();
+            let admits = |address: &SocketAddr| policy.as_ref().is_none_or(|policy| policy.admits(&text, address.ip()));
+            let allowed: Vec<SocketAddr> = resolved.into_iter().filter(admits).collect();
             if allowed.is_empty() {
                 return Err(if is_empty { ResolveError::NotFound } else { ResolveError::NotAllowed }.into());
             }
@@ -61,7 +62,7 @@ async fn look_up(
     }
 }
 
-/// The hosts of the proxies that the environment names.
+/// The hosts of the proxies that the environment configures.
 pub(super) fn environment_proxies() -> Vec<String> {
     let names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let values = names.into_iter().filter_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty());

@@ -1,37 +1,38 @@
-//! Pauses between attempts, and the pauses that a target asks for.
+//! Delays between attempts, including those that a target requests.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// Attempts after the first one.
+/// The maximum number of attempts after the first one.
 pub(super) const MAX_RETRIES: u32 = 2;
 
-/// The longest wait that is reported. A header may be wrong.
+/// The maximum wait that is reported, in case a header is wrong.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
-/// Larger numbers are Unix times, smaller ones are seconds to wait. Servers use both.
+/// Numbers from here on are Unix times; smaller ones are seconds to wait. Servers use both.
 const MIN_UNIX_TIME: u64 = 1_000_000_000;
 
-/// The pause before an attempt, between half and one and a half times the regular one. Attempts are counted from one.
+/// The delay before a retry: exponential backoff, multiplied by a random factor between 0.5 and 1.5. Attempts are
+/// counted from one.
 pub(super) fn backoff(delay: Duration, attempt: u32) -> Duration {
     let regular = delay.saturating_mul(1 << attempt.saturating_sub(1).min(8));
     let jitter = getrandom::u32().map_or(0.5, |random| f64::from(random) / f64::from(u32::MAX));
     regular.mul_f64(0.5 + jitter)
 }
 
-/// The wait that a refusal asks for.
+/// The wait that an error response requests.
 pub(super) fn requested_wait(status: u16, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if !matches!(status, 429 | 503) {
         return None;
     }
     let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| parse_wait(text, now));
-    header.or_else(|| exhausted_for(headers, now))
+    header.or_else(|| time_until_reset(headers, now))
 }
 
-/// The time until an exhausted allowance is renewed.
-fn exhausted_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// The time until an exhausted rate limit resets.
+fn time_until_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| {
         let remaining = text(&format!("{prefix}-remaining"))?.trim();
@@ -80,8 +81,8 @@ mod tests {
                 (HeaderName::from_static(name), HeaderValue::from_static(value))
             };
             let headers: HeaderMap = pairs.iter().map(pair).collect();
-            let found = requested_wait(status, &headers, now).map(|wait| wait.as_secs());
-            assert_eq!(found, expected, "{status} {pairs:?}");
+            let actual = requested_wait(status, &headers, now).map(|wait| wait.as_secs());
+            assert_eq!(actual, expected, "{status} {pairs:?}");
         }
     }
 

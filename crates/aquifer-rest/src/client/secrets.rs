@@ -1,4 +1,4 @@
-//! The credentials of a target, which are removed from every text about it.
+//! Removes the credentials of a target from every text about it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,19 +12,19 @@ use serde_json::Value;
 /// Shorter values are too common to be removed.
 const MIN_SECRET_CHARS: usize = 4;
 
-/// Values of this length are no words, so they are removed wherever they occur, unless they consist of digits.
+/// Values of this length are not ordinary words, so they are removed everywhere, unless they consist of digits.
 const MIN_LONG_BYTES: usize = 8;
 
-/// Numbers with fewer digits are too common in answers.
+/// Numbers with fewer digits are too common in responses.
 const MIN_DIGITS: usize = 6;
 
-/// Spellings of secrets that are remembered. Tokens are renewed, and the oldest ones are dropped.
+/// The maximum number of spellings that are remembered. Tokens are renewed, so the oldest spellings are dropped.
 const MAX_SPELLINGS: usize = 256;
 
-/// Characters of a target's text that a caller sees.
+/// The maximum length of a target's text that a caller sees, in characters.
 pub(super) const MAX_TEXT_CHARS: usize = 2_000;
 
-/// Knows the credentials of a target. Clones share them.
+/// The known credentials of a target. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Secrets(Arc<RwLock<Vec<Spelling>>>);
 
@@ -33,20 +33,21 @@ pub(super) struct Secrets(Arc<RwLock<Vec<Spelling>>>);
 struct Spelling {
     text: String,
     extent: Extent,
-    /// The number of the spelling, in the order in which they were added.
+    /// A sequence number in the order of insertion.
     number: u64,
 }
 
-/// Where a credential is removed from answers. In errors, everything but long ones is removed as a token.
+/// Where a credential is removed from responses. Error texts lose every credential: long ones anywhere, others as
+/// tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     /// Wherever it occurs.
     Anywhere,
-    /// Where it stands by itself, with no letter or digit beside it.
+    /// Where it is not adjacent to a letter or digit.
     Token,
-    /// Where a whole value is equal to it: it could be any word or number.
+    /// Where an entire value equals it, because it could be an ordinary word or number.
     Value,
-    /// Nowhere: it is probably no credential.
+    /// Nowhere, because it is probably not a credential.
     Nowhere,
 }
 
@@ -76,7 +77,7 @@ impl Secrets {
         spellings(secret).into_iter().for_each(|text| self.insert(Extent::new(&text), text));
     }
 
-    /// Adds something as common as a version or an account, which is removed from errors only.
+    /// Adds a value that is probably not secret, such as a version or an account. It is removed only from errors.
     pub(super) fn add_doubtful(&self, secret: &str) {
         spellings(secret).into_iter().for_each(|text| self.insert(Extent::Nowhere, text));
     }
@@ -86,9 +87,9 @@ impl Secrets {
         if text.chars().count() < MIN_SECRET_CHARS {
             return;
         }
-        if let Some(same) = known.iter_mut().find(|spelling| spelling.text == text) {
-            if same.extent == Extent::Nowhere {
-                same.extent = extent;
+        if let Some(existing) = known.iter_mut().find(|spelling| spelling.text == text) {
+            if existing.extent == Extent::Nowhere {
+                existing.extent = extent;
             }
             return;
         }
@@ -99,22 +100,22 @@ impl Secrets {
             let index = oldest.0;
             known.remove(index);
         }
-        // The longest first, because one may contain another.
+        // The longest come first, because a spelling may contain another one.
         let index = known.partition_point(|spelling| spelling.text.len() >= text.len());
         known.insert(index, Spelling { text, extent, number });
     }
 
-    /// A text of the target: clean, without credentials, and bounded.
+    /// Prepares a text of the target for display: cleans it, removes credentials and truncates it.
     pub(super) fn presentable(&self, text: &str) -> String {
-        // A bounded part is cleaned. It is longer than what is shown, because cleaning removes characters.
+        // The cleaned part is bounded. It is longer than what is shown, because cleaning removes characters.
         let beginning: String = text.chars().take(4 * MAX_TEXT_CHARS).collect();
         let cleaned = self.remove(text::clean(&beginning).into_owned());
         truncated(redact(&cleaned).trim(), MAX_TEXT_CHARS)
     }
 
-    /// An answer without the credentials, which some targets repeat. JSON stays JSON: a number is replaced by a string. An
-    /// answer without credentials is returned as it is.
-    pub(super) fn remove_from_answer(&self, body: Bytes) -> Bytes {
+    /// Removes the credentials from a response body, because some targets repeat them. JSON stays valid: a number is
+    /// replaced by a string. A body without credentials is returned unchanged.
+    pub(super) fn remove_from_body(&self, body: Bytes) -> Bytes {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let known: Vec<&Spelling> = known.iter().filter(|spelling| spelling.extent != Extent::Nowhere).collect();
         if known.is_empty() {
@@ -123,13 +124,13 @@ impl Secrets {
         let Ok(text) = std::str::from_utf8(&body) else { return remove_from_bytes(body, &known) };
         let unescaped = with_plain_strings(text);
         let text = unescaped.as_deref().unwrap_or(text);
-        let found: Vec<&Spelling> = known.into_iter().filter(|spelling| text.contains(&*spelling.text)).collect();
-        if found.is_empty() {
+        let present: Vec<&Spelling> = known.into_iter().filter(|spelling| text.contains(&*spelling.text)).collect();
+        if present.is_empty() {
             return body;
         }
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         let mut text = text.to_owned();
-        for Spelling { text: secret, extent, .. } in found {
+        for Spelling { text: secret, extent, .. } in present {
             text = match extent {
                 Extent::Anywhere => text.replace(secret.as_str(), REDACTED),
                 Extent::Token => replace_where(&text, secret, is_json, is_token),
@@ -141,7 +142,7 @@ impl Secrets {
         text.into()
     }
 
-    /// The text without the known credentials.
+    /// Removes the known credentials from a text.
     pub(super) fn remove(&self, mut text: String) -> String {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for Spelling { text: secret, extent, .. } in known.iter() {
@@ -156,15 +157,15 @@ impl Secrets {
     }
 }
 
-/// JSON without needless escapes: `\/` and `\u002f` are slashes, and would hide a credential that holds one. `None` if
-/// there are none.
+/// Rewrites JSON without unnecessary escapes: `\/` and `\u002f` would hide a credential that contains a slash. `None`
+/// if the text has no such escapes or is not JSON.
 fn with_plain_strings(text: &str) -> Option<String> {
     let may_hide = ["\\/", "\\u"].iter().any(|escape| text.contains(escape));
     let value: Value = may_hide.then(|| serde_json::from_str(text).ok()).flatten()?;
     Some(value.to_string())
 }
 
-/// Removes long credentials from bytes that are no text.
+/// Removes long credentials from bytes that are not text.
 fn remove_from_bytes(mut body: Bytes, known: &[&Spelling]) -> Bytes {
     for secret in known.iter().filter(|spelling| spelling.extent == Extent::Anywhere) {
         let secret = secret.text.as_bytes();
@@ -173,10 +174,10 @@ fn remove_from_bytes(mut body: Bytes, known: &[&Spelling]) -> Bytes {
         }
         let mut clean = Vec::with_capacity(body.len());
         let mut start = 0;
-        for found in memmem::find_iter(&body, secret) {
-            clean.extend_from_slice(body.get(start..found).unwrap_or_default());
+        for position in memmem::find_iter(&body, secret) {
+            clean.extend_from_slice(body.get(start..position).unwrap_or_default());
             clean.extend_from_slice(REDACTED.as_bytes());
-            start = found + secret.len();
+            start = position + secret.len();
         }
         clean.extend_from_slice(body.get(start..).unwrap_or_default());
         body = clean.into();
@@ -184,7 +185,7 @@ fn remove_from_bytes(mut body: Bytes, known: &[&Spelling]) -> Bytes {
     body
 }
 
-/// Replaces a secret where what stands before and after it allows that. Numbers of JSON become strings.
+/// Replaces a secret wherever `is_removed` accepts the text before and after it. JSON numbers become strings.
 fn replace_where(text: &str, secret: &str, is_json: bool, is_removed: fn(&str, &str) -> bool) -> String {
     let mut replaced = String::with_capacity(text.len());
     let (mut rest, mut position, mut quotes) = (text, 0, Quotes::default());
@@ -194,8 +195,8 @@ fn replace_where(text: &str, secret: &str, is_json: bool, is_removed: fn(&str, &
             quotes.read(before);
         }
         position += before.len();
-        let standing_before = text.get(..position).unwrap_or_default();
-        match is_removed(standing_before, after) {
+        let text_before = text.get(..position).unwrap_or_default();
+        match is_removed(text_before, after) {
             true if is_json && !quotes.are_open => replaced.extend(["\"", REDACTED, "\""]),
             true => replaced.push_str(REDACTED),
             false => replaced.push_str(secret),
@@ -210,7 +211,7 @@ fn replace_where(text: &str, secret: &str, is_json: bool, is_removed: fn(&str, &
     replaced
 }
 
-/// Whether a place in JSON is inside of a string.
+/// Tracks whether a position in JSON is inside a string.
 #[derive(Default)]
 struct Quotes {
     are_open: bool,
@@ -230,27 +231,27 @@ impl Quotes {
     }
 }
 
-/// Whether neither a letter nor a digit stands beside it, so that it is no part of something longer.
+/// Whether no letter, digit or underscore is adjacent, so that the text is not part of something longer.
 fn is_token(before: &str, after: &str) -> bool {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    // 123456.7 and -123456 are other numbers.
-    let goes_on = |text: &str| {
-        let mut letters = text.chars();
-        letters.next() == Some('.') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
+    let is_word_character = |c: char| c.is_alphanumeric() || c == '_';
+    // 123456.7 and -123456 are different numbers.
+    let is_joined_after = |text: &str| {
+        let mut characters = text.chars();
+        characters.next() == Some('.') && characters.next().is_some_and(|c| c.is_ascii_digit())
     };
-    let comes_before = |text: &str| {
-        let mut letters = text.chars().rev();
-        match letters.next() {
-            Some('.') => letters.next().is_some_and(|letter| letter.is_ascii_digit()),
-            Some('-') => letters.next().is_none_or(|letter| !letter.is_alphanumeric() && letter != '"'),
-            Some(letter) => is_part(letter),
+    let is_joined_before = |text: &str| {
+        let mut characters = text.chars().rev();
+        match characters.next() {
+            Some('.') => characters.next().is_some_and(|c| c.is_ascii_digit()),
+            Some('-') => characters.next().is_none_or(|c| !c.is_alphanumeric() && c != '"'),
+            Some(c) => is_word_character(c),
             None => false,
         }
     };
-    !comes_before(before) && !after.starts_with(is_part) && !goes_on(after)
+    !is_joined_before(before) && !after.starts_with(is_word_character) && !is_joined_after(after)
 }
 
-/// Whether it is a whole string or number of JSON, and no name.
+/// Whether the text is an entire JSON string, and not a member name.
 fn is_json_value(before: &str, after: &str) -> bool {
     let is_string = before.ends_with('"') && !before.ends_with("\\\"");
     let after = if is_string { after.strip_prefix('"') } else { None };
@@ -259,7 +260,7 @@ fn is_json_value(before: &str, after: &str) -> bool {
 
 fn spellings(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
-    let in_url: String = secret
+    let url_encoded: String = secret
         .bytes()
         .map(|byte| match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -267,7 +268,7 @@ fn spellings(secret: &str) -> Vec<String> {
         })
         .collect();
     let base64 = base64::engine::general_purpose::STANDARD_NO_PAD.encode(secret);
-    vec![secret.to_owned(), json.trim_matches('"').to_owned(), in_url, base64]
+    vec![secret.to_owned(), json.trim_matches('"').to_owned(), url_encoded, base64]
 }
 
 fn truncated(text: &str, max: usize) -> String {
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_lose_credentials_and_stay_as_they_are_otherwise() {
+    fn responses_lose_credentials_and_are_otherwise_unchanged() {
         let secrets = Secrets::default();
         for secret in ["a-long-secret", "a-long-secret-and-more", "short", "1234567890", "4711", "x9-b", "admin"] {
             secrets.add(secret);
@@ -308,11 +309,11 @@ mod tests {
         secrets.add_doubtful("2024-01-01-version");
         secrets.add_doubtful("plain");
         secrets.add_doubtful("777888999");
-        let removed = |body: &str| secrets.remove_from_answer(Bytes::from(body.to_owned()));
+        let removed = |body: &str| secrets.remove_from_body(Bytes::from(body.to_owned()));
         for (body, expected) in [
             (r#"{"you":"a-long-secret-and-more"}"#, r#"{"you":"[redacted]"}"#),
             (r#"{"you":"xa-long-secretx"}"#, r#"{"you":"x[redacted]x"}"#),
-            // Numbers stay JSON.
+            // JSON with numbers stays valid.
             (r#"{"number":1234567890}"#, r#"{"number":"[redacted]"}"#),
             (r#"[1234567890,"no. 1234567890!"]"#, r#"["[redacted]","no. [redacted]!"]"#),
             ("1234567890", "\"[redacted]\""),
@@ -342,17 +343,17 @@ mod tests {
             assert_eq!(removed(kept), kept);
         }
         let binary = Bytes::from_static(b"\xffa-long-secret\xff");
-        assert_eq!(secrets.remove_from_answer(binary), b"\xff[redacted]\xff".as_slice());
+        assert_eq!(secrets.remove_from_body(binary), b"\xff[redacted]\xff".as_slice());
         secrets.add("with/a/slash");
         for escaped in [r#"{"key":"with\/a\/slash"}"#, r#"{"key":"with\u002fa/slash"}"#] {
             assert_eq!(removed(escaped), r#"{"key":"[redacted]"}"#, "{escaped}");
         }
         let harmless = r#"{"path": "a\/b", "n": 1.0}"#;
-        assert_eq!(removed(harmless), harmless, "also the way it is written");
+        assert_eq!(removed(harmless), harmless, "the spelling stays too");
     }
 
     #[test]
-    fn errors_lose_short_credentials_where_they_stand_by_themselves() {
+    fn errors_lose_short_credentials_that_are_separate_tokens() {
         let secrets = Secrets::default();
         ["4711", "short", "abc"].iter().for_each(|secret| secrets.add(secret));
         secrets.add_doubtful("2024");

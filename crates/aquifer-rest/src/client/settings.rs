@@ -8,44 +8,46 @@ use reqwest::dns::Resolve;
 /// The settings of a client.
 #[derive(Clone)]
 pub struct ClientSettings {
-    /// The base URL of the API. Requests to its origin are sent, others are refused.
+    /// The base URL of the API. Its origin receives requests and credentials. Requests to origins that are not
+    /// configured are refused.
     pub base_url: String,
     /// Who named the base URL.
     pub base_url_origin: BaseUrlOrigin,
-    /// Further base URLs that the operator named. Their origins get requests and credentials.
+    /// Additional base URLs named by the operator. Their origins receive requests and credentials.
     pub trusted_base_urls: Vec<String>,
-    /// Further base URLs that a description named. Their origins get requests without credentials, and they must be
-    /// public, unless private addresses are allowed. Those that are not allowed are left out.
+    /// Additional base URLs named by a description. Their origins receive requests without credentials. They must be
+    /// public unless private addresses are allowed; others are ignored.
     pub other_base_urls: Vec<String>,
-    /// Headers that the operator named. They go where credentials go, and their values are treated like credentials.
+    /// Headers set by the operator. They are sent wherever credentials are sent, and their values are treated like
+    /// credentials.
     pub headers: Vec<(String, String)>,
-    /// The time for a request as a whole, with all attempts.
+    /// The timeout of a request, including all attempts.
     pub timeout: Duration,
-    /// Further texts that callers must not see, such as a key in the base URL.
+    /// Additional texts that callers must not see, such as a key in the base URL.
     pub secrets: Vec<String>,
-    /// The size of an answer after decompression.
+    /// The maximum size of a response after decompression.
     pub max_answer_bytes: usize,
-    /// Requests at the same time. Others wait.
+    /// The maximum number of concurrent requests. Others wait.
     pub max_concurrent: usize,
-    /// The longest pause before another attempt. If the target asks for more, the call fails with the time to wait.
+    /// The maximum delay before a retry. If the target requests more, the call fails and reports the time to wait.
     pub max_retry_wait: Duration,
-    /// The pause before the second attempt, on average. It doubles with each attempt.
+    /// The average delay before the first retry. It doubles with each retry.
     pub retry_delay: Duration,
-    /// Whether names may resolve to private and loopback addresses. If the environment names a proxy, the proxy resolves
-    /// the names of targets and has to check their addresses itself.
+    /// Whether host names may resolve to private and loopback addresses. If the environment configures a proxy, the
+    /// proxy resolves the host names of targets and must check their addresses itself.
     pub allow_private_addresses: bool,
-    /// Certificates (PEM) that are trusted in addition to those of the operating system.
+    /// PEM certificates that are trusted in addition to those of the operating system.
     pub root_certificates: Vec<Vec<u8>>,
-    /// Resolves names, if not the operating system.
+    /// Resolves host names instead of the operating system.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
 
 /// Who named the base URL of an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseUrlOrigin {
-    /// The operator, who may name any address as a literal, and `localhost`.
+    /// The operator, who may name any literal address and `localhost`.
     Operator,
-    /// A description. It may name public hosts only, unless private addresses are allowed.
+    /// A description, which may name only public hosts unless private addresses are allowed.
     Description,
 }
 

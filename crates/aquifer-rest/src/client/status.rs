@@ -1,4 +1,4 @@
-//! What a target says when it refuses a request: its status, and its text without credentials.
+//! Error responses of a target: the status, and the message without credentials.
 
 use std::time::Duration;
 
@@ -14,58 +14,58 @@ use super::secrets::Secrets;
 const MESSAGE_MEMBERS: &[&str] =
     &["detail", "message", "error_description", "error", "errors", "title", "msg", "description", "reason", "fault"];
 
-/// Members of an error object that list what is wrong with the parameters of a request.
+/// Members of an error object that list the invalid parameters of a request.
 const LIST_MEMBERS: &[&str] = &["errors", "violations", "validation", "invalid-params", "invalid_params"];
 
 /// Members of problem details (RFC 9457).
 const PROBLEM_MEMBERS: &[&str] = &["type", "title", "status", "detail", "instance"];
 
-/// Levels of an error object that are searched for a message.
+/// The maximum depth at which an error object is searched for a message.
 const MAX_DEPTH: usize = 4;
 
-/// A status that is not a success.
+/// A response whose status is not a success.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusError {
     pub(crate) status: u16,
-    /// The text of the target. Empty if it has none.
+    /// The message of the target. Empty if there is none.
     pub(crate) text: String,
     /// Problem details (RFC 9457).
     pub(crate) problem: Option<Map<String, Value>>,
     /// How long the target asks to wait.
     pub(crate) wait: Option<Duration>,
-    /// The allowance and what is left of it.
+    /// The rate limit, and how many requests remain.
     pub(crate) allowance: [Option<u64>; 2],
-    /// The scope that a token would need.
+    /// The scope that a token needs.
     pub(crate) scope: Option<String>,
 }
 
 impl StatusError {
-    pub(super) fn new(answer: &HttpAnswer, secrets: &Secrets) -> Self {
-        let json: Option<Value> = serde_json::from_slice(&answer.body).ok();
-        let is_problem = answer.media_type.as_deref() == Some("application/problem+json");
+    pub(super) fn new(response: &HttpAnswer, secrets: &Secrets) -> Self {
+        let json: Option<Value> = serde_json::from_slice(&response.body).ok();
+        let is_problem = response.media_type.as_deref() == Some("application/problem+json");
         let problem = json.as_ref().filter(|_| is_problem).and_then(|json| problem_details(json, secrets));
         Self {
-            status: answer.status,
-            text: secrets.presentable(&text(answer, json.as_ref())),
+            status: response.status,
+            text: secrets.presentable(&text(response, json.as_ref())),
             problem,
-            wait: requested_wait(answer.status, &answer.headers, Timestamp::now()),
-            allowance: ["limit", "remaining"].map(|name| allowance(&answer.headers, name)),
-            scope: required_scope(&answer.headers).map(|scope| secrets.presentable(&scope)),
+            wait: requested_wait(response.status, &response.headers, Timestamp::now()),
+            allowance: ["limit", "remaining"].map(|name| allowance(&response.headers, name)),
+            scope: required_scope(&response.headers).map(|scope| secrets.presentable(&scope)),
         }
     }
 }
 
-fn text(answer: &HttpAnswer, json: Option<&Value>) -> String {
+fn text(response: &HttpAnswer, json: Option<&Value>) -> String {
     if let Some(json) = json {
         return message(json, 0).unwrap_or_else(|| json.to_string());
     }
-    match answer.media_type.as_deref() {
-        // Pages are written for browsers.
+    match response.media_type.as_deref() {
+        // HTML pages are written for browsers.
         Some("text/html" | "application/xhtml+xml") => String::new(),
         Some(media_type) if media_type.starts_with("text/") || media_type.ends_with("xml") => {
-            String::from_utf8_lossy(&answer.body).into_owned()
+            String::from_utf8_lossy(&response.body).into_owned()
         }
-        None => std::str::from_utf8(&answer.body).unwrap_or_default().to_owned(),
+        None => std::str::from_utf8(&response.body).unwrap_or_default().to_owned(),
         Some(_) => String::new(),
     }
 }
@@ -79,9 +79,9 @@ fn message(value: &Value, depth: usize) -> Option<String> {
             _ => Some(value.to_string()),
         },
         Value::Object(members) if depth < MAX_DEPTH => {
-            let found = MESSAGE_MEMBERS.iter().filter_map(|name| members.get(*name));
-            let text = found.clone().find_map(|member| message(member, depth + 1))?;
-            let mut lists = found.chain(LIST_MEMBERS.iter().filter_map(|name| members.get(*name)));
+            let candidates = MESSAGE_MEMBERS.iter().filter_map(|name| members.get(*name));
+            let text = candidates.clone().find_map(|member| message(member, depth + 1))?;
+            let mut lists = candidates.chain(LIST_MEMBERS.iter().filter_map(|name| members.get(*name)));
             let is_list = |member: &&Value| member.as_array().is_some_and(|items| !items.is_empty());
             let list = lists.find(is_list).map(Value::to_string);
             match list {

@@ -1,7 +1,7 @@
-//! The body of a request: as parameters of its own, or as one.
+//! Request bodies: as separate parameters, or as a single one.
 //!
-//! The fields of a plain object are parameters of the operation. Fields to change are gathered in `input`, as they are for
-//! every update. Everything else is one parameter, `body`.
+//! The fields of a plain object are parameters of the operation. The fields of an update are collected in `input`, as
+//! for every update. Everything else is a single parameter, `body`.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::parameters::PlacedParameter;
 use super::schemas::Schemas;
 use crate::route::{Body, BodyEncoding, FieldEncoding, Method, Notation, Place, Style, is_override};
 
-/// A body with more fields than this is one parameter.
+/// The maximum number of fields that become separate parameters.
 const MAX_FIELDS: usize = 400;
 
-/// How deeply the parts of an `allOf` are searched for a field.
+/// The maximum depth at which the parts of an `allOf` are searched for a field.
 const MAX_DEPTH: usize = 8;
 
-/// A body, and the parameters that go into it.
+/// A body, and its parameters.
 pub(super) type ReadBody = (Body, Vec<PlacedParameter>);
 
 /// Reads the body of a request.
@@ -51,7 +51,7 @@ struct BodyReader<'r, 's, 'd> {
     document: &'r Document<'d>,
     schemas: &'r mut Schemas<'s>,
     body: Body,
-    /// What the description says about that, if anything.
+    /// Whether the description says that a body is required, if it says anything.
     is_required: Option<bool>,
     description: Option<&'r Value>,
 }
@@ -83,8 +83,8 @@ impl BodyReader<'_, '_, '_> {
         }
     }
 
-    /// The schema of changes without the fields that the API sets itself. Then no other fields are accepted, so that those
-    /// are refused by name.
+    /// The schema of changes without the fields that the API sets itself. It accepts no other fields, so that those are
+    /// refused by name.
     fn without_read_only(&self, schema: Schema, shape: Shape) -> Schema {
         let types = self.schemas.types();
         let is_written = |field: &Parameter| !field.schema.read_only && !field.schema.resolve(types).read_only;
@@ -100,7 +100,7 @@ impl BodyReader<'_, '_, '_> {
         Schema { description, ..Schema::new(Kind::Object(Shape { fields, rest })) }
     }
 
-    /// The body as one parameter.
+    /// The body as a single parameter.
     fn whole(&mut self, name: &str, mut schema: Schema) -> PlacedParameter {
         if let Some(description) = self.description.and_then(Value::as_str) {
             schema.description = Some(description.into());
@@ -119,12 +119,12 @@ impl BodyReader<'_, '_, '_> {
         }
     }
 
-    /// The fields of the body as parameters. Those that the API sets itself are left out.
+    /// The fields of the body as parameters, without those that the API sets itself.
     fn fields(&mut self, shape: Shape, json: &Value, encodings: Option<&Value>) -> Vec<PlacedParameter> {
         let types = self.schemas.types();
         let is_written = |field: &Parameter| !field.schema.read_only && !field.schema.resolve(types).read_only;
         let fields: Vec<Parameter> = shape.fields.into_iter().filter(is_written).collect();
-        // Many descriptions forget to say that a body with required fields is required.
+        // Many descriptions omit that a body with required fields is required.
         let is_required = self.is_required.unwrap_or_else(|| fields.iter().any(|field| field.required));
         self.body.required = is_required;
         let mut parameters = Vec::with_capacity(fields.len());
@@ -146,7 +146,7 @@ impl BodyReader<'_, '_, '_> {
         parameters
     }
 
-    /// How a field is written, where that is not the usual way.
+    /// The encoding of a field, if it is not the default.
     fn encoding(
         &self,
         field: &Parameter,
@@ -160,7 +160,7 @@ impl BodyReader<'_, '_, '_> {
                 if is_file(field.schema.resolve(self.schemas.types()), property) {
                     return Some(FieldEncoding::File);
                 }
-                // Without a style, a part is written by its media type.
+                // Without a style, a part is encoded by its media type.
                 if let Some(encoding) = encoding.filter(|one| one.get("style").is_some()) {
                     return notation(encoding).map(FieldEncoding::Notation);
                 }
@@ -188,7 +188,7 @@ fn notation(encoding: &Value) -> Option<Notation> {
     Some(Notation::Style { style, explode: explode.unwrap_or(style == Style::Form) })
 }
 
-/// Whether an object has the known fields and no others.
+/// Whether an object has only the known fields.
 fn is_closed(shape: &Shape, json: &Value) -> bool {
     let is_open = match json.get("additionalProperties") {
         Some(Value::Bool(is_open)) => *is_open,
@@ -198,7 +198,7 @@ fn is_closed(shape: &Shape, json: &Value) -> bool {
     !is_open && shape.fields.len() <= MAX_FIELDS
 }
 
-/// The schema of a field, as it is written.
+/// The unparsed schema of a field.
 fn property<'d>(document: &'d Document<'_>, json: &'d Value, name: &str, depth: usize) -> Option<&'d Value> {
     if depth > MAX_DEPTH {
         return None;
@@ -227,7 +227,7 @@ fn is_file(schema: &Schema, property: Option<&Value>) -> bool {
     is_binary(schema) || items || property.is_some_and(is_media) || items_json.is_some_and(is_media)
 }
 
-/// What callers give for a file.
+/// The schema of a file parameter.
 fn file_schema(schema: &Schema) -> Schema {
     let content = Schema::string().describe("The content in base64.");
     let object = Schema::object(vec![

@@ -1,7 +1,7 @@
-//! What an operation does and how much harm it can do, from its method and its words.
+//! Classifies operations: what they do and how much harm they can do, judged by method and wording.
 //!
-//! The method is what MCP calls annotations: GET declares that it only reads, DELETE that it destroys. POST declares
-//! nothing, so the words decide, as they do for a tool without annotations.
+//! The method corresponds to MCP annotations: GET declares that an operation only reads, DELETE that it destroys. POST
+//! declares nothing, so the wording decides, as for a tool without annotations.
 
 mod path_words;
 
@@ -19,20 +19,20 @@ use crate::route::Method;
 pub(super) struct Effects {
     pub(super) category: Category,
     pub(super) danger: Danger,
-    /// The evidence for the category and the danger, in a few words.
+    /// The evidence for the category and the danger, in brief.
     pub(super) evidence: String,
     pub(super) is_idempotent: bool,
     /// Why its effects are unclear, if they are.
     pub(super) doubt: Option<String>,
 }
 
-/// What an operation is judged by.
+/// The input of the classification.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Evidence<'a> {
     pub(super) method: Method,
     /// Its id in snake_case, if it has one.
     pub(super) id: Option<&'a str>,
-    /// Its whole name. It may be made of the method and the path, which then says nothing new.
+    /// Its complete name. A name derived from the method and the path adds no information.
     pub(super) name: &'a str,
     pub(super) path: &'a str,
     /// Its cleaned text.
@@ -41,7 +41,7 @@ pub(super) struct Evidence<'a> {
     pub(super) parameters: &'a [&'a str],
 }
 
-/// The effects of an operation: the most severe ones that its id, its name and its path show.
+/// Determines the effects of an operation: the most severe ones that its id, its name and its path indicate.
 pub(super) fn judge(evidence: Evidence<'_>) -> Effects {
     let Evidence { method, description, parameters, .. } = evidence;
     let by_name = judge_name(method, evidence.name, description, parameters);
@@ -62,7 +62,7 @@ fn more_severe(one: Effects, other: Effects) -> Effects {
     Effects { is_idempotent, ..if is_higher { other } else { one } }
 }
 
-/// The effects of an operation with this name. `description` is its cleaned text.
+/// Determines the effects of an operation with this name. `description` is its cleaned text.
 fn judge_name(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
     let subject = Subject { name, description, parameters, annotations: Annotations::for_method(method.as_str()) };
     let decision = classify::classify(subject);
@@ -83,7 +83,7 @@ fn effects(category: Category, danger: Danger, evidence: String, is_idempotent: 
     Effects { category, danger, evidence, is_idempotent, doubt: None }
 }
 
-/// The first doubt, in the words of HTTP.
+/// The first doubt, phrased in HTTP terms.
 fn doubt(method: Method, decision: &Classification) -> Option<String> {
     let word = method.as_str();
     let reason = decision.review_reasons.first()?;
@@ -94,7 +94,7 @@ fn doubt(method: Method, decision: &Classification) -> Option<String> {
     Some(reason)
 }
 
-/// How descriptions of operations that only read begin.
+/// The first words of descriptions of operations that only read.
 const READING_WORDS: &[&str] = &[
     "get",
     "gets",
@@ -124,14 +124,14 @@ const READING_WORDS: &[&str] = &[
     "describes",
 ];
 
-/// Whether a text begins with a word of reading.
+/// Whether a text begins with a verb of reading.
 fn begins_with_reading(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
     READING_WORDS.contains(&first.as_str())
 }
 
-/// A method that only reads and a description that says the same outweigh a word of the name that may be a noun:
-/// `term_store_get_set`. A name that begins or ends with a verb of writing means it, and so does one that has a verb of
+/// A method that only reads, confirmed by the description, outweighs a word of the name that may be a noun:
+/// `term_store_get_set`. It does not outweigh a verb of writing at the beginning or end of the name, or a verb of
 /// removing anywhere: `users_delete`.
 fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
     let in_name = decision.review_reasons.first().and_then(|reason| reason.split("the name says '").nth(1));
@@ -155,7 +155,7 @@ fn reading(method: Method, subject: Subject<'_>, decision: Classification) -> Ef
     Effects { doubt, ..effects(decision.category, danger, evidence, true) }
 }
 
-/// PUT and PATCH change something: the method says that, whatever the words leave open.
+/// PUT and PATCH change something, even if the wording leaves that open.
 fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
     let says_reading = decision.review_reasons.iter().any(|reason| reason.contains("that it reads"));
     let category = match decision.category {
@@ -259,7 +259,7 @@ mod tests {
             (Method::Get, None, "get_store_inventory", "/store/inventory", "", Read, Safe),
             (Method::Get, Some("get_import_status"), "get_import_status", "/repos/{id}/import", "", Read, Safe),
             (Method::Get, None, "get_pull_merge", "/pulls/{id}/merge", "Check if it was merged", Read, Safe),
-            // Two operations have the same id, so that they are named after their paths.
+            // Two operations have the same id, so they are named after their paths.
             (Method::Get, Some("delete_user"), "get_a", "/a", "", Delete, Destructive),
             (Method::Post, Some("list_users"), "list_users", "/users/delete", "", Delete, Destructive),
             (Method::Post, Some("create_pet"), "create_pet", "/pets/purge", "", Create, Destructive),

@@ -1,5 +1,5 @@
-//! Digests of definitions: of an operation with everything that it refers to, so that a change of a shared schema is a
-//! change of every operation that uses it.
+//! Digests of definitions. The digest of an operation includes everything that the operation refers to, so a change of
+//! a shared schema changes the digest of every operation that uses it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,16 +13,16 @@ use super::notes::Notes;
 use super::options::ReadOptions;
 use crate::api::Api;
 
-/// The maximum number of references that are followed for all operations. A description with more has one digest for all
-/// that is shared.
+/// The maximum number of references that are followed for all operations. Beyond it, everything that is shared has a
+/// single digest.
 const MAX_STEPS: usize = 20_000_000;
 
-/// The deepest value in which references are looked for.
+/// The maximum depth at which references are searched for.
 const MAX_DEPTH: usize = 256;
 
 type Sha = [u8; 32];
 
-/// The digest of each operation's definition, by where it stands in the description: `GET /pets/{petId}`.
+/// The digest of each operation's definition, by its location in the description: `GET /pets/{petId}`.
 pub fn digests(description: &Value, options: &ReadOptions<'_>) -> BTreeMap<String, String> {
     let document = Document::load(description, options);
     let entries = super::entries(&document, &mut Api::default(), &mut Notes::default());
@@ -31,7 +31,7 @@ pub fn digests(description: &Value, options: &ReadOptions<'_>) -> BTreeMap<Strin
     for entry in &entries {
         let mut digest = Sha256::new();
         let mut parts = vec![entry.json];
-        // What operations inherit from their path and from the whole of a Swagger description.
+        // The parts that operations inherit from their path, and from the root of a Swagger description.
         let inherited = ["parameters", "servers"].into_iter().filter_map(|key| entry.item.get(key));
         parts.extend(inherited);
         parts.extend(["consumes", "produces"].into_iter().filter_map(|key| description.get(key)));
@@ -52,19 +52,19 @@ fn sha(value: &Value) -> Sha {
     Sha256::digest(&text).into()
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 struct Target<'d> {
     sha: Sha,
     references: Vec<&'d str>,
 }
 
-/// The values that references lead to, each read once.
+/// The targets of references, each read once.
 struct References<'d> {
     document: &'d Document<'d>,
-    /// By the address of the value: several references may lead to the same one.
+    /// By the address of the value, because several references may have the same target.
     targets: HashMap<usize, Target<'d>>,
     steps_left: usize,
-    /// The digest of the whole description, if too many references had to be followed.
+    /// The digest of the whole description, if there are too many references.
     whole: Option<Sha>,
 }
 
@@ -73,7 +73,7 @@ impl<'d> References<'d> {
         Self { document, targets: HashMap::new(), steps_left: MAX_STEPS, whole: None }
     }
 
-    /// Adds everything that can be reached to a digest, in the order of the references.
+    /// Adds everything reachable to a digest, in the order of the references.
     fn add_reachable(&mut self, parts: &[&'d Value], digest: &mut Sha256) {
         let mut waiting = Vec::new();
         parts.iter().for_each(|part| collect(part, &mut waiting, 0));

@@ -1,6 +1,6 @@
-//! A description and the other documents it refers to. Everything inside borrows from here.
+//! A description and the other documents that it refers to. Parsed values borrow from here.
 //!
-//! References are followed a bounded number of times, so a circle of them is found and reported.
+//! References are followed a limited number of times, so cycles are detected and reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use super::text::quote;
 /// The maximum number of other documents.
 const MAX_DOCUMENTS: usize = 256;
 
-/// The maximum depth at which references to other documents are looked for.
+/// The maximum depth at which references to other documents are searched for.
 const MAX_DEPTH: usize = 256;
 
-/// The longest chain of references that is followed.
+/// The maximum length of a chain of references.
 const MAX_CHAIN: usize = 32;
 
 /// A description and the documents it refers to.
@@ -56,7 +56,7 @@ impl<'a> Document<'a> {
         self.root
     }
 
-    /// The value that a reference leads to, or why there is none.
+    /// The target of a reference, or the reason why there is none.
     pub(super) fn find(&self, reference: &str) -> Result<&Value, String> {
         let (place, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let document = match place {
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
         found.ok_or_else(|| format!("the reference {} leads nowhere", quote(reference)))
     }
 
-    /// The value itself, or the one that its chain of references leads to.
+    /// The value itself, or the end of its chain of references.
     pub(super) fn resolve<'d>(&'d self, value: &'d Value) -> Result<&'d Value, String> {
         let mut value = value;
         for _ in 0..MAX_CHAIN {
@@ -121,7 +121,7 @@ fn collect_urls(value: &Value, base: Option<&str>, found: &mut BTreeSet<String>,
     }
 }
 
-/// Makes the references of another document absolute, because they are followed from everywhere.
+/// Makes the references of another document absolute, because they are resolved from anywhere.
 fn qualify(value: &mut Value, url: &str, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -140,7 +140,7 @@ fn qualify(value: &mut Value, url: &str, depth: usize) {
     }
 }
 
-/// The pointer without percent encoding, if it has any.
+/// The percent-decoded pointer, if it contains percent-encoding.
 fn decode_percent(pointer: &str) -> Option<String> {
     if !pointer.contains('%') {
         return None;

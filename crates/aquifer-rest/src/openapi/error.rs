@@ -1,15 +1,15 @@
-//! Why a text is no description of an API.
+//! Errors of descriptions as a whole.
 
-/// Why nothing of a description can be served. Problems of single operations are never errors: those operations are
+/// Why a description cannot be served at all. Problems of individual operations are never errors: those operations are
 /// omitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
-    /// The text is larger than a description may be.
+    /// The text exceeds the maximum size.
     #[error("the description has {size} bytes, more than the {max} that are read")]
     TooLarge {
         /// The size of the text in bytes.
         size: usize,
-        /// The largest size that is read.
+        /// The maximum size in bytes.
         max: usize,
     },
     /// The text is neither JSON nor YAML.
@@ -21,10 +21,10 @@ pub enum DescriptionError {
         line: u64,
         /// The column, from 1.
         column: u64,
-        /// What is wrong.
+        /// The message of the parser.
         message: String,
     },
-    /// The document describes no API.
+    /// The document is not an API description.
     #[error("this is no OpenAPI description: {0}")]
     NoDescription(String),
     /// A setting of the reader is invalid.

@@ -1,4 +1,4 @@
-//! Media types: which one a body is written in, and which ones are accepted.
+//! Media types: which one is used for a body, and which ones are accepted.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::route::BodyEncoding;
 
-/// The longest media type that is used.
+/// The maximum length of a media type.
 const MAX_LEN: usize = 200;
 
 /// The maximum number of media types in `Accept`.
@@ -30,7 +30,7 @@ fn is_valid(media_type: &str) -> bool {
         && media_type.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }
 
-/// How a body of this media type is written, and how good that is: less is better.
+/// The encoding of a body of this media type, and its rank: lower is better.
 fn rank(media_type: &str) -> (u8, BodyEncoding) {
     let essence = essence(media_type);
     match essence.as_str() {
@@ -50,11 +50,11 @@ fn rank(media_type: &str) -> (u8, BodyEncoding) {
     }
 }
 
-/// The media type in which a body is written, of those that an operation takes.
+/// Chooses the media type of a body among those that an operation accepts.
 pub(super) fn choose(content: &Map<String, Value>) -> Option<(Arc<str>, BodyEncoding, &Value)> {
     let usable = content.iter().filter(|(media_type, _)| is_valid(media_type));
     let Some((media_type, value)) = usable.min_by_key(|(media_type, _)| rank(media_type).0) else {
-        // A misspelled JSON is still meant to be JSON.
+        // A misspelled JSON media type still means JSON.
         let (_, value) = content.iter().find(|(media_type, _)| media_type.to_ascii_lowercase().contains("json"))?;
         return Some(("application/json".into(), BodyEncoding::Json, value));
     };
@@ -69,13 +69,13 @@ pub(super) fn choose(content: &Map<String, Value>) -> Option<(Arc<str>, BodyEnco
     Some((sent.into(), encoding, value))
 }
 
-/// The media type of several that is the best to write a body in or to read an answer in.
+/// Chooses the best of several media types for writing a body or reading a response.
 pub(super) fn best(media_types: &[String]) -> Option<&String> {
     media_types.iter().min_by_key(|media_type| rank(media_type).0)
 }
 
-/// The media types of an answer for `Accept`. If there is JSON among them, nothing else is accepted. Empty if plain JSON
-/// is all there is.
+/// The media types of a response for `Accept`. If they include JSON, nothing else is accepted. Empty if there is only
+/// plain JSON.
 pub(super) fn accept(content: &Map<String, Value>) -> Arc<str> {
     let mut types: Vec<&str> = content.keys().map(|one| one.trim()).filter(|one| is_valid(one)).collect();
     if types.iter().any(|one| is_json(one)) {

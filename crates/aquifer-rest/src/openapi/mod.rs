@@ -1,8 +1,8 @@
 //! Reads descriptions of APIs: OpenAPI 3.0, 3.1, 3.2 and Swagger 2.0, in JSON or YAML.
 //!
-//! Pure: no network, no files. Other documents come from the caller ([`ReadOptions::loader`]). Reading is lenient: an
-//! operation that cannot be understood is omitted with a reason, and all others are served. A description is untrusted:
-//! every loop over references is bounded, and every text that is shown is cleaned.
+//! Performs no I/O: other documents come from the caller ([`ReadOptions::loader`]). Reading is lenient: an operation
+//! that cannot be understood is omitted with a reason, and all others are served. A description is untrusted: every
+//! loop over references is bounded, and every text that is shown is cleaned.
 
 mod body;
 mod danger;
@@ -50,7 +50,7 @@ use security::SchemeUses;
 /// The maximum number of operations.
 const MAX_OPERATIONS: usize = 20_000;
 
-/// The longest title and version.
+/// The maximum length of the title and of the version.
 const MAX_TITLE_CHARS: usize = 120;
 
 const METHODS: &[(&str, Method)] = &[
@@ -74,7 +74,7 @@ pub fn read(description: &Value, options: &ReadOptions<'_>) -> Result<Api, Descr
     }
 }
 
-/// Checks that a document is a description that can be read.
+/// Checks that a document is a supported description.
 pub fn check_version(description: &Value) -> Result<(), DescriptionError> {
     version(description).map(|_| ())
 }
@@ -89,7 +89,7 @@ fn version(description: &Value) -> Result<Version, DescriptionError> {
     let Some(object) = description.as_object() else {
         return Err(DescriptionError::NoDescription("the document is not an object".to_owned()));
     };
-    // YAML reads an unquoted version as a number.
+    // YAML parses an unquoted version as a number.
     let written = |key: &str| match object.get(key)? {
         Value::String(text) => Some(text.trim().to_owned()),
         Value::Number(number) => Some(number.to_string()),
@@ -147,7 +147,7 @@ fn read_openapi(description: &Value, options: &ReadOptions<'_>, selection: &Sele
     api
 }
 
-/// All operations that a description has.
+/// Collects all operations of a description.
 fn entries<'d>(document: &'d Document<'_>, api: &mut Api, notes: &mut Notes) -> Vec<Entry<'d>> {
     let mut found = Vec::new();
     let paths = document.root().get("paths").and_then(Value::as_object);

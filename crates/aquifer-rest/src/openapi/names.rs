@@ -1,7 +1,7 @@
-//! Names of operations: the description's own where it has them, else made of the method and the path.
+//! Operation names: the ids of the description, or else names made from the method and the path.
 //!
-//! A name depends on the operation itself, not on the order of others, so that adding an operation renames nothing. Only
-//! operations that would have the same name are told apart, by what else is in their paths.
+//! A name depends on the operation itself, not on the order of operations, so adding an operation renames nothing. Only
+//! operations that would have the same name are distinguished, by the rest of their paths.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use aquifer_protocol::case::snake_identifier;
 
 use crate::route::Method;
 
-/// How much of an id is looked at.
+/// The maximum number of characters of an id that are considered.
 const MAX_ID_CHARS: usize = 512;
 
-/// What a name is made of.
+/// The parts from which a name is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) method: Method,
@@ -21,21 +21,21 @@ pub(super) struct Candidate<'a> {
     pub(super) id: Option<&'a str>,
 }
 
-/// A name of an operation.
+/// The name of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OperationName {
-    /// The name, unique and not too long.
+    /// The name, unique and of limited length.
     pub(super) name: String,
-    /// The name that verbs are looked for in: not shortened, and without a method that says nothing.
+    /// The name in which verbs are searched for: not truncated, and without a meaningless method.
     pub(super) whole: String,
 }
 
-/// Names for all operations of a description.
+/// Names all operations of a description.
 pub(super) fn assign(candidates: &[Candidate<'_>]) -> Vec<OperationName> {
     let mut wholes: Vec<String> = candidates.iter().map(preferred).collect();
     tell_apart(&mut wholes, candidates, |one| made_of_path(one, Detail::Parameters));
     tell_apart(&mut wholes, candidates, |one| format!("{}_{}", method_word(one.method), snake_identifier(one.path)));
-    // The originals must be distinct; a method and a path always are.
+    // The inputs must be distinct; a method with its path always is.
     let mut originals = wholes.clone();
     tell_apart(&mut originals, candidates, |one| format!("{} {}", method_word(one.method), one.path));
     let assigned = name::operations(originals.iter().map(String::as_str));
@@ -45,7 +45,7 @@ pub(super) fn assign(candidates: &[Candidate<'_>]) -> Vec<OperationName> {
         .collect()
 }
 
-/// The name without the method that an id begins with: `GET_TerminateInstances` does not get anything.
+/// The name without the method that an id begins with: `GET_TerminateInstances` does not read anything.
 fn without_method(whole: String, one: &Candidate<'_>) -> String {
     let word = method_word(one.method);
     let is_method =
@@ -54,7 +54,8 @@ fn without_method(whole: String, one: &Candidate<'_>) -> String {
     rest.map(str::to_owned).unwrap_or(whole)
 }
 
-/// The words of an id in snake_case, without the method that it begins with. Ids that are too long for a name have some, too.
+/// The words of an id in snake_case, without the method that it begins with. Also defined for ids that are too long for
+/// a name.
 pub(super) fn id_words(method: Method, id: &str) -> Option<String> {
     let start: String = id.chars().take(MAX_ID_CHARS).collect();
     let prefix = format!("{}_", method.as_str());
@@ -69,7 +70,7 @@ fn preferred(one: &Candidate<'_>) -> String {
     }
 }
 
-/// Gives another name to every operation whose name is not unique.
+/// Renames every operation whose name is not unique.
 fn tell_apart(names: &mut [String], candidates: &[Candidate<'_>], other: impl Fn(&Candidate<'_>) -> String) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     names.iter().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
@@ -86,7 +87,7 @@ enum Detail {
     Parameters,
 }
 
-/// `GET /pets/{id}/toys` is `get_pet_toys`, and with parameters `get_pet_toys_by_id`.
+/// `GET /pets/{id}/toys` becomes `get_pet_toys`, and with parameters `get_pet_toys_by_id`.
 fn made_of_path(one: &Candidate<'_>, detail: Detail) -> String {
     let segments: Vec<&str> = one.path.split('/').filter(|segment| !segment.is_empty()).collect();
     let is_parameter = |segment: &str| segment.starts_with('{') && segment.ends_with('}');
@@ -118,7 +119,7 @@ fn made_of_path(one: &Candidate<'_>, detail: Detail) -> String {
     words.join("_")
 }
 
-/// The first segments of most paths, which say nothing: `api`, `v1`, `2.0`.
+/// Common first segments without meaning: `api`, `v1`, `2.0`.
 fn is_prefix(segment: &str) -> bool {
     let version = segment.strip_prefix(['v', 'V']).unwrap_or(segment);
     let is_version = version.starts_with(|c: char| c.is_ascii_digit())
@@ -126,7 +127,7 @@ fn is_prefix(segment: &str) -> bool {
     is_version || segment.eq_ignore_ascii_case("api") || segment.eq_ignore_ascii_case("rest")
 }
 
-/// One of many: `pets` is `pet`, `categories` is `category`. Words that only look like many stay.
+/// The singular: `pets` becomes `pet`, `categories` becomes `category`. Words that only look like a plural are kept.
 fn singular(word: &str) -> String {
     const KEEP: &[&str] = &["ss", "us", "is", "news", "series", "species", "data"];
     if KEEP.iter().any(|end| word.ends_with(end)) {
@@ -143,7 +144,7 @@ fn singular(word: &str) -> String {
     word.strip_suffix('s').filter(|stem| stem.len() > 1).unwrap_or(word).to_owned()
 }
 
-/// The method in a name.
+/// The verb for a method in a name.
 pub(super) const fn method_word(method: Method) -> &'static str {
     match method {
         Method::Get => "get",

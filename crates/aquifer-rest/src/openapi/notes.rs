@@ -1,4 +1,4 @@
-//! Notes for the operator about a description: a few lines, however large the description is.
+//! Notes for the operator about a description. Their number is limited, however large the description is.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(super) struct Notes {
     lines: Vec<String>,
     doubts: Vec<String>,
     doubt_count: usize,
-    /// How many operations the operator left out.
+    /// The number of operations that the operator excluded.
     pub(super) excluded_count: usize,
 }
 

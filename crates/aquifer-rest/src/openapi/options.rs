@@ -1,4 +1,4 @@
-//! What the operator wants of a description.
+//! The operator's options for reading a description.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,24 +8,24 @@ use serde_json::Value;
 
 use super::DescriptionError;
 
-/// Loads another document that a description refers to. `None` if there is none.
+/// Loads another document that a description refers to. Returns `None` if there is none.
 pub type Loader<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
-/// What the operator wants of a description.
+/// The operator's options for reading a description.
 #[derive(Clone, Default)]
 pub struct ReadOptions<'a> {
     /// The name of the source.
     pub source: String,
-    /// What the names of environment variables with credentials begin with, if not with the name of the source. A name
-    /// that comes from the description itself must not choose which credentials are sent to it.
+    /// The prefix of environment variables with credentials, if it is not the name of the source. A name that comes
+    /// from the description itself must not choose which credentials are sent to it.
     pub variable_prefix: Option<String>,
     /// Globs that select operations by name, by `/path`, by `METHOD /path` or by tag. Empty for all.
     pub include: Vec<String>,
-    /// Globs that leave operations out, by the same names.
+    /// Globs that exclude operations, matched in the same way.
     pub exclude: Vec<String>,
-    /// Where the description was read, to resolve relative URLs.
+    /// The URL of the description, to resolve relative URLs.
     pub url: Option<String>,
-    /// Values of the variables in the URLs of servers.
+    /// Values of the variables in server URLs.
     pub server_variables: BTreeMap<String, String>,
     /// Loads the other documents that the description refers to.
     pub loader: Option<Loader<'a>>,
@@ -44,7 +44,7 @@ impl fmt::Debug for ReadOptions<'_> {
     }
 }
 
-/// Which operations are wanted.
+/// Selects operations.
 pub(super) struct Selection(Patterns);
 
 impl Selection {
@@ -61,8 +61,8 @@ impl Selection {
         }
     }
 
-    /// Whether the operation with this name, this method and path, and these tags is wanted. A path has many spellings
-    /// that lead to the same place, so it is compared as it is written and as a server reads it.
+    /// Whether the operation with this name, this method and path, and these tags is selected. A path has many
+    /// equivalent spellings, so it is compared as written and as a server interprets it.
     pub(super) fn admits(&self, name: &str, method: &str, path: &str, tags: &[&str]) -> bool {
         if self.0.is_all() {
             return true;
@@ -74,7 +74,8 @@ impl Selection {
     }
 }
 
-/// A path as a server reads it: without query, fragment, parameters of segments, empty segments and needless escapes.
+/// A path as a server interprets it: without query, fragment, segment parameters, empty segments and unnecessary
+/// escapes.
 fn normalized(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut normalized = String::with_capacity(path.len() + 1);
@@ -88,7 +89,7 @@ fn normalized(path: &str) -> String {
     if normalized.is_empty() { "/".to_owned() } else { normalized }
 }
 
-/// The text with its escapes resolved, as far as they are visible ASCII.
+/// The text with the escapes of visible ASCII characters decoded.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

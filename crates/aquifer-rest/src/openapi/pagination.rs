@@ -1,7 +1,7 @@
-//! How an API pages its lists, detected from the names of parameters and of fields.
+//! Detects how an API paginates its lists, from the names of parameters and fields.
 //!
-//! Detection is conservative: a wrong guess would read pages that are not there. Only GET is considered, only with an
-//! answer that is or has a list, and only with names that mean one thing.
+//! Detection is conservative, because a wrong guess would request pages that do not exist. It considers only GET
+//! operations whose response is or contains a list, and only unambiguous names.
 
 use std::sync::Arc;
 
@@ -51,16 +51,16 @@ const NEXT_CURSORS: &[&str] = &[
     "continue",
     "next_marker",
 ];
-/// Objects that describe the page beside the list.
+/// Names of objects that describe the page next to the list.
 const PAGE_INFOS: &[&str] =
     &["meta", "metadata", "paging", "pagination", "page_info", "response_metadata", "cursors", "links", "page"];
 
-/// The page parameter is known by its name, but it may hold a token.
+/// Whether a page parameter is a number. Its name is not sufficient, because it may hold a token.
 fn is_number(schema: &Schema, types: &Types) -> bool {
     matches!(schema.resolve(types).kind, Kind::Integer | Kind::Number)
 }
 
-/// How the operation pages, if it does.
+/// How the operation paginates, if it does.
 pub(super) fn detect(
     method: Method,
     parameters: &[Parameter],
@@ -92,7 +92,7 @@ pub(super) fn detect(
     if answer.has_link_header && (is_list || size.is_some()) {
         return Some(Pagination::Link { limit: size_name(), max_size });
     }
-    // A number without a size may mean anything.
+    // A page number without a page size is ambiguous.
     size?;
     if let Some((parameter, page)) = find(PAGES).filter(|(one, _)| is_number(&one.schema, types)) {
         let first = first_page(&parameter.schema, types);
@@ -102,7 +102,7 @@ pub(super) fn detect(
     Some(Pagination::Offset { offset: offset.original_name.clone(), limit: size_name(), max_size })
 }
 
-/// The number of the first page: 0 if the parameter says so, else 1.
+/// The number of the first page: 0 if the parameter says so, otherwise 1.
 fn first_page(schema: &Schema, types: &Types) -> u64 {
     let target = schema.resolve(types);
     let default = schema.default.as_ref().or(target.default.as_ref()).and_then(serde_json::Value::as_u64);
@@ -114,7 +114,7 @@ fn first_page(schema: &Schema, types: &Types) -> u64 {
 }
 
 fn max_size(schema: &Schema, types: &Types) -> Option<u64> {
-    /// Larger limits are those of the number's type, not of a page.
+    /// Larger limits are those of the number type, not of a page.
     const MAX_PAGE: f64 = 100_000.0;
     let maximum = schema.range.maximum.or(schema.resolve(types).range.maximum)?;
     // The value is whole and within bounds, so the conversion is exact.
@@ -122,7 +122,7 @@ fn max_size(schema: &Schema, types: &Types) -> Option<u64> {
     (1.0..=MAX_PAGE).contains(&maximum).then_some(maximum as u64)
 }
 
-/// Whether the answer is a list, or an object with one.
+/// Whether the response is a list, or an object that contains one.
 fn has_list(schema: &Schema, types: &Types) -> bool {
     match &schema.resolve(types).kind {
         Kind::Array(_) => true,
@@ -133,7 +133,7 @@ fn has_list(schema: &Schema, types: &Types) -> bool {
     }
 }
 
-/// Where the next cursor is in an answer.
+/// The path of the next cursor in a response.
 fn next_cursor(schema: &Schema, types: &Types) -> Option<Arc<str>> {
     let Kind::Object(shape) = &schema.resolve(types).kind else { return None };
     if let Some(field) = cursor_field(&shape.fields, types) {
@@ -156,7 +156,7 @@ fn next_cursor(schema: &Schema, types: &Types) -> Option<Arc<str>> {
     None
 }
 
-/// A text field with the next cursor. A URL is none.
+/// A string field that contains the next cursor. URLs are excluded.
 fn cursor_field<'s>(fields: &'s [Parameter], types: &Types) -> Option<&'s Parameter> {
     let is_text = |field: &&Parameter| {
         let schema = field.schema.resolve(types);

@@ -1,4 +1,4 @@
-//! The parameters of operations: where each goes, and names that tell them apart.
+//! Parameters of operations: where each is sent, and distinct names for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub(super) struct PlacedParameter {
     pub(super) parameter: Parameter,
 }
 
-/// Parameters that several operations refer to are read once.
+/// Caches parameters that several operations refer to.
 #[derive(Default)]
 pub(super) struct ParameterCache(HashMap<usize, Option<PlacedParameter>>);
 
-/// Reads the parameters of an operation: those of its path, and its own, which replace them.
+/// Reads the parameters of an operation: those of its path, and its own, which take precedence.
 pub(super) fn read<'d>(
     document: &'d Document<'_>,
     schemas: &mut Schemas<'_>,
@@ -68,7 +68,7 @@ pub(super) fn read<'d>(
     Ok(found)
 }
 
-/// Reads a parameter. `None` if it is to be ignored.
+/// Reads a parameter. `None` if it is ignored.
 fn read_one(
     document: &Document<'_>,
     schemas: &mut Schemas<'_>,
@@ -77,7 +77,7 @@ fn read_one(
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     // A parameter without a name cannot be sent.
     let Some(original) = text("name").filter(|name| !name.is_empty()) else { return Ok(None) };
-    // A method that a parameter chooses was not judged.
+    // An override parameter would choose a method that was not classified.
     if is_override(original) && text("in") != Some("path") {
         return Ok(None);
     }
@@ -114,7 +114,7 @@ fn read_one(
     Ok(Some(PlacedParameter { place, parameter }))
 }
 
-/// The schema with the description and an example of the parameter.
+/// The schema with the description and an example of the parameter added.
 fn described(schema: Option<&Value>, json: &Value, document: &Document<'_>) -> Value {
     let mut described = schema.and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
     if let Some(description) = json.get("description") {
@@ -128,7 +128,7 @@ fn described(schema: Option<&Value>, json: &Value, document: &Document<'_>) -> V
     Value::Object(described)
 }
 
-/// The style of a parameter, or the usual one of its place.
+/// The style of a parameter, or the default of its place.
 fn style(json: &Value) -> Notation {
     let written = json.get("style").and_then(Value::as_str);
     let style = match (json.get("in").and_then(Value::as_str), written) {
@@ -144,7 +144,7 @@ fn style(json: &Value) -> Notation {
     Notation::Style { style, explode }
 }
 
-/// Adds the parameters of a path that its description forgot.
+/// Adds placeholders of a path that are missing from its parameters.
 pub(super) fn complete(path: &str, found: &mut Vec<PlacedParameter>) {
     let notation = Notation::Style { style: Style::Simple, explode: false };
     for original in placeholders(path) {
@@ -155,12 +155,12 @@ pub(super) fn complete(path: &str, found: &mut Vec<PlacedParameter>) {
             found.push(PlacedParameter { place: Place::Path(notation), parameter });
         }
     }
-    // A parameter that is not in the path goes nowhere.
+    // A path parameter without a placeholder is never sent.
     let names: HashSet<&str> = placeholders(path).collect();
     found.retain(|one| !matches!(one.place, Place::Path(_)) || names.contains(&*one.parameter.name));
 }
 
-/// Makes parameters of the query of what a path has after a question mark: `page={page}`.
+/// Turns the part of a path after a question mark into query parameters: `page={page}`.
 pub(super) fn move_to_query(query: &str, found: &mut Vec<PlacedParameter>) -> Result<(), String> {
     let notation = Notation::Style { style: Style::Form, explode: true };
     let place = Place::Query { notation, allow_reserved: false };
@@ -196,7 +196,7 @@ pub(super) fn placeholders(path: &str) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-/// The order in which places get names, and the word that tells a parameter of that place apart.
+/// The order in which places are assigned names, and the prefix that distinguishes parameters of that place.
 const fn order(place: Place) -> u8 {
     match place {
         Place::Path(_) => 0,
@@ -209,8 +209,8 @@ const fn order(place: Place) -> u8 {
 
 const PLACE_WORDS: [&str; 5] = ["path", "query", "body", "header", "cookie"];
 
-/// Gives every parameter its canonical name. Of several that would have the same one, those of the path come first, then
-/// those of the query; the others say where they go: `body_id`, `header_version`.
+/// Assigns every parameter its canonical name. Among parameters that would have the same name, those of the path come
+/// first, then those of the query; the others are prefixed with their place: `body_id`, `header_version`.
 pub(super) fn assign_names(placed: Vec<PlacedParameter>) -> (Vec<Parameter>, Vec<RouteParameter>) {
     let mut canonical: Vec<Option<String>> = vec![None; placed.len()];
     let mut taken: HashSet<String> = HashSet::new();
@@ -244,7 +244,7 @@ pub(super) fn assign_names(placed: Vec<PlacedParameter>) -> (Vec<Parameter>, Vec
         .filter_map(|(one, name)| {
             let name: Arc<str> = name?.into();
             let original_name = one.parameter.name.clone();
-            // An original name that means several parameters means none of them.
+            // An ambiguous original name refers to no parameter.
             let is_accepted = name != original_name && originals.get(&original_name) == Some(&1);
             let parameter = Parameter {
                 name: name.clone(),

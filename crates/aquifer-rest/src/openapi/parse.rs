@@ -1,14 +1,14 @@
-//! Reads the text of a description, JSON or YAML, into a JSON value.
+//! Parses the text of a description, JSON or YAML, into a JSON value.
 
 use serde_json::Value;
 
 use super::DescriptionError;
 use super::text::shorten;
 
-/// The largest text that is read.
+/// The maximum size of a description in bytes.
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of values in a YAML document, with those that aliases repeat. The text of 64 MB has fewer.
+/// The maximum number of values in a YAML document, including those that aliases repeat. A text of 64 MB has fewer.
 const MAX_NODES: usize = 8_000_000;
 
 /// The maximum depth of a YAML document. JSON has the same limit.
@@ -17,10 +17,10 @@ const MAX_DEPTH: usize = 128;
 /// The maximum number of YAML events that aliases repeat. Descriptions use aliases for a few shared parts, if at all.
 const MAX_REPLAYED: usize = 300_000;
 
-/// The longest message of a parser that is passed on.
+/// The maximum length of a parser's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// Reads a description: JSON if it is JSON, YAML otherwise.
+/// Parses a description: as JSON if it is JSON, otherwise as YAML.
 pub fn parse(text: &str) -> Result<Value, DescriptionError> {
     if text.len() > MAX_BYTES {
         return Err(DescriptionError::TooLarge { size: text.len(), max: MAX_BYTES });
@@ -63,7 +63,7 @@ fn parse_yaml(text: &str) -> Result<Value, DescriptionError> {
         strict_booleans: true,
         with_snippet: false,
         budget: budget,
-        // A description with a key that stands twice is still worth reading.
+        // A description with a duplicate key is still usable.
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
     };

@@ -1,4 +1,4 @@
-//! Which credentials each operation needs: its security requirements, or those of the whole description.
+//! The credentials that each operation needs: its security requirements, or those of the whole description.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ const MAX_ALTERNATIVES: usize = 16;
 /// The maximum number of schemes that are required together.
 const MAX_TOGETHER: usize = 8;
 
-/// What each operation needs, in the order of the operations.
+/// The requirements of each operation, in the order of the operations.
 pub(super) fn read(root: &Value, entries: &[Entry<'_>], schemes: &mut SchemeReader<'_>) -> Vec<Security> {
     let global = root.get("security").filter(|stated| stated.is_array());
     let own = |entry: &Entry<'_>| entry.json.get("security").is_some_and(Value::is_array);
-    // A description that names schemes and requires them nowhere has forgotten to say where they are needed.
+    // A description that defines schemes but requires them nowhere has probably omitted its requirements.
     if global.is_none() && !entries.iter().any(own) {
         return vec![Security::Any; entries.len()];
     }
-    // Many operations state the same.
+    // Many operations have the same requirements, so results are cached.
     let mut known: HashMap<String, Security> = HashMap::new();
     let mut read = |entry: &Entry<'_>| {
         let stated = entry.json.get("security").filter(|stated| stated.is_array()).or(global);
@@ -44,7 +44,7 @@ fn security(stated: &[Value], schemes: &mut SchemeReader<'_>) -> Security {
         let (met, is_whole) = combinations(requirement, schemes);
         if is_whole { alternatives.extend(met) } else { partial.extend(met) }
     }
-    // What an alternative needs besides may be there without us: a certificate of the client that a proxy adds.
+    // An unsupported part of an alternative may be provided by others, such as a client certificate that a proxy adds.
     alternatives.extend(partial);
     alternatives.retain(|alternative| !alternative.is_empty());
     alternatives.truncate(MAX_ALTERNATIVES);
@@ -54,7 +54,7 @@ fn security(stated: &[Value], schemes: &mut SchemeReader<'_>) -> Security {
     Security::OneOf(alternatives.into())
 }
 
-/// The ways to meet a requirement: one way of each scheme, all together. `false` if some schemes are not supported.
+/// The ways to meet a requirement: each combines one way of every scheme. `false` if some schemes are not supported.
 fn combinations(requirement: &Map<String, Value>, schemes: &mut SchemeReader<'_>) -> (Vec<Vec<usize>>, bool) {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     let mut is_whole = requirement.len() <= MAX_TOGETHER;

@@ -1,4 +1,4 @@
-//! The answer of an operation: its type, its media types, and whether it has a `Link` header.
+//! The response of an operation: its type, its media types, and whether it has a `Link` header.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::schemas::Schemas;
 use super::text;
 use crate::route::BodyEncoding;
 
-/// The longest description of an answer.
+/// The maximum length of a response description.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// Descriptions that say nothing.
+/// Descriptions without information.
 const EMPTY_WORDS: &[&str] = &[
     "",
     "ok",
@@ -30,23 +30,23 @@ const EMPTY_WORDS: &[&str] = &[
     "successful response",
 ];
 
-/// The answer of an operation.
+/// The response of an operation.
 pub(super) struct Answer {
     pub(super) returns: Returns,
     pub(super) accept: Arc<str>,
-    /// The schema of the answer, if it is JSON.
+    /// The schema of the response, if it is JSON.
     pub(super) schema: Option<Schema>,
     pub(super) has_link_header: bool,
 }
 
 impl Answer {
-    /// An answer of which nothing is known.
+    /// A response about which nothing is known.
     pub(super) fn unknown() -> Self {
         Self { returns: Returns::undeclared("The result"), accept: "".into(), schema: None, has_link_header: false }
     }
 }
 
-/// Reads an answer. `type_name` is the name of its type, if it needs one.
+/// Reads a response. `type_name` is the name for its type, if it needs one.
 pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response: &Value, type_name: &str) -> Answer {
     let mut answer = Answer::unknown();
     let described = response.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response:
     answer
 }
 
-/// The answer with the lowest successful status that has content, or the default one.
+/// The response with the lowest successful status that has content, or the default one.
 pub(super) fn successful<'d>(document: &'d Document<'_>, json: Option<&'d Value>) -> Option<&'d Value> {
     let responses = json?.as_object()?;
     let mut successes: Vec<(&str, &Value)> = responses

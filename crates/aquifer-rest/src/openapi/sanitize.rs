@@ -1,8 +1,8 @@
-//! Cleans the schemas of a description and fits them to what requests need.
+//! Cleans the schemas of a description and adapts them to what requests need.
 //!
-//! Descriptions are only shown, so they are replaced. Values that a caller chooses from have to reach the API exactly, so
-//! a list with a value that cannot be shown as it is becomes no list at all: the API itself refuses what it does not
-//! know. The same holds for patterns and for names of fields.
+//! Descriptions are only displayed, so they are replaced by cleaned ones. Values that a caller chooses from must reach
+//! the API unchanged. A list of allowed values is therefore dropped if one of them cannot be displayed unchanged, and
+//! the API itself refuses unknown values. The same applies to patterns and field names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use super::text::prose;
 
-/// The longest description of a field or parameter.
+/// The maximum length of the description of a field or parameter.
 const MAX_DESCRIPTION_CHARS: usize = 400;
 
-/// The largest list of allowed values, in values. Longer ones are left to the API.
+/// The maximum number of allowed values. Longer lists are left to the API.
 const MAX_ALLOWED: usize = 2_000;
 
-/// The maximum number of texts that are remembered.
+/// The maximum number of cached texts.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// Cleans schemas. Descriptions repeat themselves, so every text is cleaned once and shared.
+/// Cleans schemas. Texts repeat, so each is cleaned once and shared.
 #[derive(Default)]
 pub(super) struct Cleaner {
     descriptions: HashMap<Arc<str>, Option<Arc<str>>>,
@@ -35,7 +35,7 @@ impl Cleaner {
         schema.description = schema.description.take().and_then(|raw| self.description(raw));
         if let Some(default) = schema.default.take() {
             schema.default = Some(default).filter(|default| self.is_clean_value(default));
-            // The API fills it in, and may have another one by now.
+            // The API applies its own default, which may have changed.
             schema.is_source_default = true;
         }
         schema.example = schema.example.take().filter(|example| self.is_clean_value(example));
@@ -65,7 +65,7 @@ impl Cleaner {
         }
     }
 
-    /// Cleans a parameter or field. A field that the API sets itself is never required of a caller.
+    /// Cleans a parameter or field. A field that the API sets itself is never required from a caller.
     pub(super) fn parameter(&mut self, parameter: &mut Parameter) {
         self.schema(&mut parameter.schema);
         parameter.required &= !parameter.schema.read_only;
@@ -88,7 +88,7 @@ impl Cleaner {
         shown
     }
 
-    /// Whether a text can be shown as it is.
+    /// Whether a text can be displayed unchanged.
     pub(super) fn is_clean(&mut self, text: &str) -> bool {
         if let Some(known) = self.words.get(text) {
             return *known;
@@ -111,7 +111,7 @@ impl Cleaner {
     }
 }
 
-/// Whether the value is a password by its format.
+/// Whether the format marks the value as a password.
 pub(super) fn is_password(schema: &Schema) -> bool {
     schema.format.as_ref().is_some_and(|format| format.as_str() == "password")
 }

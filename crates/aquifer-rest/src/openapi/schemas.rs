@@ -1,4 +1,4 @@
-//! The schemas of a description, read once each and shared by all operations.
+//! The schemas of a description. Each is read once and shared by all operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::document::Document;
 use super::sanitize::Cleaner;
 use super::type_names::{MissingReferences, TakenNames, TypeNames};
 
-/// The maximum number of schemas that are read. Descriptions of a thousand operations have about a hundred thousand.
+/// The maximum number of schemas that are read. A description of a thousand operations has about a hundred thousand.
 const MAX_STEPS: usize = 2_000_000;
 
-/// How many results of the same name are compared with a new one.
+/// The maximum number of result types of the same name that are compared with a new one.
 const MAX_COMPARED: usize = 16;
 
 /// A type and its name.
@@ -25,7 +25,7 @@ pub(super) struct Schemas<'d> {
     missing: MissingReferences,
     taken: TakenNames,
     pub(super) cleaner: Cleaner,
-    /// Types that are made here for results, and the name that each was meant to have.
+    /// Types that are created here for results, each with its preferred name.
     made: HashMap<String, Vec<NamedType>>,
 }
 
@@ -50,17 +50,18 @@ impl<'d> Schemas<'d> {
         schema
     }
 
-    /// Reads a schema without cleaning it, for parts of it.
+    /// Reads a schema without cleaning it, for callers that use parts of it.
     pub(super) fn read_raw(&mut self, json: &Value) -> Schema {
         self.reader.read(json)
     }
 
-    /// The types met so far, not cleaned yet.
+    /// The types read so far, not yet cleaned.
     pub(super) fn types(&self) -> &Types {
         self.reader.types()
     }
 
-    /// The name of a type for a result. Lists and objects get a name of their own. `None` if nothing is known about it.
+    /// The type name for a result. Lists and objects get a name of their own. `None` if nothing is known about the
+    /// result.
     pub(super) fn name_result(&mut self, schema: Schema, fallback: &str) -> Option<Arc<str>> {
         let wanted = match &schema.kind {
             Kind::Named(name) => return Some(name.clone()),
@@ -80,7 +81,7 @@ impl<'d> Schemas<'d> {
         Some(name)
     }
 
-    /// What the operator should know about the schemas.
+    /// Notes for the operator about the schemas.
     pub(super) fn notes(&self) -> Vec<String> {
         let missing = self.missing.borrow();
         let mut notes = Vec::new();

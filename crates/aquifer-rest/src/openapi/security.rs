@@ -1,4 +1,4 @@
-//! How an API authenticates its callers. Credentials come from environment variables named after the source.
+//! Authentication schemes of an API. Credentials come from environment variables named after the source.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -11,10 +11,10 @@ use super::document::Document;
 use super::text::quote;
 use crate::api::{AuthScheme, CredentialPlace};
 
-/// The maximum number of ways to authenticate. Each set of scopes is one.
+/// The maximum number of authentication schemes that are used. Each set of scopes counts separately.
 const MAX_SCHEMES: usize = 64;
 
-/// The maximum number of schemes that are read.
+/// The maximum number of schemes that are read from a description.
 const MAX_READ: usize = 64;
 
 /// The maximum number of scopes that are requested.
@@ -27,11 +27,11 @@ pub(super) type SchemeUses = BTreeMap<String, SchemeUse>;
 #[derive(Debug, Default)]
 pub(super) struct SchemeUse {
     count: usize,
-    /// The scopes that they need.
+    /// The scopes that the operations need.
     scopes: BTreeSet<String>,
 }
 
-/// Counts the schemes of one operation's requirements.
+/// Counts the schemes in one operation's requirements.
 pub(super) fn count(requirements: &Value, uses: &mut SchemeUses) {
     for (name, scopes) in requirements.as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
         let known = uses.entry(scheme_name(name).to_owned()).or_default();
@@ -56,7 +56,7 @@ pub(super) fn read<'r>(
     let global = document.root().get("security").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let requirements: Vec<&Map<String, Value>> = global.iter().filter_map(Value::as_object).collect();
     let mut order: Vec<&str> = Vec::new();
-    // A requirement of one scheme is met by that scheme; several have to be met together.
+    // A requirement with a single scheme is met by that scheme alone; several schemes must be met together.
     for requirement in
         requirements.iter().filter(|one| one.len() == 1).chain(requirements.iter().filter(|one| one.len() > 1))
     {
@@ -96,20 +96,20 @@ fn scope_names(json: &Value) -> impl Iterator<Item = String> {
     json.as_array().into_iter().flatten().filter_map(Value::as_str).take(MAX_SCOPES).map(str::to_owned)
 }
 
-/// Reads security schemes, each once for every set of scopes.
+/// Reads security schemes, each once per set of scopes.
 pub(super) struct SchemeReader<'r> {
     document: &'r Document<'r>,
     prefix: String,
     base_url: &'r str,
     auth: Vec<AuthScheme>,
     notes: Vec<String>,
-    /// The variables of API keys that are taken.
+    /// The variables already used for API keys.
     keys: HashSet<String>,
-    /// The numbers of the ways to meet a scheme with these scopes, the preferred one first.
+    /// The indexes of the ways to meet a scheme with these scopes, the preferred one first.
     known: HashMap<(String, Vec<String>), Vec<usize>>,
-    /// The scopes that the scheme being read needs.
+    /// The scopes needed by the scheme that is being read.
     scopes: Vec<String>,
-    /// The ways of the scheme being read.
+    /// The ways to meet the scheme that is being read.
     ways: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ impl<'r> SchemeReader<'r> {
             self.note(format!("The security scheme {} is required and not described.", quote(name)));
             return Vec::new();
         };
-        // Only tokens that are requested here depend on scopes.
+        // Scopes affect only tokens that are requested here.
         let is_scoped = scheme.get("type").is_some_and(|kind| kind == "oauth2");
         let key = (name.to_owned(), if is_scoped { scopes } else { Vec::new() });
         if let Some(ways) = self.known.get(&key) {
@@ -156,20 +156,20 @@ impl<'r> SchemeReader<'r> {
         ways
     }
 
-    /// Whether one of these ways uses the same place of a request as another one.
+    /// Whether one of these ways uses the same place in a request as another one.
     pub(super) fn shares_place(&self, chosen: &[usize], way: usize) -> bool {
         let place = |index: usize| self.auth.get(index).map(AuthScheme::place);
         chosen.iter().any(|index| place(*index) == place(way))
     }
 
-    /// Tells the operator something, once.
+    /// Adds a note for the operator, once.
     pub(super) fn note(&mut self, note: String) {
         if self.notes.len() < MAX_READ && !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// All ways to authenticate, and what the operator should know about them.
+    /// All authentication schemes, and notes for the operator about them.
     pub(super) fn finish(self) -> (Vec<AuthScheme>, Vec<String>) {
         (self.auth, self.notes)
     }
@@ -214,7 +214,7 @@ impl<'r> SchemeReader<'r> {
                 return;
             }
         };
-        // Before version 3, bearer tokens had to be described as keys in this header.
+        // Before OpenAPI 3, bearer tokens had to be described as API keys in this header.
         let is_token = key.eq_ignore_ascii_case("authorization") && matches!(place, CredentialPlace::Header(_));
         let says_bearer = [text("description"), name].iter().any(|one| one.to_lowercase().contains("bearer"));
         if is_token && says_bearer {
@@ -222,7 +222,8 @@ impl<'r> SchemeReader<'r> {
         }
         let mut variable = self.variable(if is_token { "TOKEN" } else { "API_KEY" });
         if !self.keys.insert(variable.clone()) {
-            // `API_KEY` stays in the name, so that a description cannot name any variable that begins with the source.
+            // `API_KEY` is always part of the name, so that a description cannot name any variable that begins with the
+            // source.
             variable = self.variable(&format!("API_KEY_{}", snake_identifier(name).to_uppercase()));
             self.keys.insert(variable.clone());
         }
@@ -249,7 +250,7 @@ impl<'r> SchemeReader<'r> {
                 token_variable: self.variable("REFRESH_TOKEN"),
             });
         }
-        // Whoever has an access token already can use it.
+        // An operator who already has an access token can use it.
         self.push(self.bearer());
     }
 

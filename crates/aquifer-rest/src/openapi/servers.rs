@@ -1,4 +1,4 @@
-//! The URLs of an API.
+//! The server URLs of an API.
 
 use reqwest::Url;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::text::quote;
 /// The maximum number of variables in a URL.
 const MAX_VARIABLES: usize = 32;
 
-/// The first server of a list: its URL without a slash at the end, or why there is none.
+/// The URL of the first server in a list, without a trailing slash, or the reason why there is none.
 pub(super) fn base_url(servers: Option<&Value>, options: &ReadOptions<'_>) -> Result<String, String> {
     let server = servers.and_then(Value::as_array).and_then(|all| all.first());
     let written = server.and_then(|server| server.get("url")).and_then(Value::as_str).unwrap_or("/");
@@ -32,13 +32,13 @@ pub(super) fn base_url(servers: Option<&Value>, options: &ReadOptions<'_>) -> Re
     let mut absolute = absolute;
     absolute.set_query(None);
     absolute.set_fragment(None);
-    // Credentials belong into variables of the environment. Only a URL without a host refuses this.
+    // Credentials belong in environment variables. These calls fail only for URLs without a host.
     let _ = absolute.set_username("");
     let _ = absolute.set_password(None);
     Ok(absolute.as_str().trim_end_matches('/').to_owned())
 }
 
-/// The URL with its variables replaced by what the operator chose, or by their defaults.
+/// The URL with its variables replaced by the operator's values, or by their defaults.
 fn fill_in(written: &str, variables: Option<&Value>, options: &ReadOptions<'_>) -> Result<String, String> {
     let mut url = String::new();
     let mut rest = written;

@@ -1,4 +1,4 @@
-//! Converts a description of Swagger 2.0 into the shape of OpenAPI 3.
+//! Converts a Swagger 2.0 description into the structure of OpenAPI 3.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::media;
 /// The maximum depth at which references are rewritten.
 const MAX_DEPTH: usize = 256;
 
-/// The keywords of a parameter that belong to its schema.
+/// The keywords of a parameter that become part of its schema.
 const SCHEMA_KEYWORDS: &[&str] = &[
     "type",
     "format",
@@ -27,7 +27,7 @@ const SCHEMA_KEYWORDS: &[&str] = &[
     "multipleOf",
 ];
 
-/// Where definitions move.
+/// Where definitions are moved.
 const MOVED: &[(&str, &str)] = &[
     ("#/definitions/", "#/components/schemas/"),
     ("#/parameters/", "#/components/parameters/"),
@@ -37,14 +37,14 @@ const MOVED: &[(&str, &str)] = &[
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// The same description in the shape of OpenAPI 3.
+/// Converts a description into the structure of OpenAPI 3.
 pub(super) fn convert(description: &Value) -> Value {
     let mut description = description.clone();
     rewrite(&mut description, 0);
     let converter = Converter { root: &description };
     let mut components = Map::new();
     let parameters = converter.map("parameters", |one| converter.parameter(one));
-    // Parameters of bodies are no parameters any more; operations that refer to them have read them.
+    // Shared body parameters are removed; operations that refer to them have already read them.
     components.insert("parameters".to_owned(), parameters);
     components.insert("schemas".to_owned(), description.get("definitions").cloned().unwrap_or_else(|| json!({})));
     components.insert("responses".to_owned(), converter.map("responses", |one| converter.response(one, &Value::Null)));
@@ -68,7 +68,7 @@ fn put(object: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// Rewrites references, and the keywords of schemas that have changed.
+/// Rewrites references, and schema keywords that have changed.
 fn rewrite(value: &mut Value, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -167,7 +167,7 @@ impl Converter<'_> {
         Value::Object(converted)
     }
 
-    /// The parameter that a reference leads to. References were rewritten, parameters were not moved.
+    /// The parameter that a reference points to. References have been rewritten, but parameters have not been moved.
     fn resolved<'v>(&'v self, parameter: &'v Value) -> &'v Value {
         let key =
             parameter.get("$ref").and_then(Value::as_str).and_then(|one| one.strip_prefix("#/components/parameters/"));
@@ -179,7 +179,7 @@ impl Converter<'_> {
         matches!(self.resolved(parameter).get("in").and_then(Value::as_str), Some("body" | "formData"))
     }
 
-    /// A parameter that is no part of the body.
+    /// Converts a parameter that is not part of the body.
     fn parameter(&self, json: &Value) -> Value {
         let Some(members) = json.as_object().filter(|members| !members.contains_key("$ref")) else {
             return json.clone();
@@ -267,7 +267,7 @@ impl Converter<'_> {
         Value::Object(converted)
     }
 
-    /// The media types of an operation, of the whole description, or JSON.
+    /// The media types of an operation, or of the whole description, or JSON.
     fn media_types(&self, operation: &Value, key: &str) -> Vec<String> {
         let lists = [operation.get(key), self.root.get(key)].into_iter().flatten();
         let words = |list: &Value| -> Vec<String> {
@@ -278,7 +278,7 @@ impl Converter<'_> {
     }
 }
 
-/// The content of a body or an answer. Only the media type that will be used has the schema, which may be large.
+/// The content of a body or a response. Only the media type that will be used gets the schema, which may be large.
 fn content(media_types: Vec<String>, schema: &Value) -> Value {
     let best = media::best(&media_types).cloned();
     let media_types = media_types.into_iter().map(|one| {
@@ -298,7 +298,7 @@ fn schema(members: &Map<String, Value>) -> Value {
     Value::Object(keywords.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// How a list is written: the style of a query and whether every element is written by itself.
+/// How a list is written: the query style, and whether every element is written separately.
 fn list_style(members: &Map<String, Value>) -> Option<(Option<&'static str>, bool)> {
     if members.get("type").is_none_or(|name| name != "array") {
         return None;

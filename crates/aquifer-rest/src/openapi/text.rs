@@ -1,17 +1,17 @@
-//! Text of a description, made short and safe to show: one voice instead of Markdown and HTML.
+//! Shortens the text of a description and makes it safe to display: plain text instead of Markdown and HTML.
 
 use aquifer_discovery::text::presentable;
 
-/// No more of a text is looked at.
+/// The maximum number of bytes of a text that are considered.
 const MAX_RAW_BYTES: usize = 16 * 1024;
 
-/// The longest link or tag that is recognized.
+/// The maximum length of a link or tag that is recognized.
 const MAX_MARKUP_BYTES: usize = 600;
 
-/// The longest comment that is recognized.
+/// The maximum length of a comment that is recognized.
 const MAX_COMMENT_BYTES: usize = 4_000;
 
-/// Elements of HTML that descriptions use.
+/// HTML elements that descriptions use.
 const TAGS: &[&str] = &[
     "a",
     "caution",
@@ -69,7 +69,7 @@ const TAGS: &[&str] = &[
     "ul",
 ];
 
-/// The beginning of a text, no more than `max_chars` characters.
+/// Truncates a text to `max_chars` characters.
 pub(super) fn shorten(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((index, _)) => format!("{}…", text.get(..index).unwrap_or_default().trim_end()),
@@ -77,12 +77,12 @@ pub(super) fn shorten(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// A name of a description in a message: in quotes, clean and short.
+/// Formats a name from a description for a message: quoted, cleaned and short.
 pub(super) fn quote(name: &str) -> String {
     format!("'{}'", shorten(&aquifer_discovery::visible_name(name), 120))
 }
 
-/// One line of text without markup.
+/// A single line of text without markup.
 pub(super) fn line(raw: &str, max_chars: usize) -> String {
     prose(raw, max_chars).split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -144,7 +144,7 @@ impl Paragraphs {
     }
 }
 
-/// Headings, rules, rows of tables, containers, marks of notes.
+/// Whether a line is a heading, a rule, a table row, a container or the marker of a note.
 fn is_decoration(line: &str) -> bool {
     let level = line.chars().take_while(|c| *c == '#').count();
     let is_heading = (1..=6).contains(&level) && line.get(level..).is_some_and(|rest| rest.starts_with([' ', '\t']));
@@ -156,7 +156,7 @@ fn is_decoration(line: &str) -> bool {
         || (line.starts_with("[!") && line.ends_with(']'))
 }
 
-/// The line with links reduced to their text, without images, HTML and emphasis.
+/// Reduces links to their text, and removes images, HTML and emphasis.
 fn without_markup(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
@@ -180,7 +180,8 @@ fn without_markup(line: &str) -> String {
     plain
 }
 
-/// What the markup at the beginning of a text shows, and its length. The length is 0 if there is none.
+/// The visible text of the markup at the beginning of a text, and the length of the markup. The length is 0 if there is
+/// none.
 fn markup(text: &str) -> (String, usize) {
     if let Some(link) = text.strip_prefix('!') {
         return match link_at(link) {
@@ -192,7 +193,7 @@ fn markup(text: &str) -> (String, usize) {
         return (shown.replace("**", ""), used);
     }
     if let Some(used) = tag_at(text) {
-        // Elements separate words.
+        // HTML elements separate words.
         return (" ".to_owned(), used);
     }
     if text.starts_with("**") {
@@ -217,8 +218,8 @@ fn link_at(text: &str) -> Option<(String, usize)> {
     Some((inner.get(..close).unwrap_or_default().to_owned(), close + end + 3))
 }
 
-/// Where a text is in the first bytes of another. Looking further would take quadratic time for texts that begin much
-/// markup and end none.
+/// Finds a text in the first bytes of another one. An unlimited search would take quadratic time for texts that open
+/// much markup without closing it.
 fn find_near(text: &str, wanted: &str, max_bytes: usize) -> Option<usize> {
     let mut end = text.len().min(max_bytes + wanted.len());
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! Finds the schemas that references lead to, and names their types: one namespace for the whole description.
+//! Resolves references to schemas, and names their types in a single namespace for the whole description.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use super::document::Document;
 
-/// Where the schemas of a description are.
+/// The location of the schemas in a description.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// The longest name of a type that is kept.
+/// The maximum length of a type name that is kept.
 const MAX_TYPE_NAME: usize = 80;
 
 /// The maximum number of missing references that are remembered.
 const MAX_MISSING: usize = 1_000;
 
-/// Parts of a pointer that say nothing about what is meant.
+/// Parts of a pointer that carry no meaning.
 const STRUCTURE: &[&str] = &[
     "components",
     "schemas",
@@ -45,12 +45,12 @@ const STRUCTURE: &[&str] = &[
     "json",
 ];
 
-/// The names of types that are taken, each with the next number to try after it.
+/// The type names in use, each with the next number to try.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TakenNames(Rc<RefCell<HashMap<Arc<str>, u64>>>);
 
 impl TakenNames {
-    /// The wanted name, or the next free one after it.
+    /// The preferred name, or that name with the next free number.
     pub(super) fn claim(&self, wanted: &str) -> Arc<str> {
         let mut taken = self.0.borrow_mut();
         let mut number = taken.get(wanted).copied().unwrap_or_default();
@@ -65,16 +65,16 @@ impl TakenNames {
     }
 }
 
-/// References that lead nowhere, and why.
+/// References that cannot be resolved, and the reasons.
 pub(super) type MissingReferences = Rc<RefCell<BTreeMap<String, String>>>;
 
 /// The schemas of a description by reference.
 pub(super) struct TypeNames<'d> {
     document: &'d Document<'d>,
-    /// The names of the schemas in `components`, by their own name there.
+    /// The type names of the schemas in `components`, by original name.
     components: HashMap<&'d str, Arc<str>>,
     taken: TakenNames,
-    /// The names of other schemas, by reference.
+    /// The type names of other schemas, by reference.
     others: HashMap<String, Arc<str>>,
     missing: MissingReferences,
 }
@@ -83,7 +83,7 @@ impl<'d> TypeNames<'d> {
     pub(super) fn new(document: &'d Document<'d>, taken: TakenNames, missing: MissingReferences) -> Self {
         let schemas = document.root().pointer("/components/schemas").and_then(Value::as_object);
         let mut keys: Vec<&str> = schemas.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
-        // Names that can be kept are assigned first, so that no other name takes one of them.
+        // Names that can be kept are assigned first, so that no derived name takes one of them.
         keys.sort_by_key(|key| (type_name(key) != **key, *key));
         let components = keys.into_iter().map(|key| (key, taken.claim(&type_name(key)))).collect();
         Self { document, components, taken, others: HashMap::new(), missing }
@@ -118,7 +118,7 @@ impl<'d> Definitions<'d> for TypeNames<'d> {
     }
 }
 
-/// A name for a type that is called like this: `simple-user` is `SimpleUser`.
+/// Converts a name into a type name: `simple-user` becomes `SimpleUser`.
 pub(super) fn type_name(key: &str) -> String {
     let is_name = |key: &str| {
         key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -131,7 +131,7 @@ pub(super) fn type_name(key: &str) -> String {
     name::fit(&name, MAX_TYPE_NAME)
 }
 
-/// A name for the type at a place that is not among the schemas: the last two telling parts of the pointer.
+/// A name for a type outside the schemas section: the last two meaningful parts of the pointer.
 fn name_of_place(reference: &str) -> String {
     let (document, pointer) = reference.split_once('#').unwrap_or((reference, ""));
     let file = document.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON, forms, multipart data, text and bytes.
+//! Request bodies: JSON, forms, multipart data, text and bytes.
 
 use aquifer_protocol::error::{Code, Failure};
 use bytes::Bytes;
@@ -19,24 +19,24 @@ pub(super) struct Field<'a> {
     /// Its name at the target.
     pub(super) name: &'a str,
     pub(super) value: &'a Value,
-    /// How it is written, if not in the usual way.
+    /// Its encoding, if it is not the default.
     pub(super) encoding: Option<&'a FieldEncoding>,
 }
 
-/// A value for the body as a whole, with the canonical name of its parameter.
+/// The value of the whole body, with the canonical name of its parameter.
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     parameter: &'a str,
     value: &'a Value,
 }
 
-/// The body of a request. `None` if it has none.
+/// Encodes the body of a request. `None` if it has none.
 pub(super) fn body(route: &Route, params: &Map<String, Value>) -> Result<Option<RequestBody>, Failure> {
     let Some(body) = &route.body else { return Ok(None) };
     let whole = whole(route, params);
     let has_fields = route.parameters.iter().any(|parameter| parameter.place == Place::BodyField);
-    let has_given_fields = given_fields(route, params).next().is_some();
-    if whole.is_none() && !has_given_fields {
+    let has_field_values = field_values(route, params).next().is_some();
+    if whole.is_none() && !has_field_values {
         if !body.required {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ pub(super) fn body(route: &Route, params: &Map<String, Value>) -> Result<Option<
             return Err(missing_parameter(name.map_or("body", |parameter| &parameter.name)));
         }
     }
-    let written = match body.encoding {
+    let encoded = match body.encoding {
         BodyEncoding::Json => json(body, route, params, whole)?,
         BodyEncoding::Form => form(body, &fields(body, route, params, whole)?)?,
         BodyEncoding::Multipart => multipart::body(&body.media_type, &fields(body, route, params, whole)?)?,
@@ -55,16 +55,16 @@ pub(super) fn body(route: &Route, params: &Map<String, Value>) -> Result<Option<
         },
         BodyEncoding::Binary => binary(body, only_value(whole)?)?,
     };
-    if is_media_type(&written.media_type) { Ok(Some(written)) } else { Err(invalid_route("its media type is invalid")) }
+    if is_media_type(&encoded.media_type) { Ok(Some(encoded)) } else { Err(invalid_route("its media type is invalid")) }
 }
 
-/// Decodes the base64 of a parameter.
+/// Decodes a parameter that is base64.
 pub(super) fn decode(parameter: &str, text: &str) -> Result<Bytes, Failure> {
     let decoded = decode_base64(text).ok_or_else(|| Failure::invalid_value(parameter, "is not valid base64"))?;
     Ok(decoded.into())
 }
 
-/// A parameter has a value of the wrong type.
+/// The failure for a parameter value of the wrong type.
 pub(super) fn wrong_type(parameter: &str, expected: &str, value: &Value) -> Failure {
     let actual = match value {
         Value::Null => "null",
@@ -93,8 +93,8 @@ fn whole<'a>(route: &'a Route, params: &'a Map<String, Value>) -> Option<Whole<'
     Some(Whole { parameter: &parameter.name, value })
 }
 
-/// The given fields as canonical name, original name and value.
-fn given_fields<'a>(
+/// The body fields among the parameters, as canonical name, original name and value.
+fn field_values<'a>(
     route: &'a Route,
     params: &'a Map<String, Value>,
 ) -> impl Iterator<Item = (&'a str, &'a str, &'a Value)> {
@@ -102,25 +102,25 @@ fn given_fields<'a>(
     fields.filter_map(|field| Some((&*field.name, &*field.original_name, params.get(&*field.name)?)))
 }
 
-/// JSON keeps `null`: in a change it means to remove a value.
+/// Encodes JSON. `null` is kept, because in an update it removes a value.
 fn json(
     body: &Body,
     route: &Route,
     params: &Map<String, Value>,
     whole: Option<Whole<'_>>,
 ) -> Result<RequestBody, Failure> {
-    let given: Vec<_> = given_fields(route, params).collect();
-    for (parameter, name, _) in &given {
+    let values: Vec<_> = field_values(route, params).collect();
+    for (parameter, name, _) in &values {
         refuse_override(parameter, name)?;
     }
     if let Some((whole, members)) = whole.and_then(|whole| Some((whole, whole.value.as_object()?))) {
         members.keys().try_for_each(|name| refuse_override(whole.parameter, name))?;
     }
     let bytes = match whole {
-        Some(whole) if given.is_empty() => serde_json::to_vec(whole.value),
+        Some(whole) if values.is_empty() => serde_json::to_vec(whole.value),
         _ => {
             let mut object = whole.map(members).transpose()?.cloned().unwrap_or_default();
-            object.extend(given.into_iter().map(|(_, name, value)| (name.to_owned(), value.clone())));
+            object.extend(values.into_iter().map(|(_, name, value)| (name.to_owned(), value.clone())));
             serde_json::to_vec(&object)
         }
     };
@@ -128,7 +128,8 @@ fn json(
     Ok(RequestBody { media_type, bytes: bytes.map_err(Failure::internal)?.into() })
 }
 
-/// All fields of a form or of multipart data: members of the body as a whole, then fields of their own.
+/// All fields of a form or of multipart data: the members of the whole body, then the separate fields, which replace
+/// them.
 fn fields<'a>(
     body: &'a Body,
     route: &'a Route,
@@ -142,7 +143,7 @@ fn fields<'a>(
             fields.push(Field { parameter: whole.parameter, name, value, encoding: encoding(name) });
         }
     }
-    for (parameter, name, value) in given_fields(route, params) {
+    for (parameter, name, value) in field_values(route, params) {
         fields.retain(|field| field.name != name);
         fields.push(Field { parameter, name, value, encoding: encoding(name) });
     }
@@ -154,7 +155,7 @@ fn members(whole: Whole<'_>) -> Result<&Map<String, Value>, Failure> {
     whole.value.as_object().ok_or_else(|| wrong_type(whole.parameter, "object", whole.value))
 }
 
-/// A form. Arrays repeat their field, and objects are JSON text, unless the description states a notation.
+/// Encodes a form. Arrays repeat their field, and objects are JSON text, unless the description states a notation.
 fn form(body: &Body, fields: &[Field<'_>]) -> Result<RequestBody, Failure> {
     let mut text = String::new();
     for field in fields {
@@ -182,12 +183,12 @@ fn binary(body: &Body, whole: Whole<'_>) -> Result<RequestBody, Failure> {
     Ok(RequestBody { media_type: media_type_or(&body.media_type, OCTETS), bytes })
 }
 
-/// Text and bytes have no fields.
+/// The value of a text or binary body, which has no fields.
 fn only_value(whole: Option<Whole<'_>>) -> Result<Whole<'_>, Failure> {
     whole.ok_or_else(|| invalid_route("its body is text or bytes, but it consists of fields"))
 }
 
-/// The media type, or another one if it is missing or a range.
+/// The first media type of a list, or the default if it is missing or a range.
 pub(super) fn media_type_or(media_type: &str, default: &str) -> String {
     let first = media_type.split(',').next().unwrap_or_default().trim();
     if first.is_empty() || first.contains('*') { default.to_owned() } else { first.to_owned() }

@@ -9,13 +9,13 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Which characters are left as they are.
+/// Which characters are not percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Escape {
     /// Unreserved characters.
     Unreserved,
-    /// Unreserved and reserved characters, and triplets such as `%2F`. Characters that would end the value or the query,
-    /// or that mean something else there, are still encoded: `#`, `&`, `+`, `'`, `[` and `]`.
+    /// Unreserved and reserved characters, and triplets such as `%2F`. Characters that would end the value or the
+    /// query, or that mean something else there, are still encoded: `#`, `&`, `+`, `'`, `[` and `]`.
     Reserved,
     /// Everything that a cookie may contain, except `%`.
     Cookie,
@@ -24,7 +24,7 @@ pub(super) enum Escape {
 }
 
 impl Escape {
-    /// Appends a text.
+    /// Appends a text, encoded.
     pub(super) fn push(self, out: &mut String, text: &str) {
         if self == Escape::Nothing {
             out.push_str(text);

@@ -1,4 +1,4 @@
-//! Headers and cookies of a request, and which of them no parameter may set.
+//! Request headers and cookies, and the headers that no parameter may set.
 
 use aquifer_protocol::error::Failure;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::encoding::Escape;
 use super::notation::{self, Pair};
 use super::{Notation, RouteParameter};
 
-/// Headers that decide who is asked, by whom and how a message is delimited. Only the client sets them.
+/// Headers that determine the host, the credentials and the message framing. Only the client sets them.
 const RESERVED: &[&str] = &[
     "accept-encoding",
     "authorization",
@@ -24,7 +24,7 @@ const RESERVED: &[&str] = &[
     "upgrade",
 ];
 
-/// Names by which a server takes a request for one with another method or another path, in a header, a query or a body.
+/// Names of headers, query parameters and body fields with which servers override the method or the path of a request.
 const OVERRIDES: &[&str] = &[
     "-method",
     "-http-method",
@@ -40,18 +40,18 @@ const OVERRIDES: &[&str] = &[
     "x-rewrite-url",
 ];
 
-/// Whether a header is set by the client alone. Many servers do not tell `_` and `-` apart.
+/// Whether only the client may set a header. Many servers treat `_` and `-` alike.
 pub fn is_reserved_header(name: &str) -> bool {
     let normalized = name.to_ascii_lowercase().replace('_', "-");
     RESERVED.contains(&normalized.as_str()) || normalized.starts_with("proxy-") || is_override(name)
 }
 
-/// Whether a parameter of this name makes another request of the one that was judged: `_method=DELETE`.
+/// Whether a parameter of this name turns the request into another one than was classified: `_method=DELETE`.
 pub(crate) fn is_override(name: &str) -> bool {
     OVERRIDES.contains(&name.to_ascii_lowercase().replace('_', "-").as_str())
 }
 
-/// Refuses a name that makes another request of the one that was judged.
+/// Refuses a name that turns the request into another one than was classified.
 pub(super) fn refuse_override(parameter: &str, name: &str) -> Result<(), Failure> {
     match is_override(name) {
         true => {
@@ -61,16 +61,16 @@ pub(super) fn refuse_override(parameter: &str, name: &str) -> Result<(), Failure
     }
 }
 
-/// A header from a parameter. `None` if the value is left out.
+/// Writes a parameter as a header. `None` if the value is omitted.
 pub(super) fn header(
     parameter: &RouteParameter,
     value: &Value,
     notation: Notation,
 ) -> Result<Option<(String, String)>, Failure> {
     let (name, original) = (&parameter.name, &parameter.original_name);
-    // OpenAPI ignores parameters for these two. The route states them.
-    let is_stated_elsewhere = ["accept", "content-type"].iter().any(|known| original.eq_ignore_ascii_case(known));
-    if is_reserved_header(original) || is_stated_elsewhere || !is_token(original) {
+    // OpenAPI ignores parameters of these names. The route sets both headers.
+    let is_set_by_route = ["accept", "content-type"].iter().any(|known| original.eq_ignore_ascii_case(known));
+    if is_reserved_header(original) || is_set_by_route || !is_token(original) {
         return Err(Failure::invalid_value(name, format_args!("cannot be sent as the header '{original}'")));
     }
     let Some(text) = notation::text(original, value, notation, Escape::Nothing) else { return Ok(None) };
@@ -92,12 +92,12 @@ pub(super) fn cookies(parameter: &RouteParameter, value: &Value, notation: Notat
     Ok(pairs)
 }
 
-/// Whether a header's name is valid (RFC 9110, section 5.6.2).
+/// Whether a header name is valid (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Whether a header's value is valid. Bytes outside ASCII are read differently by different servers.
+/// Whether a header value is valid. Servers interpret bytes outside ASCII differently.
 pub(super) fn is_field_value(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'))
 }
@@ -105,11 +105,11 @@ pub(super) fn is_field_value(text: &str) -> bool {
 /// Whether a text is a media type, with or without parameters.
 pub(super) fn is_media_type(text: &str) -> bool {
     let (essence, _) = text.split_once(';').unwrap_or((text, ""));
-    let is_pair = essence.trim().split_once('/').is_some_and(|(one, other)| is_token(one) && is_token(other));
+    let is_pair = essence.trim().split_once('/').is_some_and(|(main, subtype)| is_token(main) && is_token(subtype));
     is_pair && is_field_value(text)
 }
 
-/// Whether a string of a value, names of members included, meets a condition.
+/// Whether any string in a value, including member names, meets a condition.
 pub(super) fn holds_text(value: &Value, condition: &dyn Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => condition(text),
@@ -119,14 +119,14 @@ pub(super) fn holds_text(value: &Value, condition: &dyn Fn(&str) -> bool) -> boo
     }
 }
 
-/// The same JSON text with all other characters as `\u` escapes.
+/// Replaces all other characters of a JSON text by `\u` escapes.
 fn with_ascii_only(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    for letter in json.chars() {
-        if letter.is_ascii() && letter != '\u{7f}' {
-            out.push(letter);
+    for c in json.chars() {
+        if c.is_ascii() && c != '\u{7f}' {
+            out.push(c);
         } else {
-            letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         }
     }
     out

@@ -1,8 +1,8 @@
-//! The request behind an operation: which method and path, and where each parameter goes. Pure.
+//! Routes: the method and path of an operation, and where each parameter is sent. No I/O.
 //!
-//! [`Route::request`] fills the template of the path, writes the query, the headers and the cookies in the notations of
-//! the description, and encodes the body. A value never leaves its place: it cannot become another segment, another
-//! parameter or another header.
+//! [`Route::request`] fills the path template, writes the query, headers and cookies in the notations of the
+//! description, and encodes the body. A value cannot escape its place: it never becomes another segment, parameter or
+//! header.
 
 mod body;
 mod encoding;
@@ -22,38 +22,39 @@ pub(crate) use header::is_token as is_header_name;
 pub(crate) use request::{BaseUrl, is_same_origin};
 pub use request::{HttpRequest, RequestBody, check_base_url};
 
-/// The request behind an operation.
+/// Describes the request of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     /// The method.
     pub method: Method,
     /// The path with `{placeholders}`, which are the original names of parameters. It begins with a slash.
     pub path: Arc<str>,
-    /// The base URL, if this path has another one than the API.
+    /// The base URL, if it differs from that of the API.
     pub base_url: Option<Arc<str>>,
-    /// Where each parameter of the operation goes. Parameters that are not listed here are not sent.
+    /// Where each parameter of the operation is sent. Parameters that are not listed here are not sent.
     pub parameters: Vec<RouteParameter>,
-    /// How the body is written, if there may be one.
+    /// How the body is encoded, if the request can have one.
     pub body: Option<Body>,
-    /// The media types that are accepted as an answer, the preferred one first. Empty for JSON.
+    /// The media types that are accepted in a response, the preferred one first. Empty for JSON.
     pub accept: Arc<str>,
     /// Headers that are always sent.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one. The
-    /// client fills it with a random key.
+    /// The header that makes it safe to send a request twice, such as `Idempotency-Key`, if the target supports one.
+    /// The client fills it with a random key.
     pub idempotency_header: Option<Arc<str>>,
-    /// Which credentials it needs.
+    /// The credentials that the request needs.
     pub security: Security,
-    /// The parameter with which the target selects fields, by its canonical name. It gets the fields that callers ask for.
+    /// The canonical name of the parameter with which the target selects fields. It receives the fields that callers
+    /// request.
     pub fields_parameter: Option<Arc<str>>,
-    /// How the target pages, if it does.
+    /// How the target paginates the result, if it does.
     pub pagination: Option<Pagination>,
-    /// Where the result is inside an answer, as a path such as `data.items`.
+    /// The path of the result inside a response, such as `data.items`.
     pub unwrap: Option<Arc<str>>,
 }
 
 impl Route {
-    /// A request without parameters to the base URL itself.
+    /// A route without parameters to the base URL itself.
     pub fn new(method: Method) -> Self {
         Self {
             method,
@@ -119,7 +120,7 @@ impl Method {
         all.into_iter().find(|method| method.as_str() == name)
     }
 
-    /// Whether repeating a request with this method changes nothing more (RFC 9110, section 9.2.2).
+    /// Whether repeating a request with this method has no further effect (RFC 9110, section 9.2.2).
     pub fn is_idempotent(self) -> bool {
         self.is_safe() || matches!(self, Method::Put | Method::Delete)
     }
@@ -130,7 +131,7 @@ impl Method {
     }
 }
 
-/// Where a parameter goes.
+/// Where a parameter is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteParameter {
     /// Its canonical name.
@@ -141,7 +142,7 @@ pub struct RouteParameter {
     pub place: Place,
 }
 
-/// The places of a request that parameters go to.
+/// The parts of a request that can contain parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A segment of the path, or a part of one.
@@ -166,11 +167,11 @@ pub enum Place {
 /// How a value is written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
-    /// By a style of OpenAPI.
+    /// In an OpenAPI style.
     Style {
         /// The style.
         style: Style,
-        /// Whether every value or member is written by itself.
+        /// Whether every item or member is written separately.
         explode: bool,
     },
     /// As JSON text.
@@ -190,20 +191,20 @@ pub enum Style {
     DeepObject,
 }
 
-/// How a body is written.
+/// The format of a request body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Body {
     /// Its media type, as it is sent.
     pub media_type: Arc<str>,
-    /// How it is written.
+    /// Its encoding.
     pub encoding: BodyEncoding,
     /// Whether a request needs one.
     pub required: bool,
-    /// Fields that are not written in the usual way, by original name.
+    /// Fields whose encoding is not the default, by original name.
     pub fields: Vec<(Arc<str>, FieldEncoding)>,
 }
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEncoding {
     /// JSON.
@@ -212,16 +213,16 @@ pub enum BodyEncoding {
     Form,
     /// `multipart/form-data`.
     Multipart,
-    /// Text as it is.
+    /// Text, unchanged.
     Text,
     /// Bytes. The parameter is base64.
     Binary,
 }
 
-/// How a field of a form or of multipart data is written.
+/// The encoding of a field of a form or of multipart data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldEncoding {
-    /// In a notation of parameters.
+    /// In a parameter notation.
     Notation(Notation),
     /// As a file. The value is base64, or an object `{content, filename, media_type}` with content in base64.
     File,
@@ -229,7 +230,7 @@ pub enum FieldEncoding {
     MediaType(Arc<str>),
 }
 
-/// How a target pages its lists.
+/// How a target paginates its lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pagination {
     /// A number of items to skip.
@@ -238,7 +239,7 @@ pub enum Pagination {
         offset: Arc<str>,
         /// The parameter for the size of a page.
         limit: Option<Arc<str>>,
-        /// The largest page that the target allows, if known.
+        /// The maximum page size that the target allows, if known.
         max_size: Option<u64>,
     },
     /// A page number.
@@ -249,25 +250,25 @@ pub enum Pagination {
         size: Option<Arc<str>>,
         /// The number of the first page.
         first: u64,
-        /// The largest page that the target allows, if known.
+        /// The maximum page size that the target allows, if known.
         max_size: Option<u64>,
     },
-    /// A cursor from the previous answer.
+    /// A cursor from the previous response.
     Cursor {
         /// The parameter for the cursor.
         cursor: Arc<str>,
-        /// Where the next cursor is in an answer, as a path such as `meta.next_cursor`.
+        /// The path of the next cursor in a response, such as `meta.next_cursor`.
         next: Arc<str>,
         /// The parameter for the size of a page.
         limit: Option<Arc<str>>,
-        /// The largest page that the target allows, if known.
+        /// The maximum page size that the target allows, if known.
         max_size: Option<u64>,
     },
     /// A `Link` header with `rel="next"` (RFC 8288).
     Link {
         /// The parameter for the size of a page.
         limit: Option<Arc<str>>,
-        /// The largest page that the target allows, if known.
+        /// The maximum page size that the target allows, if known.
         max_size: Option<u64>,
     },
 }

@@ -1,7 +1,7 @@
 //! Multipart data (RFC 7578).
 //!
-//! The boundary is derived from the content and therefore cannot be predicted by whoever wrote the content. It is checked
-//! against the content all the same.
+//! The boundary is a digest of the content, so that an author of the content cannot predict it. It is still checked
+//! against the content.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::header::is_media_type;
 use super::request::RequestBody;
 use super::{FieldEncoding, notation};
 
-/// Bytes of the digest in a boundary.
+/// The number of digest bytes in a boundary.
 const BOUNDARY_BYTES: usize = 16;
 
 struct Part<'a> {
@@ -27,7 +27,7 @@ struct Part<'a> {
     content: Bytes,
 }
 
-/// Multipart data with these fields. The media type is completed by the boundary.
+/// Encodes fields as multipart data. The boundary is added to the media type.
 pub(super) fn body(media_type: &str, fields: &[Field<'_>]) -> Result<RequestBody, Failure> {
     let mut parts = Vec::with_capacity(fields.len());
     for field in fields {
@@ -46,7 +46,7 @@ pub(super) fn body(media_type: &str, fields: &[Field<'_>]) -> Result<RequestBody
     Ok(RequestBody { media_type, bytes: bytes.into() })
 }
 
-/// The parts of a field: one, or one for each item of an array.
+/// Appends the parts of a field: one, or one for each item of an array.
 fn push_parts<'a>(parts: &mut Vec<Part<'a>>, field: &Field<'a>) -> Result<(), Failure> {
     match (field.encoding, field.value) {
         (_, Value::Null) => {}
@@ -141,14 +141,14 @@ impl Part<'_> {
     }
 }
 
-/// The text inside quotation marks, as browsers write it. Other control characters are encoded too.
+/// Escapes a text for quotation marks as browsers do, and all control characters as well.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter == '"' || letter.is_control() {
-            Escape::Unreserved.push(&mut out, letter.encode_utf8(&mut [0; 4]));
+    for c in text.chars() {
+        if c == '"' || c.is_control() {
+            Escape::Unreserved.push(&mut out, c.encode_utf8(&mut [0; 4]));
         } else {
-            out.push(letter);
+            out.push(c);
         }
     }
     out

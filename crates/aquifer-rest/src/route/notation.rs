@@ -1,11 +1,11 @@
-//! Values as text, in the styles of OpenAPI.
+//! Writes values as text in the styles of OpenAPI.
 //!
-//! Values that the specification does not define are written the way most servers read them:
+//! Values that the specification does not define are written the way most servers parse them:
 //!
-//! - `null` is left out, and so are empty arrays and empty objects.
+//! - `null`, empty arrays and empty objects are omitted.
 //! - An array or object inside another one is written as JSON text, except in `deepObject`.
-//! - `deepObject` nests: `a[b][c]=d`. Arrays of plain values repeat empty brackets, `a[b][]=1&a[b][]=2`; arrays of arrays
-//!   or objects have indexes, `a[0][b]=1`, because empty brackets would not tell which members belong together.
+//! - `deepObject` nests: `a[b][c]=d`. Arrays of plain values repeat empty brackets, `a[b][]=1&a[b][]=2`; arrays of
+//!   arrays or objects have indexes, `a[0][b]=1`, because empty brackets would not show which members belong together.
 //! - `spaceDelimited` and `pipeDelimited` with `explode` are the same as `form`, as in OpenAPI 3.0.
 
 use serde_json::{Map, Value};
@@ -19,9 +19,9 @@ const MAX_DEPTH: usize = 32;
 /// A name and a value, both encoded.
 pub(super) type Pair = (String, String);
 
-/// Writes a value as pairs: of a query, a form or a `Cookie` header. Returns no pairs if the value is left out.
+/// Writes a value as pairs of a query, a form or a `Cookie` header. Returns no pairs if the value is omitted.
 pub(super) fn pairs(name: &str, value: &Value, notation: Notation, escape: Escape) -> Vec<Pair> {
-    // A name never contains characters that end it, whatever the value may contain.
+    // A name is always encoded as strictly as possible, so that it contains no character that would end it.
     let name_escape = if escape == Escape::Nothing { Escape::Nothing } else { Escape::Unreserved };
     let encoded_name = name_escape.encode(name);
     let Notation::Style { style, explode } = notation else {
@@ -33,9 +33,9 @@ pub(super) fn pairs(name: &str, value: &Value, notation: Notation, escape: Escap
     match (style, value) {
         (_, Value::Null) => Vec::new(),
         (Style::DeepObject, Value::Array(_) | Value::Object(_)) => {
-            let mut found = Vec::new();
-            push_deep(&mut found, name.to_owned(), value, (name_escape, escape), 0);
-            found
+            let mut deep_pairs = Vec::new();
+            push_deep(&mut deep_pairs, name.to_owned(), value, (name_escape, escape), 0);
+            deep_pairs
         }
         (Style::SpaceDelimited, _) if !explode => joined(encoded_name, value, "%20", escape),
         (Style::PipeDelimited, _) if !explode => joined(encoded_name, value, "%7C", escape),
@@ -52,7 +52,7 @@ pub(super) fn pairs(name: &str, value: &Value, notation: Notation, escape: Escap
     }
 }
 
-/// Writes a value as one text: of a path or a header. `None` if the value is left out.
+/// Writes a value as the text of a path or a header. `None` if the value is omitted.
 pub(super) fn text(name: &str, value: &Value, notation: Notation, escape: Escape) -> Option<String> {
     let Notation::Style { style, explode } = notation else {
         return (!value.is_null()).then(|| escape.encode(&value.to_string()));
@@ -108,7 +108,7 @@ fn joined(name: String, value: &Value, separator: &str, escape: Escape) -> Vec<P
     list(value, separator, escape).map(|text| (name, text)).into_iter().collect()
 }
 
-/// The items of an array, or the names and members of an object, one after the other. `None` if there are none.
+/// Joins the items of an array, or the names and members of an object. `None` if there are none.
 fn list(value: &Value, separator: &str, escape: Escape) -> Option<String> {
     let texts: Vec<String> = match value {
         Value::Array(items) => items.iter().filter_map(scalar).collect(),
@@ -133,24 +133,24 @@ fn joined_members(members: &Map<String, Value>, separator: &str, escape: Escape)
     if texts.is_empty() { None } else { Some(texts.join(separator)) }
 }
 
-fn push_deep(found: &mut Vec<Pair>, name: String, value: &Value, escapes: (Escape, Escape), depth: usize) {
+fn push_deep(out: &mut Vec<Pair>, name: String, value: &Value, escapes: (Escape, Escape), depth: usize) {
     let (name_escape, escape) = escapes;
     match value {
         Value::Object(members) if depth < MAX_DEPTH => {
             for (member_name, member) in members {
-                push_deep(found, format!("{name}[{member_name}]"), member, escapes, depth + 1);
+                push_deep(out, format!("{name}[{member_name}]"), member, escapes, depth + 1);
             }
         }
         Value::Array(items) if depth < MAX_DEPTH => {
             let is_plain = !items.iter().any(|item| item.is_array() || item.is_object());
             for (index, item) in items.iter().enumerate() {
                 let name = if is_plain { format!("{name}[]") } else { format!("{name}[{index}]") };
-                push_deep(found, name, item, escapes, depth + 1);
+                push_deep(out, name, item, escapes, depth + 1);
             }
         }
         other => {
             if let Some(text) = scalar(other) {
-                found.push((name_escape.encode(&name), escape.encode(&text)));
+                out.push((name_escape.encode(&name), escape.encode(&text)));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The path of a request: a template whose placeholders are filled with encoded values.
 //!
-//! A placeholder may be a segment or a part of one (`/{id}.json`, `/compare/{base}...{head}`). Slashes of values are
-//! encoded. Encoding does not help against `.` and `..`, because clients and servers treat `%2e` as a dot there, and some
-//! servers `%2F` as a slash. So a segment that would become one of them, or contain one between slashes, is refused.
+//! A placeholder may be a segment or a part of one (`/{id}.json`, `/compare/{base}...{head}`). Slashes in values are
+//! encoded. Encoding does not protect against `.` and `..`, because clients and servers decode `%2e` there, and some
+//! servers decode `%2F`. A segment that would become one of them, or contain one between slashes, is therefore refused.
 
 use aquifer_protocol::error::{Code, Failure};
 use serde_json::{Map, Value};
@@ -33,7 +33,7 @@ fn push_segment(path: &mut String, template: &str, route: &Route, params: &Map<S
     while let Some((literal, after)) = rest.split_once('{') {
         push_literal(path, literal)?;
         let Some((name, after)) = after.split_once('}') else {
-            return Err(invalid_route("its path has a brace without a counterpart"));
+            return Err(invalid_route("its path has unbalanced braces"));
         };
         let (parameter, notation) = find_parameter(route, name)?;
         path.push_str(&value(parameter, notation, params)?);
@@ -85,22 +85,23 @@ fn value(parameter: &RouteParameter, notation: Notation, params: &Map<String, Va
     Ok(text)
 }
 
-/// Whether a segment leads somewhere else. Where slashes are encoded, that holds for servers that decode more than once, too.
+/// Whether a segment is `.` or `..`, or contains one between slashes. Slashes that are encoded count, even more than
+/// once, because some servers decode repeatedly.
 fn is_dot_segment(segment: &str) -> bool {
     const MAX_DECODINGS: usize = 3;
-    // Some servers ignore what follows a semicolon.
+    // Some servers ignore everything after a semicolon.
     let is_dots = |piece: &str| matches!(piece.split(';').next(), Some("." | ".."));
     let mut text = segment.to_ascii_lowercase();
     (0..MAX_DECODINGS).any(|decoding| {
-        for (escape, letter) in [("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%")] {
-            text = text.replace(escape, letter);
+        for (escape, character) in [("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%")] {
+            text = text.replace(escape, character);
         }
         let has_slash = text.contains(['/', '\\']);
         (decoding == 0 || has_slash) && text.split(['/', '\\']).any(is_dots)
     })
 }
 
-/// A parameter that the request needs is missing.
+/// The failure for a missing required parameter.
 pub(super) fn missing_parameter(name: &str) -> Failure {
     Failure::new(Code::ValidationMissingParam, format!("Missing required parameter '{name}'"))
         .detail("param_name", name)

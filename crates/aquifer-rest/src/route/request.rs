@@ -1,4 +1,4 @@
-//! A request that can be sent, and how a route makes one from parameters.
+//! HTTP requests, and how a route builds them from parameters.
 
 use aquifer_protocol::error::{Code, Failure, too_large};
 use aquifer_protocol::limits::LimitKind;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::encoding::Escape;
 use super::{Method, Place, Route, body, header, notation, path};
 
-/// The length of a URL. Servers accept much less.
+/// The maximum length of a URL. Servers accept much less.
 const MAX_URL_BYTES: usize = 32 * 1024;
 
 /// A request without credentials.
@@ -35,7 +35,7 @@ pub struct RequestBody {
 }
 
 impl Route {
-    /// The request for these parameters, which are named canonically. The base URL is that of the API.
+    /// Builds the request for these parameters, which have their canonical names. `base_url` is that of the API.
     ///
     /// # Errors
     ///
@@ -44,10 +44,10 @@ impl Route {
         self.request_at(&BaseUrl::new(base_url).map_err(invalid_route)?, params)
     }
 
-    /// The same with a base URL that is already checked.
+    /// Builds the request with a base URL that has been checked.
     pub(crate) fn request_at(&self, base: &BaseUrl, params: &Map<String, Value>) -> Result<HttpRequest, Failure> {
-        let own = self.base_url.as_deref().map(BaseUrl::new).transpose().map_err(invalid_route)?;
-        let base = own.as_ref().unwrap_or(base);
+        let own_base = self.base_url.as_deref().map(BaseUrl::new).transpose().map_err(invalid_route)?;
+        let base = own_base.as_ref().unwrap_or(base);
         let mut path = path::path(self, params)?;
         path.insert_str(0, base.path());
         let query = self.query(params)?;
@@ -65,7 +65,8 @@ impl Route {
             let escape = if allow_reserved { Escape::Reserved } else { Escape::Unreserved };
             for (name, text) in notation::pairs(&parameter.original_name, value, notation, escape) {
                 header::refuse_override(&parameter.name, &name)?;
-                // Some servers separate parameters by semicolons, too. They are kept where reserved characters are.
+                // Some servers also separate parameters by semicolons, which are not encoded where reserved characters
+                // are allowed.
                 for piece in text.split(';').skip(1) {
                     header::refuse_override(&parameter.name, piece.split('=').next().unwrap_or_default())?;
                 }
@@ -122,7 +123,7 @@ impl Route {
     }
 }
 
-/// A base URL that is checked.
+/// A checked base URL.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseUrl {
     url: Url,
@@ -137,30 +138,29 @@ impl BaseUrl {
         Ok(Self { url, origin })
     }
 
-    /// Its path, without a slash at the end.
+    /// Its path, without a trailing slash.
     fn path(&self) -> &str {
         self.url.path().trim_end_matches('/')
     }
 }
 
 /// Whether two URLs have the same scheme, host and port.
-pub(crate) fn is_same_origin(one: &Url, other: &Url) -> bool {
-    one.scheme() == other.scheme()
-        && one.host_str() == other.host_str()
-        && one.port_or_known_default() == other.port_or_known_default()
+pub(crate) fn is_same_origin(a: &Url, b: &Url) -> bool {
+    a.scheme() == b.scheme() && a.host_str() == b.host_str() && a.port_or_known_default() == b.port_or_known_default()
 }
 
 /// Checks a base URL: `https` or `http`, a host, no user name, no query and no fragment.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The reason why it is invalid.
 pub fn check_base_url(base_url: &str) -> Result<Url, &'static str> {
     if base_url.is_empty() {
         return Err("the base URL is missing");
     }
-    // The parser removes these and reads a backslash as a slash. Both hide where a URL leads.
-    if base_url.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
+    // The parser removes whitespace and control characters, and reads a backslash as a slash. Both hide where a URL
+    // leads.
+    if base_url.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err("the base URL contains spaces, control characters or backslashes");
     }
     let url = Url::parse(base_url).map_err(|_| "the base URL is not a URL")?;
@@ -176,7 +176,7 @@ pub fn check_base_url(base_url: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// Puts a URL together and makes sure that nothing in it was read as something else.
+/// Assembles a URL and verifies that the parser reads every part of it as intended.
 fn assemble_url(base: &BaseUrl, path: &str, query: &str) -> Result<String, Failure> {
     let mut text = [&*base.origin, path].concat();
     if !query.is_empty() {
@@ -194,7 +194,7 @@ fn assemble_url(base: &BaseUrl, path: &str, query: &str) -> Result<String, Failu
     Ok(text)
 }
 
-/// The route itself is wrong, so that no parameters could make a valid request.
+/// The failure for an invalid route, which no parameters could turn into a valid request.
 pub(super) fn invalid_route(problem: &str) -> Failure {
     Failure::explained(Code::InternalError, "Internal error", format_args!("the route is invalid: {problem}"))
         .detail("plugin_error", "PROTOCOL_INVALID_MAPPING")

@@ -1,4 +1,5 @@
-//! Answers of a target as results: JSON as it is, text as text, everything else as an attachment with its media type.
+//! Converts responses of a target into answers: JSON as JSON, text as text, everything else as an attachment with its
+//! media type.
 
 use aquifer_engine::source::Answer;
 use aquifer_protocol::response::{Attachment, Data, JsonText};
@@ -10,13 +11,13 @@ use crate::client::HttpAnswer;
 use crate::error::RestError;
 use crate::pagination::at_path;
 
-/// The result of an answer. `unwrap` is where it is inside the body.
+/// Converts a response into an answer. `unwrap` is the path of the result in the body.
 pub(super) fn read(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, RestError> {
     if answer.body.is_empty() {
         return Ok(Answer::new(json!({ "status": answer.status })));
     }
     if answer.is_json() {
-        // Text that nobody has to look into is passed on as it came.
+        // JSON that need not be inspected is passed on unparsed.
         let text = unwrap.is_none().then(|| std::str::from_utf8(&answer.body).ok()).flatten();
         if let Some(json) = text.and_then(|text| JsonText::checked(text.trim().to_owned())) {
             return Ok(Answer::new(Data::Text(json)));
@@ -37,7 +38,7 @@ pub(super) fn read(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, 
     }
 }
 
-/// The value at a path, or the whole if there is nothing.
+/// The value at a path, or the whole body if there is none.
 pub(super) fn unwrapped(mut body: Value, path: Option<&str>) -> Value {
     let Some(path) = path.filter(|path| at_path(&body, path).is_some()) else { return body };
     let pointer: String = path
@@ -48,7 +49,7 @@ pub(super) fn unwrapped(mut body: Value, path: Option<&str>) -> Value {
     body.pointer_mut(&pointer).map(Value::take).unwrap_or(body)
 }
 
-/// Whether a media type is shown as text: JSON under another name, XML, CSV and the like.
+/// Whether a media type is shown as text: JSON under another name, XML, CSV and similar types.
 fn is_text(media_type: &str) -> bool {
     const TEXTS: &[&str] = &[
         "application/xml",

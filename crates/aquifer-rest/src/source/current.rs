@@ -1,4 +1,4 @@
-//! How the thing that a PUT replaces is read.
+//! How the resource that a PUT replaces is read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,32 +12,33 @@ use super::writable::is_read_only;
 use crate::adapter::INPUT;
 use crate::route::{Method, Place, Route, RouteParameter};
 
-/// How the thing that a PUT replaces is read.
+/// How the resource that a PUT replaces is read.
 #[derive(Debug, Clone)]
 pub(super) struct Current {
     /// The operation that reads it.
     pub(super) operation: Arc<str>,
     /// Its request.
     pub(super) route: Arc<Route>,
-    /// The parameters of that request, and those of the PUT with the same meaning.
+    /// The parameters of that request, each with the PUT parameter of the same meaning.
     pub(super) arguments: Vec<(Arc<str>, Arc<str>)>,
-    /// The fields that a request may write, as the API demands them.
+    /// The fields of the request body, with the requirements of the API.
     pub(super) body: Shape,
 }
 
-/// An operation that reads one thing.
+/// An operation that reads a single resource.
 #[derive(Debug)]
 struct Reader {
     operation: Operation,
     route: Arc<Route>,
 }
 
-/// The operations that read one thing, by base URL and path.
+/// The operations that read a single resource, by base URL and path.
 #[derive(Debug)]
 pub(super) struct Readers(HashMap<(Option<Arc<str>>, Arc<str>), Reader>);
 
 impl Readers {
-    /// Finds the operations that only read and can be called. `dangers` are those that the operator assigns.
+    /// Finds the operations that only read and can be called. `dangers` are the danger levels that the operator
+    /// assigns.
     pub(super) fn new(
         operations: &[Operation],
         routes: &BTreeMap<Arc<str>, Arc<Route>>,
@@ -56,7 +57,7 @@ impl Readers {
         Self(readers.collect())
     }
 
-    /// What a PUT replaces, if it can be read.
+    /// How to read the resource that a PUT replaces, if it can be read.
     pub(super) fn current(&self, operation: &Operation, route: &Route, types: &Types) -> Option<Current> {
         if !operation.takes_changes() || route.method != Method::Put || !writes_input(route) {
             return None;
@@ -76,8 +77,8 @@ impl Readers {
     }
 }
 
-/// The parameters of a reader, and those of the PUT with the same meaning. `None` if the PUT has no parameter for one
-/// that the reader requires.
+/// The parameters of a reader, each with the PUT parameter of the same meaning. `None` if the PUT has no counterpart
+/// for one that the reader requires.
 fn arguments(reader: &Reader, route: &Route) -> Option<Vec<(Arc<str>, Arc<str>)>> {
     let mut arguments = Vec::new();
     for wanted in &reader.route.parameters {
@@ -95,7 +96,7 @@ fn arguments(reader: &Reader, route: &Route) -> Option<Vec<(Arc<str>, Arc<str>)>
     Some(arguments)
 }
 
-/// Whether what a reader returns may be what the PUT writes: an object with at least one field of the body, or unknown.
+/// Whether a reader may return what the PUT writes: an object with at least one field of the body, or an unknown type.
 fn returns_some_of(reader: &Reader, body: &Shape, types: &Types) -> bool {
     let declared = types.get(&*reader.operation.returns.type_name).filter(|_| reader.route.unwrap.is_none());
     let mut writable = body.fields.iter().filter(|field| !is_read_only(&field.schema, types)).peekable();
@@ -113,7 +114,7 @@ fn returns_some_of(reader: &Reader, body: &Shape, types: &Types) -> bool {
     }
 }
 
-/// Whether the changes of an operation are the body of its request.
+/// Whether the `input` of an operation is the body of its request.
 pub(super) fn writes_input(route: &Route) -> bool {
     route.parameters.iter().any(|parameter| &*parameter.name == INPUT && parameter.place == Place::Body)
 }
@@ -125,9 +126,9 @@ fn input_shape<'a>(operation: &'a Operation, types: &'a Types) -> Option<&'a Sha
     }
 }
 
-/// Lets callers leave out what is merged from the current state.
+/// Makes fields optional that are merged from the current state.
 pub(super) fn relax_changes(operation: &mut Operation, current: &Current) {
-    // `null` removes a field that the API does not demand.
+    // `null` removes a field that the API does not require.
     let relaxed = current.body.fields.iter().cloned().map(|mut field| {
         field.schema.nullable |= !field.required;
         Parameter { required: false, ..field }

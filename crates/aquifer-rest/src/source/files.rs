@@ -1,6 +1,6 @@
-//! Files that callers name by their path. Only files in folders that the operator named are read.
+//! Files that callers name by path. Only files in folders that the operator allowed are read.
 //!
-//! One message answers whatever is wrong with a path, so that callers cannot find out which files exist elsewhere.
+//! Every invalid path gets the same message, so that callers cannot find out which files exist elsewhere.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::error::{RestError, RestProblem};
 use crate::route::{Body, BodyEncoding, FieldEncoding, Place, Route};
 
-/// The maximum number of bytes of all files of a request.
+/// The maximum total size of the files in a request, in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The field that names a file.
@@ -28,7 +28,7 @@ const PATH: &str = "path";
 pub(super) struct FileRoots(Vec<PathBuf>);
 
 impl FileRoots {
-    /// Folders that exist.
+    /// Resolves the folders, all of which must exist.
     pub(super) fn new(folders: &[PathBuf]) -> Result<Self, RestError> {
         let canonical = folders.iter().map(|folder| {
             let found = folder.canonicalize().ok().filter(|found| found.is_dir());
@@ -49,7 +49,7 @@ impl FileRoots {
         self.0.is_empty()
     }
 
-    /// Replaces the paths in parameters by the contents of the files. This reads files, so it blocks.
+    /// Replaces the paths in parameters by the contents of the files. Blocks while it reads files.
     pub(super) fn load(&self, route: &Route, mut params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut left = MAX_BYTES;
         for name in file_parameters(route) {
@@ -61,7 +61,7 @@ impl FileRoots {
                 }
                 file => self.load_one(&name, file, &mut left)?,
             }
-            // The whole body is nothing but its content.
+            // A whole body is sent as content alone.
             if let (true, Value::Object(file)) = (is_whole, &mut *value) {
                 *value = file.remove("content").unwrap_or_default();
             }
@@ -85,14 +85,14 @@ impl FileRoots {
         Ok(())
     }
 
-    /// The file at a path: below one of the folders, also after all links were followed.
+    /// The file at a path, if it is below one of the folders after all links are resolved.
     fn find(&self, path: &Path) -> Option<PathBuf> {
         let goes_up = path.components().any(|step| matches!(step, Component::ParentDir));
         if goes_up || path.as_os_str().is_empty() {
             return None;
         }
         self.0.iter().find_map(|root| {
-            // An absolute path replaces the folder, and is then outside of it, unless it is inside.
+            // `join` replaces the folder by an absolute path, so the result is checked against the folder below.
             let found = root.join(path).canonicalize().ok()?;
             // Opening a pipe or a device could block.
             (found.starts_with(root) && found.is_file()).then_some(found)
@@ -134,7 +134,7 @@ fn is_file_field(body: &Body, name: &str) -> bool {
     body.fields.iter().any(|(field, encoding)| &**field == name && *encoding == FieldEncoding::File)
 }
 
-/// Lets callers name files by their path.
+/// Lets callers name files by path.
 pub(super) fn offer_paths(operation: &mut Operation, route: &Route) {
     let files = file_parameters(route);
     for parameter in operation.parameters.iter_mut().filter(|parameter| files.contains(&parameter.name.to_string())) {
@@ -156,7 +156,7 @@ fn file() -> Schema {
     Schema::new(Kind::Union(vec![Schema::string().describe("The content in base64."), object]))
 }
 
-/// The media type of a file by its name.
+/// The media type of a file, derived from its name.
 fn media_type(name: &str) -> &'static str {
     const KNOWN: &[(&str, &str)] = &[
         ("txt", "text/plain"),
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::route::{Method, RouteParameter};
 
-    /// A folder of its own, removed at the end.
+    /// A temporary folder, removed when dropped.
     struct Folder(PathBuf);
 
     impl Folder {

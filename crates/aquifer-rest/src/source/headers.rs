@@ -1,4 +1,4 @@
-//! Headers that the operator adds to what a description says: those that callers fill, and the key against repetition.
+//! Headers that the operator adds to those of a description: headers that callers fill, and the idempotency key.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::error::{RestError, RestProblem};
 use crate::route::{Notation, Place, Route, RouteParameter, Style, is_header_name, is_reserved_header};
 
-/// Adds the headers to all operations and their requests.
+/// Adds the headers to all operations and their routes.
 pub(super) fn add(settings: &mut RestSettings) -> Result<(), RestError> {
     for header in settings.call_headers.iter().chain(&settings.idempotency_header) {
         check(header, settings).map_err(|problem| {
@@ -50,8 +50,8 @@ fn check(header: &str, settings: &RestSettings) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The name of the parameter for a header: one that is free in all operations, also among the changes of updates. It is the
-/// same everywhere, because a change by PUT begins with a request that reads.
+/// The parameter name for a header: a name that is free in all operations, including the changes of updates. It is the
+/// same everywhere, because an update by PUT starts with a read request.
 fn parameter_name(header: &str, api: &Api) -> String {
     let is_field = |operation: &Operation, name: &str| {
         let kind = operation.parameter(INPUT).map(|input| &input.schema.resolve(&api.types).kind);
@@ -67,7 +67,7 @@ fn parameter_name(header: &str, api: &Api) -> String {
     name
 }
 
-/// Adds a parameter for a header, unless there is one.
+/// Adds a parameter for a header, unless one exists.
 fn add_parameter(header: &str, name: &str, operation: &mut Operation, route: &mut Route) {
     let is_known = |parameter: &RouteParameter| {
         matches!(parameter.place, Place::Header(_)) && parameter.original_name.eq_ignore_ascii_case(header)

@@ -33,7 +33,7 @@ use current::Current;
 use files::FileRoots;
 use writable::Walk;
 
-/// The header that makes a change conditional.
+/// The header that makes an update conditional.
 const IF_MATCH: &str = "If-Match";
 
 /// The settings of a source.
@@ -45,25 +45,25 @@ pub struct RestSettings {
     pub api: Api,
     /// How requests are sent.
     pub client: ClientSettings,
-    /// The controls that READ operations get.
+    /// The controls of READ operations.
     pub controls: Controls,
-    /// The controls of single operations.
+    /// Controls that override the default for individual operations.
     pub operation_controls: BTreeMap<String, Controls>,
-    /// Where the rows are in the results of single operations.
+    /// Paths of the rows in the results of individual operations.
     pub rows: BTreeMap<String, String>,
-    /// The danger that the operator assigns to single operations.
+    /// The danger levels that the operator assigns to individual operations.
     pub operation_dangers: BTreeMap<String, Danger>,
-    /// Headers that the description does not mention, and that callers may fill.
+    /// Headers that the description does not mention and callers may fill.
     pub call_headers: Vec<String>,
     /// The header for a random key by which the API recognizes a copy of a request, for all writes. The description may
-    /// state one for single operations.
+    /// state another one for individual operations.
     pub idempotency_header: Option<String>,
-    /// The folders whose files callers may send by naming their paths. None by default.
+    /// The folders whose files callers may send by path. None by default.
     pub file_roots: Vec<PathBuf>,
 }
 
 impl RestSettings {
-    /// The settings of an API, with defaults for everything else.
+    /// Settings for an API, with defaults for everything else.
     pub fn new(name: &str, api: Api) -> Self {
         Self {
             name: name.to_owned(),
@@ -80,7 +80,7 @@ impl RestSettings {
     }
 }
 
-/// An HTTP API that answers calls.
+/// An HTTP API that serves calls.
 pub struct RestSource {
     name: String,
     base_url: BaseUrl,
@@ -92,21 +92,21 @@ pub struct RestSource {
     status: SourceStatus,
 }
 
-/// What an operation calls.
+/// The request of an operation.
 #[derive(Debug)]
 struct Endpoint {
     route: Arc<Route>,
     effect: Effect,
-    /// The parameters that go into the body, with the types of the API.
+    /// The parameters that are sent in the body, with the types of the API.
     body: Vec<Parameter>,
-    /// How the thing that a PUT replaces is read.
+    /// How the resource that a PUT replaces is read.
     current: Option<Current>,
     /// The parameter with which the API selects fields.
     fields: Option<Parameter>,
 }
 
 impl RestSource {
-    /// A source for an API. Credentials are read from the variables that the API's description names.
+    /// Creates a source for an API. Credentials are read from the variables that the API's description names.
     ///
     /// # Errors
     ///
@@ -220,7 +220,7 @@ impl RestSource {
         Ok(())
     }
 
-    /// Replaces paths of files by their contents.
+    /// Replaces file paths by file contents.
     async fn load_files(&self, route: &Arc<Route>, params: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         if self.file_roots.is_empty() || !FileRoots::takes_files(route) {
             return Ok(params);
@@ -246,14 +246,14 @@ impl RestSource {
     }
 }
 
-/// Neither credentials nor the base URL are shown, whose path may hold one.
+/// Shows neither credentials nor the base URL, whose path may contain one.
 impl std::fmt::Debug for RestSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RestSource").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// The path of a URL for an error message.
+/// The path of a URL, for an error message.
 fn shown_path(url: &str) -> String {
     const MAX_CHARS: usize = 200;
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -274,7 +274,7 @@ fn shown_request(request: &HttpRequest) -> Value {
     json!({ "dry_run": true, "request": shown })
 }
 
-/// Whether an operation only reads. One that is called a read and asks first may do more than that.
+/// Whether an operation only reads. A READ operation that is not safe may do more than that.
 fn effect(operation: &Operation) -> Effect {
     let only_reads = operation.category == Category::Read && operation.danger == Danger::Safe;
     if only_reads { Effect::Reads } else { Effect::Changes }
@@ -297,7 +297,7 @@ impl Source for RestSource {
         self.status.clone()
     }
 
-    /// A PUT that reads needs what the operation that reads needs.
+    /// A PUT that reads the current state also needs the permissions of the operation that reads it.
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         let current = self.endpoints.get(operation).and_then(|endpoint| endpoint.current.as_ref());
         let also_needs = current.map(|current| current.operation.clone()).into_iter().collect();

@@ -1,4 +1,4 @@
-//! The operations of an API for the catalog, and what each of them calls.
+//! The operations of an API for the catalog, and the request of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Endpoint, RestSettings, effect, files};
 use crate::adapter::{INPUT, hide_paging};
 use crate::route::{Place, Route};
 
-/// The offering of an API, and its endpoints by the names of operations.
+/// Builds the offering of an API, and its endpoints by operation name.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
     let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, file_roots, .. } =
         settings;
@@ -76,7 +76,7 @@ fn body_parameters(operation: &Operation, route: &Route) -> Vec<Parameter> {
     operation.parameters.iter().filter(|parameter| in_body(&parameter.name)).cloned().collect()
 }
 
-/// Takes the parameter with which the API selects fields: callers ask with `fields`, as everywhere.
+/// Removes the parameter with which the API selects fields and returns it. Callers always select fields with `fields`.
 fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Controls) -> Option<Parameter> {
     let name = route.fields_parameter.as_ref()?;
     if operation.native || operation.category != Category::Read || controls == Controls::None {
@@ -93,8 +93,8 @@ fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Con
     Some(taken)
 }
 
-/// Marks an UPDATE operation that takes its changes in `input` as one of ours (R-REQ-6). A definition that the catalog
-/// would refuse is left alone, so that it does not prevent the others from being served.
+/// Marks an UPDATE operation that takes its changes in `input` as native (R-REQ-6). A definition that the catalog would
+/// refuse is not marked, so that it does not prevent the others from being served.
 fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
     if operation.category != Category::Update || !current::writes_input(route) {
         return;

@@ -1,5 +1,5 @@
-//! Changes by PUT, which replaces a thing whole: it is read, the changes are merged into it, and it is written back on
-//! the condition that nobody else has changed it in between.
+//! Updates by PUT, which replaces a whole resource: the current state is read, the changes are merged into it, and it
+//! is written back on the condition that nobody else has changed it in between.
 
 use aquifer_engine::source::Call;
 use aquifer_protocol::error::{Code, Failure};
@@ -15,10 +15,10 @@ use crate::client::{Effect, SendRules};
 use crate::pagination::at_path;
 
 impl RestSource {
-    /// Merges the changes of a call into what is stored. Returns the entity tag of what was read.
+    /// Merges the changes of a call into the current state. Returns the entity tag of the state that was read.
     ///
-    /// A PUT replaces everything. If the body would lack something that may be stored, nothing is sent: what was read has
-    /// another structure, or does not contain a field that the API demands.
+    /// A PUT replaces everything. Nothing is sent if the body would lack something that may be stored: if the state has
+    /// another structure than the body, or lacks a field that the API requires.
     pub(super) async fn merge_current(
         &self,
         current: &Current,
@@ -53,12 +53,12 @@ impl RestSource {
             Some(_) => {}
         }
         params.insert(INPUT.to_owned(), Value::Object(stored));
-        // A weak tag never matches in a condition (RFC 9110, 13.1.1).
+        // A weak entity tag never matches in `If-Match` (RFC 9110, section 13.1.1).
         let etag = answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).filter(|etag| !etag.starts_with("W/"));
         Ok(etag.map(str::to_owned))
     }
 
-    /// What of an answer can be written back.
+    /// The part of a response that can be written back.
     fn stored(&self, current: &Current, answer: Value) -> Map<String, Value> {
         let found = match current.route.unwrap.as_deref() {
             Some(path) => at_path(&answer, path).cloned(),
@@ -69,7 +69,7 @@ impl RestSource {
         stored
     }
 
-    /// The fields for which `null` is a value: those that the API demands and that may be `null`.
+    /// The fields for which `null` is a value: those that the API requires and that may be `null`.
     fn stored_nulls(&self, current: &Current, changes: &Map<String, Value>) -> Vec<(String, Value)> {
         let types = &self.offering.types;
         let is_value = |field: &&Parameter| field.required && admits_null(&field.schema, types);
@@ -78,7 +78,7 @@ impl RestSource {
         nulls.map(|field| (field.name.to_string(), Value::Null)).collect()
     }
 
-    /// The fields of the body that changes do not mention, not even to remove them.
+    /// The body fields that the changes do not mention, not even to remove them.
     fn unnamed_fields(&self, current: &Current, changes: &Map<String, Value>) -> Vec<String> {
         let types = &self.offering.types;
         let writable = current.body.fields.iter().filter(|field| !is_read_only(&field.schema, types));
@@ -87,7 +87,7 @@ impl RestSource {
     }
 }
 
-/// What was read does not suffice to write it back.
+/// The failure for a current state that is not sufficient to be written back.
 fn incomplete(current: &Current, problem: &str, advice: &str, fields: &[String]) -> Failure {
     const MAX_NAMED: usize = 20;
     let fields: Vec<String> = fields.iter().take(MAX_NAMED).map(|field| format!("{INPUT}.{field}")).collect();
@@ -117,7 +117,7 @@ fn merge_fields(stored: &mut Map<String, Value>, changes: Map<String, Value>) {
     }
 }
 
-/// A new value, in which `null` stands for nothing.
+/// A new value, in which `null` means that a field is absent.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,22 +1,23 @@
-//! What of a stored value can be written back, by the schema of the request that writes it.
+//! Determines which parts of a stored value can be written back, by the schema of the request that writes it.
 
 use std::collections::HashMap;
 
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 use serde_json::{Map, Value};
 
-/// How many fields are looked at in one value. Descriptions and answers are both untrusted, and their sizes multiply.
+/// The maximum number of fields that are visited in one value. Descriptions and responses are both untrusted, and their
+/// sizes multiply.
 const MAX_STEPS: usize = 1_000_000;
 
 /// The maximum number of fields that a message names.
 const MAX_NAMED: usize = 20;
 
-/// Whether a source sets a value itself.
+/// Whether the API sets a value itself.
 pub(super) fn is_read_only(schema: &Schema, types: &Types) -> bool {
     schema.read_only || schema.resolve(types).read_only
 }
 
-/// Walks through a value along its schema.
+/// Walks a value along its schema.
 pub(super) struct Walk<'a> {
     types: &'a Types,
     steps_left: usize,
@@ -29,8 +30,8 @@ impl<'a> Walk<'a> {
         Self { types, steps_left: MAX_STEPS, found: Vec::new() }
     }
 
-    /// Keeps the fields that can be written: those that the schema has and that the API does not set itself. `null` stands
-    /// for a missing value where the schema does not allow it. Nothing is kept if there is more than can be looked at.
+    /// Keeps the fields that can be written: those that the schema has and that the API does not set itself. `null`
+    /// means a missing value where the schema does not allow it. Keeps nothing if the value is too large to visit.
     pub(super) fn retain_writable(mut self, stored: &mut Map<String, Value>, shape: &Shape) {
         if !matches!(shape.rest, Rest::Of(_)) {
             let known = self.known(shape, stored.len());
@@ -71,8 +72,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The fields that keep a value from being written: required ones that are missing, and those of another type. `None`
-    /// if there is more than can be looked at.
+    /// The fields that prevent a value from being written: required ones that are missing, and those of another type.
+    /// `None` if the value is too large to visit.
     pub(super) fn problems(mut self, body: &Map<String, Value>, shape: &Shape) -> Option<Vec<String>> {
         self.check_members(body, shape, "");
         (self.steps_left > 0).then_some(self.found)
@@ -112,8 +113,8 @@ impl<'a> Walk<'a> {
         self.found.dedup();
     }
 
-    /// The first field that a caller gives although the API sets it itself. The second value is `false` if there is more
-    /// than can be looked at.
+    /// The first field that a caller passes although the API sets it itself. The second value is `false` if the value
+    /// is too large to visit.
     pub(super) fn first_read_only(mut self, value: &Value, schema: &Schema, path: &str) -> (Option<String>, bool) {
         let found = self.find_read_only(value, schema, path);
         (found, self.steps_left > 0)
@@ -141,7 +142,7 @@ impl<'a> Walk<'a> {
             (Kind::Array(Some(items)), Value::Array(elements)) => {
                 elements.iter().find_map(|element| self.find_read_only(element, items, path))
             }
-            // Forbidden is what no alternative allows.
+            // A value is refused only if every alternative refuses it.
             (Kind::Union(alternatives), Value::Object(_) | Value::Array(_)) => {
                 self.steps_left = self.steps_left.saturating_sub(alternatives.len());
                 let is_object =
@@ -170,7 +171,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The schema itself, or the one alternative beside `null`.
+/// The schema itself, or the only alternative besides `null`.
 fn only_alternative<'a>(schema: &'a Schema, types: &'a Types) -> &'a Schema {
     let schema = schema.resolve(types);
     let Kind::Union(members) = &schema.kind else { return schema };
@@ -193,7 +194,8 @@ pub(super) fn admits_null(schema: &Schema, types: &Types) -> bool {
         }
 }
 
-/// Whether a value is of a kind. Formats, patterns and ranges are left to the API: they change more often than types.
+/// Whether a value is of a kind. Formats, patterns and ranges are left to the API, because they change more often than
+/// types.
 fn has_kind(kind: &Kind, value: &Value, types: &Types) -> bool {
     match kind {
         Kind::Any | Kind::Named(_) => true,
@@ -203,7 +205,7 @@ fn has_kind(kind: &Kind, value: &Value, types: &Types) -> bool {
         Kind::String => value.is_string(),
         Kind::Array(_) => value.is_array(),
         Kind::Object(_) => value.is_object(),
-        // Alternatives within alternatives are not looked at.
+        // Nested alternatives are not visited.
         Kind::Union(members) => members.iter().any(|member| match &member.resolve(types).kind {
             Kind::Union(_) => true,
             kind => has_kind(kind, value, types),

@@ -18,7 +18,7 @@ use token::{Grant, TokenSource};
 
 /// Authenticates requests.
 pub struct Authenticator {
-    /// The ways to authenticate, in their order.
+    /// The authentication methods, in the order of the schemes.
     methods: Vec<AuthMethod>,
     /// The environment variables whose values may be sent.
     used_variables: BTreeSet<String>,
@@ -33,20 +33,20 @@ enum AuthMethod {
     Token(Arc<TokenSource>),
     /// These environment variables are not set.
     Missing(Vec<String>),
-    /// Not usable until the operator changes something.
+    /// Unusable until the operator changes the configuration.
     Unusable(RestProblem),
 }
 
-/// A credential, and where it goes.
+/// A credential, and where it is sent.
 #[derive(Clone)]
 pub(super) struct Credential {
     pub(super) place: CredentialPlace,
     pub(super) value: String,
-    /// The number of the token, if it can be renewed.
+    /// The generation of the token, if it can be renewed.
     pub(super) generation: Option<u64>,
 }
 
-/// The credentials of one request, each with the number of its way to authenticate.
+/// The credentials of one request, each with the index of its authentication method.
 pub(super) type Credentials = Vec<(usize, Credential)>;
 
 impl std::fmt::Debug for Authenticator {
@@ -63,13 +63,13 @@ impl std::fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// Sends requests without credentials.
+    /// An authenticator that adds no credentials.
     pub fn none() -> Self {
         Self { methods: Vec::new(), used_variables: BTreeSet::new(), secrets: Secrets::default() }
     }
 
-    /// Reads the credentials of every scheme from the environment. Requests that need one that is not there fail and name
-    /// the variables.
+    /// Reads the credentials of every scheme from the environment. Requests that need a missing credential fail and
+    /// name its variables.
     pub fn new(schemes: &[AuthScheme], variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let secrets = Secrets::default();
@@ -89,7 +89,8 @@ impl Authenticator {
         self.choose(security).err().unwrap_or_default()
     }
 
-    /// The numbers of the ways to authenticate. If no alternative is configured, the variables that the first one lacks.
+    /// Chooses the indexes of the methods to use. If no alternative is complete, returns the variables that the first
+    /// one lacks.
     fn choose(&self, security: &Security) -> Result<Vec<usize>, Vec<String>> {
         let any: Vec<Vec<usize>>;
         let alternatives = match security {
@@ -107,7 +108,7 @@ impl Authenticator {
             }
             names
         };
-        match (alternatives.iter().find(|one| missing(one).is_empty()), alternatives.first()) {
+        match (alternatives.iter().find(|alternative| missing(alternative).is_empty()), alternatives.first()) {
             (Some(complete), _) => Ok(complete.clone()),
             (None, Some(first)) => Err(missing(first)),
             (None, None) => Ok(Vec::new()),
@@ -154,8 +155,8 @@ impl Authenticator {
         }
     }
 
-    /// Other credentials after the target refused these. `None` if there are no others.
-    pub(super) async fn renewed(
+    /// Renews the tokens among credentials that the target refused. `None` if there are none.
+    pub(super) async fn renew(
         &self,
         clients: &Clients,
         refused: &Credentials,
@@ -223,7 +224,7 @@ fn checked_token_url(text: &str) -> Result<Url, RestProblem> {
     parse_token_url(text).map_err(|problem| invalid(format!("the URL of the token endpoint: {problem}")))
 }
 
-/// Names the variable, never the value.
+/// Validates a credential. The error names the variable, never the value.
 fn check_credential(place: &CredentialPlace, value: &str, variable: &str) -> Result<(), RestProblem> {
     let is_valid = match place {
         CredentialPlace::Header(name) => {

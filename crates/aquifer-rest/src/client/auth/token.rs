@@ -1,7 +1,7 @@
-//! Access tokens of OAuth 2: client credentials and refresh tokens (RFC 6749).
+//! OAuth 2 access tokens: client credentials and refresh tokens (RFC 6749).
 //!
-//! A token is used until shortly before it expires. One request at a time gets a new one, and the others wait for it. It
-//! runs as a task of its own, bounded by a timeout: if it ended with the call that needs the token, a refresh token that
+//! A token is used until shortly before it expires. Only one renewal runs at a time, and other requests wait for it. It
+//! runs in its own task with a timeout: if it were cancelled with the call that needs the token, a refresh token that
 //! the server has just replaced would be lost.
 
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::client::secrets::Secrets;
 use crate::error::RestProblem;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-const MAX_ANSWER_BYTES: usize = 256 * 1024;
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
 /// A token is renewed this long before it expires.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
-/// Calls that wait for a token get the same error within this time, instead of asking again one after the other.
+/// Within this time, waiting calls get the same error instead of repeating the failed request one after the other.
 const FAILURE_TTL: Duration = Duration::from_secs(1);
 
 /// How tokens are obtained.
@@ -35,7 +35,7 @@ pub(super) enum Grant {
     RefreshToken { token: String },
 }
 
-/// Gets and keeps access tokens.
+/// Obtains and caches access tokens.
 pub(super) struct TokenSource {
     url: Url,
     client_id: String,
@@ -54,7 +54,7 @@ struct TokenState {
 
 struct Token {
     value: String,
-    /// `None` if the server does not say. It is then used until it is refused.
+    /// `None` if the server does not state it. The token is then used until the target refuses it.
     expires_at: Option<Instant>,
 }
 
@@ -79,7 +79,7 @@ impl TokenSource {
         &self.url
     }
 
-    /// The token to send now.
+    /// Returns the token to send, and renews it first if necessary.
     pub(super) async fn current(
         self: &Arc<Self>,
         client: &Client,
@@ -99,7 +99,7 @@ impl TokenSource {
         renewal.await.unwrap_or_else(|cause| Err(RestProblem::TokenUnavailable { cause: cause.to_string() }))
     }
 
-    /// Forgets a token that the target refused, unless it has been replaced since.
+    /// Discards a token that the target refused, unless it has been replaced since.
     pub(super) async fn discard(&self, generation: u64) {
         let mut state = self.state.lock().await;
         if state.generation == generation {
@@ -115,13 +115,14 @@ impl TokenSource {
     ) -> Result<Credential, RestProblem> {
         let request = self.request(client, state.refresh_token.as_deref(), secrets);
         let result =
-            tokio::time::timeout(TIMEOUT, request).await.unwrap_or_else(|_| Err(unavailable("no answer in time")));
-        let result = result.and_then(|answer| state.accept(&answer, secrets));
+            tokio::time::timeout(TIMEOUT, request).await.unwrap_or_else(|_| Err(unavailable("no response in time")));
+        let result = result.and_then(|response| state.accept(&response, secrets));
         state.failure = result.as_ref().err().map(|problem| (Instant::now(), problem.clone()));
         result
     }
 
-    /// Asks for a token. Servers differ in where they accept the credentials of the client.
+    /// Requests a token. Servers differ in where they accept the client credentials, so a refused header is followed by
+    /// the form.
     async fn request(
         &self,
         client: &Client,
@@ -129,21 +130,21 @@ impl TokenSource {
         secrets: &Secrets,
     ) -> Result<Value, RestProblem> {
         let first = if self.client_secret.is_some() { ClientAuth::Header } else { ClientAuth::Form };
-        let (status, answer) = self.post(client, first, refresh_token, secrets).await?;
+        let (status, response) = self.post(client, first, refresh_token, secrets).await?;
         let is_rejected =
-            matches!(status, 400 | 401) && answer.get("error").is_some_and(|error| error == "invalid_client");
-        let (status, answer) = if is_rejected && first == ClientAuth::Header {
+            matches!(status, 400 | 401) && response.get("error").is_some_and(|error| error == "invalid_client");
+        let (status, response) = if is_rejected && first == ClientAuth::Header {
             self.post(client, ClientAuth::Form, refresh_token, secrets).await?
         } else {
-            (status, answer)
+            (status, response)
         };
         let text = || {
-            let text = |name: &str| answer.get(name).and_then(Value::as_str);
+            let text = |name: &str| response.get(name).and_then(Value::as_str);
             let text = text("error_description").or_else(|| text("error")).unwrap_or_default();
             secrets.presentable(&format!("HTTP status {status} {text}"))
         };
         match status {
-            200..300 => Ok(answer),
+            200..300 => Ok(response),
             400..500 if status != 429 => Err(RestProblem::TokenRefused { text: text() }),
             _ => Err(unavailable(&text())),
         }
@@ -177,7 +178,7 @@ impl TokenSource {
         Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    /// The client's credentials in a header. Both are form-encoded first (RFC 6749, section 2.3.1).
+    /// The client credentials as a header. Both are form-encoded first (RFC 6749, section 2.3.1).
     fn basic(&self, secrets: &Secrets) -> String {
         let encoded = |text: &str| form_encoded(&[("", text)]).trim_start_matches('=').to_owned();
         let secret = self.client_secret.as_deref().unwrap_or_default();
@@ -198,12 +199,12 @@ impl TokenState {
         Some(Credential { place, value: format!("Bearer {}", token.value), generation: Some(self.generation) })
     }
 
-    /// Keeps the token of an answer and returns it, even if it is about to expire.
-    fn accept(&mut self, answer: &Value, secrets: &Secrets) -> Result<Credential, RestProblem> {
-        let text = |name: &str| answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    /// Stores the token of a response and returns it, even if it is about to expire.
+    fn accept(&mut self, response: &Value, secrets: &Secrets) -> Result<Credential, RestProblem> {
+        let text = |name: &str| response.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let is_sendable = |value: &&str| value.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
         let Some(value) = text("access_token").filter(is_sendable) else {
-            return Err(unavailable("its answer contains no usable access token"));
+            return Err(unavailable("its response contains no usable access token"));
         };
         if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(unavailable("its tokens are of an unsupported type"));
@@ -213,7 +214,7 @@ impl TokenState {
             secrets.add(refresh_token);
             self.refresh_token = Some(refresh_token.to_owned());
         }
-        let seconds = answer.get("expires_in").and_then(|value| match value {
+        let seconds = response.get("expires_in").and_then(|value| match value {
             Value::String(text) => text.trim().parse().ok(),
             value => value.as_f64(),
         });
@@ -233,8 +234,8 @@ impl TokenState {
 async fn read(mut response: Response, secrets: &Secrets) -> Result<Vec<u8>, RestProblem> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| during_login(classify(error, secrets).problem))? {
-        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-            return Err(unavailable("its answer is too large"));
+        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
+            return Err(unavailable("its response is too large"));
         }
         body.extend_from_slice(&chunk);
     }
@@ -247,14 +248,14 @@ fn form_encoded(form: &[(&str, &str)]) -> String {
     url.query().unwrap_or_default().to_owned()
 }
 
-/// Problems on the way to the token endpoint concern the login, not the request.
+/// Errors in reaching the token endpoint concern authentication, not the request.
 fn during_login(problem: RestProblem) -> RestProblem {
     match problem {
         RestProblem::Dns { cause }
         | RestProblem::ConnectionRefused { cause }
         | RestProblem::Tls { cause }
         | RestProblem::Network { cause } => RestProblem::TokenUnavailable { cause },
-        RestProblem::TimedOut => unavailable("no answer in time"),
+        RestProblem::TimedOut => unavailable("no response in time"),
         other => other,
     }
 }

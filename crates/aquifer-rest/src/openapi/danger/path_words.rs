@@ -1,7 +1,7 @@
 //! Verbs in paths: `GET /users/{id}/delete`, `/device/reboot`.
 //!
-//! Most words of a path are nouns, also those that are verbs elsewhere (`/store/inventory`). A verb is where verbs are: a
-//! word of removing at the edge of any segment, and any other verb in the last one.
+//! Most words of a path are nouns, even those that are verbs elsewhere (`/store/inventory`). Verbs are recognized in
+//! two positions: a verb of removing at the edge of any segment, and any other verb in the last segment.
 
 use aquifer_discovery::classify::{self, Subject};
 use aquifer_discovery::tool::Annotations;
@@ -12,26 +12,26 @@ use aquifer_protocol::danger::Danger;
 use super::{Effects, Evidence, READING_WORDS, begins_with_reading, effects};
 use crate::route::Method;
 
-/// Words of removing to which another word is often joined without a separator: `deleteuser`.
+/// Verbs of removing that are often joined with another word without a separator: `deleteuser`.
 const JOINED: &[&str] = &["delete", "remove", "destroy", "purge"];
 
-/// What may follow such a word without making it a verb: `deleted`, `removes`.
+/// Endings that turn such a word into something other than a verb: `deleted`, `removes`.
 const ENDINGS: &[&str] = &["d", "s", "r", "rs"];
 
-/// Whether a word says that something is removed.
+/// Whether a word is a verb of removing.
 pub(super) fn is_removing(word: &str) -> bool {
     let is_joined =
         |verb: &&str| word.strip_prefix(*verb).is_some_and(|rest| !rest.is_empty() && !ENDINGS.contains(&rest));
     classify::classify(subject(word)).category == Category::Delete || JOINED.iter().any(is_joined)
 }
 
-/// A request that should only read, of which only the name is known.
+/// A request that should only read, judged by its name alone.
 fn subject(name: &str) -> Subject<'_> {
     let annotations = Annotations::for_method(Method::Get.as_str());
     Subject { name, description: "", parameters: &[], annotations }
 }
 
-/// What the path of an operation shows, if that is more than what was found so far.
+/// The effects that the path of an operation indicates, if they are more severe than those found so far.
 pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects> {
     let method = evidence.method;
     if method == Method::Delete {
@@ -59,7 +59,7 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
     Some(Effects { doubt: Some(doubt.clone()), ..effects(decision.category, danger, doubt, judged.is_idempotent) })
 }
 
-/// The parts of a path that are no parameters, in snake_case.
+/// The literal parts of a path in snake_case, without parameters.
 fn literal_segments(path: &str) -> Vec<String> {
     let parts = path.split(['/', '?', '&', '=', '#', ':', ';', ',', '(', ')']);
     let literals = parts.map(|part| {
@@ -77,14 +77,14 @@ fn literal_segments(path: &str) -> Vec<String> {
     literals.filter(|literal| !literal.is_empty()).collect()
 }
 
-/// The word of removing at the beginning or the end of a segment.
+/// The verb of removing at the beginning or the end of a segment.
 fn removing_word(segment: &str) -> Option<&str> {
     let first = segment.split('_').next();
     let last = segment.rsplit('_').next();
     first.into_iter().chain(last).find(|word| is_removing(word))
 }
 
-/// Whether an id says that an operation reads, and is not only the method and the words of the path.
+/// Whether an id states that an operation reads, and is not only derived from the method and the path.
 fn says_reading(id: &str, path: &str) -> bool {
     let in_path: Vec<String> = snake_identifier(path).split('_').map(stem).collect();
     let is_made_of_path = id.split('_').skip(1).all(|word| in_path.contains(&stem(word)));

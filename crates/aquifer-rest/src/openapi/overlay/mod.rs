@@ -1,4 +1,4 @@
-//! Applies an OpenAPI Overlay: a document that adds to a description or removes from it.
+//! Applies an OpenAPI Overlay: a document that adds to a description or removes parts of it.
 
 mod path;
 
@@ -14,7 +14,7 @@ const MAX_ACTIONS: usize = 10_000;
 /// The maximum depth of an update.
 const MAX_DEPTH: usize = 128;
 
-/// The maximum bytes that an overlay adds. An update is copied to every place that its target selects.
+/// The maximum number of bytes that an overlay adds. An update is copied to every location that its target selects.
 const MAX_ADDED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Applies an overlay to a description. Returns the targets that selected nothing. Nothing is changed if a target is
@@ -95,7 +95,7 @@ impl<'a> Action<'a> {
     }
 }
 
-/// Removes the places. Later elements of lists are removed first, so that the others keep their index.
+/// Removes the selected values. Elements of arrays are removed from the end, so that the remaining indexes stay valid.
 fn remove_all(description: &mut Value, mut found: Vec<Location>) {
     found.sort();
     for location in found.iter().rev() {
@@ -112,7 +112,7 @@ fn remove_all(description: &mut Value, mut found: Vec<Location>) {
     }
 }
 
-/// A list gets the update as a further element; everything else is merged with it.
+/// Appends the update to an array, or merges it into any other value.
 fn update_target(target: &mut Value, update: &Value) {
     match (target, update) {
         (Value::Array(items), update) if !update.is_array() => items.push(update.clone()),

@@ -1,24 +1,24 @@
-//! The part of JSONPath that overlays need: names, indexes, wildcards, descendants and simple filters.
+//! The subset of JSONPath that overlays need: names, indexes, wildcards, descendants and simple filters.
 
 use serde_json::Value;
 
-/// The maximum number of places that a query selects or visits.
+/// The maximum number of locations that a query selects or visits.
 const MAX_VISITED: usize = 1_000_000;
 
 /// The maximum depth of descendants.
 const MAX_DEPTH: usize = 128;
 
-/// The longest query.
+/// The maximum length of a query.
 const MAX_CHARS: usize = 2_000;
 
-/// One step to a place in a document.
+/// A step to a location in a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     Index(usize),
     Name(String),
 }
 
-/// The steps from the root to a place.
+/// The steps from the root to a location.
 pub(super) type Location = Vec<Step>;
 
 /// A parsed query.
@@ -48,7 +48,7 @@ struct Filter {
 }
 
 impl Query {
-    /// Parses a query. The error completes the sentence "the target …".
+    /// Parses a query. The error message continues the phrase "the target …".
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.chars().count() > MAX_CHARS {
             return Err("is too long".to_owned());
@@ -64,7 +64,7 @@ impl Query {
         Ok(Self(segments))
     }
 
-    /// The places that the query selects, in the order of the document.
+    /// The locations that the query selects, in document order.
     pub(super) fn find(&self, root: &Value) -> Result<Vec<Location>, String> {
         let mut search = Search { visits_left: MAX_VISITED };
         let mut found: Vec<(Location, &Value)> = vec![(Vec::new(), root)];
@@ -79,7 +79,7 @@ impl Query {
     }
 }
 
-/// The value at a place.
+/// The value at a location.
 pub(super) fn get_mut<'v>(root: &'v mut Value, location: &[Step]) -> Option<&'v mut Value> {
     location.iter().try_fold(root, |value, step| match step {
         Step::Name(name) => value.get_mut(name.as_str()),
@@ -136,7 +136,7 @@ impl Selector {
             (Selector::Names(names), Step::Name(name)) => names.contains(name),
             (Selector::Index(wanted), Step::Index(index)) => match usize::try_from(*wanted) {
                 Ok(wanted) => wanted == *index,
-                // From the end.
+                // Counts from the end.
                 Err(_) => {
                     let len = parent.as_array().map_or(0, Vec::len) as i64;
                     len + wanted == *index as i64

@@ -1,4 +1,4 @@
-//! What is built from a description, served again.
+//! Adapter files that are built from a description and served again.
 
 use aquifer_discovery::Adapter;
 use aquifer_rest::openapi::{self, ReadOptions};
@@ -41,7 +41,7 @@ fn swagger_is_built_as_well() {
 }
 
 #[test]
-fn documents_that_a_description_refers_to_stand_in_the_sidecar() {
+fn documents_that_a_description_refers_to_are_in_the_sidecar() {
     let description = json!({
         "openapi": "3.0.0",
         "info": {},
@@ -121,7 +121,7 @@ fn every_way_to_authenticate_is_written() {
         let (files, described) = build_adapter(&description, &options(), None).unwrap();
         assert!(files.adapter.contains(&format!("type: {kind}")), "{kind}: {}", files.adapter);
         assert_eq!(served(&files.adapter, None, false).auth, described.auth[..1], "{kind}");
-        assert!(described.auth.iter().all(|one| !matches!(one, AuthScheme::RefreshToken { .. })));
+        assert!(described.auth.iter().all(|scheme| !matches!(scheme, AuthScheme::RefreshToken { .. })));
     }
 }
 
@@ -153,7 +153,7 @@ fn a_damaged_sidecar_is_refused() {
 }
 
 #[test]
-fn credentials_of_single_operations_stand_in_the_sidecar() {
+fn credentials_of_individual_operations_are_in_the_sidecar() {
     let mut description = pets();
     let (mut built_api, mut files) = (None, None);
     for (stated, is_said) in
@@ -172,7 +172,7 @@ fn credentials_of_single_operations_stand_in_the_sidecar() {
     }
     let (api, files) = (built_api.unwrap(), files.unwrap());
     assert!(api.routes.values().all(|route| route.security == Security::OneOf(vec![vec![0, 1]].into())));
-    // A reviewer who chooses another credential replaces all of them.
+    // If a reviewer chooses another credential, it replaces all of them.
     let changed = files.adapter.replace("PETS_API_KEY", "OTHER_KEY");
     let changed = served(&changed, Some(&files.sidecar), false);
     assert_eq!(changed.auth.len(), 1);

@@ -18,7 +18,10 @@ fn compared(description: &Value) -> Api {
 }
 
 fn quarantined(api: &Api, word: &str) -> BTreeSet<String> {
-    let affected = api.operations.iter().filter(|one| one.quarantine.as_deref().is_some_and(|why| why.contains(word)));
+    let affected = api
+        .operations
+        .iter()
+        .filter(|operation| operation.quarantine.as_deref().is_some_and(|reason| reason.contains(word)));
     affected.map(|operation| operation.name.to_string()).collect()
 }
 
@@ -27,7 +30,7 @@ fn r_dis_7a_the_reviewed_description_passes() {
     let api = compared(&pets());
     assert_eq!(quarantined(&api, ""), BTreeSet::new());
     assert!(api.notes.is_empty());
-    // The order of members means nothing.
+    // The order of members is irrelevant.
     let mut reordered = pets();
     let list = reordered["paths"]["/pets"]["get"].as_object_mut().unwrap();
     let first = list.keys().next().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Files that are built from descriptions that nobody here wrote, from the folder that AQUIFER_TEST_DESCRIPTIONS names.
+//! Adapter files built from third-party descriptions, from the folder that AQUIFER_TEST_DESCRIPTIONS names.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn r_dis_6_files_built_from_installed_descriptions_are_served_like_them() {
         };
         let Ok(described) = openapi::read(&description, &options) else { continue };
         let name = file.display().to_string();
-        // A file states https, or http on this machine.
+        // A file requires https, or http on this machine.
         let base_url = described.base_url.replacen("http://", "https://", 1);
         let base_url = if base_url.is_empty() { "https://example.com".to_owned() } else { base_url };
         let files = match build_adapter(&description, &options, Some(&base_url)) {

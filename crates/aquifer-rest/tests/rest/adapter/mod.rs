@@ -114,14 +114,14 @@ fn assert_same(name: &str, served: &Api, described: &Api) {
     assert!(served.types == described.types, "{name}: the types differ");
     assert_eq!(served.operations.len(), described.operations.len(), "{name}");
     for expected in &described.operations {
-        let mut found = served
+        let mut actual = served
             .operations
             .iter()
             .find(|operation| operation.name == expected.name)
             .unwrap_or_else(|| panic!("{name}: '{}' is missing", expected.name))
             .clone();
-        found.trust = expected.trust;
-        assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{name}: {}", expected.name);
+        actual.trust = expected.trust;
+        assert_eq!(format!("{actual:?}"), format!("{expected:?}"), "{name}: {}", expected.name);
     }
     assert_eq!(served.routes, described.routes, "{name}");
     assert_eq!(served.described_at, described.described_at, "{name}");

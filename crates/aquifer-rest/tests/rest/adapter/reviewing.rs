@@ -1,4 +1,4 @@
-//! What a reviewer changes in a built file holds; what evidence contradicts does not.
+//! A reviewer's changes in a built file apply, unless evidence contradicts them.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{built, pets, served};
 
-/// The API after a change of the front matter.
+/// The API after a change to the front matter.
 fn edited(is_settled: bool, edit: impl FnOnce(&mut Value)) -> Api {
     let files = built(&pets());
     let mut parts = files.adapter.splitn(3, "---\n");

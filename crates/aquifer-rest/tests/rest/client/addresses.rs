@@ -14,23 +14,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::server::{Reply, Server};
 use super::{assert_code, client, failure, get, post, send};
 
-/// Answers each lookup with the next address, and the last one again and again. An empty text is a failed lookup.
+/// Resolves each lookup to the next address, and repeats the last one. An empty text is a failed lookup.
 struct ScriptedResolver {
-    answers: Vec<&'static str>,
+    addresses: Vec<&'static str>,
     lookups: AtomicUsize,
 }
 
 impl ScriptedResolver {
-    fn new(answers: &[&'static str]) -> Arc<Self> {
-        Arc::new(Self { answers: answers.to_vec(), lookups: AtomicUsize::new(0) })
+    fn new(addresses: &[&'static str]) -> Arc<Self> {
+        Arc::new(Self { addresses: addresses.to_vec(), lookups: AtomicUsize::new(0) })
     }
 }
 
 impl Resolve for ScriptedResolver {
     fn resolve(&self, _: Name) -> Resolving {
-        let number = self.lookups.fetch_add(1, Ordering::SeqCst).min(self.answers.len() - 1);
+        let number = self.lookups.fetch_add(1, Ordering::SeqCst).min(self.addresses.len() - 1);
         let addresses: Vec<SocketAddr> =
-            self.answers[number].split_whitespace().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect();
+            self.addresses[number].split_whitespace().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect();
         Box::pin(async move {
             if addresses.is_empty() {
                 return Err("no such host".into());
@@ -98,14 +98,14 @@ async fn every_lookup_is_checked() {
     assert_eq!((server.count(), resolver.lookups.load(Ordering::SeqCst)), (1, 2));
 }
 
-/// Accepts connections and answers without TLS. Returns its port.
-async fn plain_server(answer: &'static [u8]) -> u16 {
+/// Accepts connections and responds without TLS. Returns its port.
+async fn plain_server(response: &'static [u8]) -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let _ = stream.read(&mut [0; 4096]).await;
-            let _ = stream.write_all(answer).await;
+            let _ = stream.write_all(response).await;
             let _ = stream.shutdown().await;
         }
     });
@@ -114,11 +114,11 @@ async fn plain_server(answer: &'static [u8]) -> u16 {
 
 #[tokio::test]
 async fn private_addresses_may_be_allowed() {
-    for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b""] {
-        let url = format!("https://api.example:{}", plain_server(answer).await);
+    for response in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b""] {
+        let url = format!("https://api.example:{}", plain_server(response).await);
         let resolver = ScriptedResolver::new(&["127.0.0.1"]);
         let settings = ClientSettings { allow_private_addresses: true, ..resolved(&url, &resolver) };
-        // The server speaks no TLS: the connection was made, but is not secure.
+        // The server does not support TLS: the connection is established, but not secure.
         let failure_of_tls = failure(&client(&settings), post(&url)).await;
         assert_code(&failure_of_tls, Code::TransportTlsError);
         assert!(!failure_of_tls.is_outcome_unknown());

@@ -52,8 +52,8 @@ async fn credentials_go_to_their_place() {
     for scheme in [header("PADDED"), query(), cookie(), basic("USER")] {
         let mut request = get(&url);
         request.headers.push(("Cookie".to_owned(), "a=b".to_owned()));
-        let answer = send(&client(&settings, &[scheme]), request).await.unwrap();
-        assert!(!answer.url.contains("s3cret"), "{}", answer.url);
+        let response = send(&client(&settings, &[scheme]), request).await.unwrap();
+        assert!(!response.url.contains("s3cret"), "{}", response.url);
     }
     let received = server.received();
     assert_eq!(received[0].headers["authorization"], format!("Bearer {SECRET}"));

@@ -1,4 +1,4 @@
-//! Servers that are slow, break off, or answer too much: one structured error each, and bounded memory.
+//! Servers that are slow, break off, or respond with too much: one structured error each, and bounded memory.
 
 use std::time::Duration;
 
@@ -25,31 +25,31 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn answers_arrive() {
+async fn responses_arrive() {
     let server = Server::start(|_, _| {
         let headers = vec![("content-type", "Application/JSON; charset=utf-8".to_owned()), ("x-page", "1".to_owned())];
         Reply::Answer(200, headers, b"{\"ok\":true}".to_vec())
     })
     .await;
     let client = client(&settings(&server));
-    let answer = send(&client, get(&format!("{}/a%20b?c=d", server.url()))).await.unwrap();
-    assert_eq!((answer.status, answer.media_type.as_deref()), (200, Some("application/json")));
-    assert_eq!(answer.json().unwrap(), serde_json::json!({"ok": true}));
-    assert_eq!(answer.headers["x-page"], "1");
-    assert_eq!(answer.url, format!("{}/a%20b?c=d", server.url()));
+    let response = send(&client, get(&format!("{}/a%20b?c=d", server.url()))).await.unwrap();
+    assert_eq!((response.status, response.media_type.as_deref()), (200, Some("application/json")));
+    assert_eq!(response.json().unwrap(), serde_json::json!({"ok": true}));
+    assert_eq!(response.headers["x-page"], "1");
+    assert_eq!(response.url, format!("{}/a%20b?c=d", server.url()));
     let received = &server.received()[0];
     assert_eq!((received.method.as_str(), received.target.as_str()), ("GET", "/a%20b?c=d"));
     assert!(received.headers["user-agent"].starts_with("aquifer/"));
     assert!(received.headers["accept-encoding"].contains("br"));
-    assert!(!format!("{answer:?}").contains("true"), "bodies are not shown");
+    assert!(!format!("{response:?}").contains("true"), "bodies are not shown");
 }
 
 #[tokio::test]
-async fn empty_answers_and_byte_order_marks_are_json_too() {
+async fn empty_responses_and_byte_order_marks_are_json_too() {
     for (body, expected) in [("", "null"), (" \n", "null"), ("\u{feff}{\"a\":1}", "{\"a\":1}")] {
         let server = Server::start(move |_, _| Reply::json(200, body)).await;
-        let answer = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
-        assert_eq!(answer.json().unwrap().to_string(), expected, "{body:?}");
+        let response = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
+        assert_eq!(response.json().unwrap().to_string(), expected, "{body:?}");
     }
 }
 
@@ -79,7 +79,7 @@ async fn urls_that_are_too_long_are_not_sent() {
 }
 
 #[tokio::test]
-async fn compressed_answers_are_unpacked() {
+async fn compressed_responses_are_decompressed() {
     let gzip = "1f8b0800000000000203ab56cacf56b22a292a4dad0500905fd4a70b000000";
     let brotli = "0b05807b226f6b223a747275657d03";
     for (encoding, body) in [("gzip", gzip), ("br", brotli)] {
@@ -88,8 +88,8 @@ async fn compressed_answers_are_unpacked() {
             Reply::Answer(200, vec![("content-encoding", encoding.to_owned())], body.clone())
         })
         .await;
-        let answer = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
-        assert_eq!(&answer.body[..], b"{\"ok\":true}", "{encoding}");
+        let response = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
+        assert_eq!(&response.body[..], b"{\"ok\":true}", "{encoding}");
     }
 }
 
@@ -140,7 +140,7 @@ async fn broken_connections_are_network_errors() {
 }
 
 #[tokio::test]
-async fn large_answers_are_not_read() {
+async fn large_responses_are_not_read() {
     let megabyte = vec![b'x'; 1024 * 1024];
     let announced = b"HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n".to_vec();
     let unannounced = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
@@ -157,7 +157,7 @@ async fn large_answers_are_not_read() {
 }
 
 #[tokio::test]
-async fn a_large_answer_to_a_change_leaves_the_outcome_unknown() {
+async fn a_large_response_to_a_change_leaves_the_outcome_unknown() {
     let server = Server::start(|_, _| Reply::Answer(200, Vec::new(), vec![b'x'; LIMIT + 1])).await;
     let failure = failure(&client(&limited(&server)), post(&server.url())).await;
     assert_eq!(failure.code(), Code::ValidationPayloadTooLarge);
@@ -165,10 +165,10 @@ async fn a_large_answer_to_a_change_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn answers_of_exactly_the_limit_are_read() {
+async fn responses_of_exactly_the_limit_are_read() {
     let server = Server::start(|_, _| Reply::Answer(200, Vec::new(), vec![b'x'; LIMIT])).await;
-    let answer = send(&client(&limited(&server)), get(&server.url())).await.unwrap();
-    assert_eq!(answer.body.len(), LIMIT);
+    let response = send(&client(&limited(&server)), get(&server.url())).await.unwrap();
+    assert_eq!(response.body.len(), LIMIT);
 }
 
 /// 100 MiB of one byte: a literal, then copies of 258 bytes in the fixed code of DEFLATE.
@@ -205,7 +205,7 @@ baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0
 #[tokio::test]
 async fn compression_bombs_are_not_unpacked() {
     for (encoding, body) in [("gzip", gzip_bomb()), ("br", bytes(BROTLI_BOMB))] {
-        assert!(body.len() < LIMIT, "the packed answer is below the limit");
+        assert!(body.len() < LIMIT, "the packed response is below the limit");
         for status in [200, 500] {
             let body = body.clone();
             let server = Server::start(move |_, _| {
@@ -235,7 +235,7 @@ async fn large_headers_are_not_read() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_json_are_refused_as_json() {
+async fn responses_that_are_not_json_are_refused_as_json() {
     let page = "<html><title>Log in</title></html>";
     let deep = "[".repeat(100_000);
     for (media_type, body) in

@@ -91,8 +91,8 @@ async fn repeatable_requests_follow_redirects_that_keep_the_method() {
         })
         .await;
         let client = client(&settings(&server));
-        let answer = client.send(post(&server.url()), &reads(), &CancellationToken::new()).await.unwrap();
-        assert_eq!(answer.url, format!("{}/b", server.url()));
+        let response = client.send(post(&server.url()), &reads(), &CancellationToken::new()).await.unwrap();
+        assert_eq!(response.url, format!("{}/b", server.url()));
         let second = &server.received()[1];
         assert_eq!((second.method.as_str(), second.body.as_str()), ("POST", "{\"a\":1}"));
     }
@@ -117,7 +117,7 @@ async fn changes_do_not_follow_redirects() {
 }
 
 #[tokio::test]
-async fn redirects_without_a_target_are_answers_with_that_status() {
+async fn redirects_without_a_target_are_responses_with_that_status() {
     for status in [300, 301, 304] {
         let server = Server::start(move |_, _| Reply::status(status)).await;
         let error = send(&client(&settings(&server)), get(&server.url())).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What is sent again, and what never is.
+//! Which requests are sent again, and which never are.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::{assert_code, client, failure, get, post, reads, send, settings};
 async fn send_with(server: &Server, request: HttpRequest, rules: &SendRules) -> Result<u16, bool> {
     let client = client(&settings(server));
     let result = client.send(request, rules, &CancellationToken::new()).await;
-    result.map(|answer| answer.status).map_err(|error| error.is_outcome_unknown())
+    result.map(|response| response.status).map_err(|error| error.is_outcome_unknown())
 }
 
-/// A server that fails twice, then answers.
+/// A server that fails twice and then succeeds.
 async fn recovering(fault: fn() -> Reply) -> Server {
     Server::start(move |_, number| if number < 2 { fault() } else { Reply::json(200, "{}") }).await
 }
@@ -100,9 +100,9 @@ async fn an_idempotency_key_makes_changes_repeatable() {
     assert_eq!(send_with(&server, post(&server.url()), &rules).await, Ok(200));
     assert_ne!(server.received()[3].headers["idempotency-key"], keys[0]);
     // The caller's own key is kept.
-    let mut own = post(&server.url());
-    own.headers.push(("idempotency-key".to_owned(), "mine".to_owned()));
-    assert_eq!(send_with(&server, own, &rules).await, Ok(200));
+    let mut request = post(&server.url());
+    request.headers.push(("idempotency-key".to_owned(), "mine".to_owned()));
+    assert_eq!(send_with(&server, request, &rules).await, Ok(200));
     assert_eq!(server.received()[4].headers["idempotency-key"], "mine");
     // Reads need none.
     assert_eq!(send_with(&server, get(&server.url()), &rules).await, Ok(200));
@@ -164,8 +164,8 @@ async fn refused_connections_are_known_not_to_be_sent() {
     assert!(!failure.is_outcome_unknown());
 }
 
-/// A pooled connection that the server has closed is noticed before anything is sent, or the outcome is reported unknown.
-/// In no case is a change sent twice.
+/// A pooled connection that the server has closed is detected before anything is sent, or the outcome is reported as
+/// unknown. A change is never sent twice.
 #[tokio::test]
 async fn closed_pooled_connections_never_cause_a_second_copy() {
     let server = Server::start(|received, _| match received.method.as_str() {

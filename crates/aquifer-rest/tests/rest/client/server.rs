@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that answers as a test tells it, and records what it receives.
+//! An HTTP/1.1 server that replies as a test specifies, and records what it receives.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,9 +22,9 @@ pub(crate) struct Received {
 
 /// What the server does after a request.
 pub(crate) enum Reply {
-    /// A complete answer.
+    /// A complete response.
     Answer(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// These bytes, then the end of the connection.
+    /// These bytes, then the connection is closed.
     Raw(Vec<u8>),
     /// The connection is reset.
     Reset,
@@ -32,7 +32,7 @@ pub(crate) enum Reply {
     Silence,
     /// These bytes, then nothing until the client closes the connection.
     Stall(Vec<u8>),
-    /// These bytes, then others again and again until the client closes the connection.
+    /// These bytes, then others repeatedly until the client closes the connection.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -72,7 +72,7 @@ struct Shared {
     max_active: AtomicU64,
 }
 
-/// The server. It ends with this value.
+/// The server. It is stopped when this value is dropped.
 pub(crate) struct Server {
     port: u16,
     shared: Arc<Shared>,
@@ -129,12 +129,12 @@ impl Server {
         self.received().len()
     }
 
-    /// Bytes of answers that were handed to the operating system.
+    /// The number of response bytes handed to the operating system.
     pub(crate) fn written(&self) -> u64 {
         self.shared.written.load(Ordering::SeqCst)
     }
 
-    /// The largest number of requests that were answered at the same time.
+    /// The maximum number of requests that were handled at the same time.
     pub(crate) fn max_active(&self) -> u64 {
         self.shared.max_active.load(Ordering::SeqCst)
     }
@@ -160,7 +160,7 @@ async fn serve(stream: TcpStream, state: &Shared) -> std::io::Result<()> {
         };
         let active = state.active.fetch_add(1, Ordering::SeqCst) + 1;
         state.max_active.fetch_max(active, Ordering::SeqCst);
-        // Other connections get their turn before this request is answered.
+        // Lets other connections run before this request is handled.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }

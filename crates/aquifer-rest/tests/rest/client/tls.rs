@@ -27,14 +27,14 @@ impl TlsServer {
     async fn start(name: &str) -> Self {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let made = Command::new("openssl")
+        let output = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
             .args(["-keyout", "key.pem", "-out", "certificate.pem", "-subj", "/CN=aquifer"])
             .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"])
             .current_dir(&folder)
             .output()
             .expect("openssl starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let chain = vec![CertificateDer::from_pem_file(folder.join("certificate.pem")).unwrap()];
         let key = PrivateKeyDer::from_pem_file(folder.join("key.pem")).unwrap();
         let certificate = std::fs::read(folder.join("certificate.pem")).unwrap();

@@ -1,4 +1,4 @@
-//! Tokens of OAuth 2: when they are requested, renewed and refused.
+//! OAuth 2 tokens: when they are requested, renewed and refused.
 
 use aquifer_protocol::error::Code;
 use aquifer_rest::{AuthScheme, Authenticator, HttpClient, SendRules};
@@ -193,7 +193,7 @@ async fn token_endpoints_that_fail_are_reported_without_credentials() {
         assert!(!failure.is_outcome_unknown());
         assert!(!format!("{failure:?}{client:?}").contains("s3cret"), "{failure:?}");
         assert!(server.received().iter().all(is_token_request), "nothing is sent without a token");
-        // Calls that follow at once share the error.
+        // Immediately following calls share the error.
         let again = send(&client, get(&format!("{}/x", server.url()))).await;
         assert!(again.is_err());
         assert_eq!(server.count(), 1, "{status}");

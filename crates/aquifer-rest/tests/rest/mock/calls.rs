@@ -1,4 +1,4 @@
-//! Calls every operation of a description at a mock.
+//! Calls every operation of a description against a mock.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use super::{Exception, Flaw};
 
 const TOKEN: &str = "token-for-the-mock";
 
-/// What the mock says about the calls of one description.
+/// The verdict of the mock on the calls of one description.
 pub(super) struct Judgement {
     /// The names of all operations.
     pub(super) operations: Vec<Arc<str>>,
     pub(super) refused: Vec<Refusal>,
 }
 
-/// A call that was refused, by the mock or before.
+/// A call that was refused by the mock or before it was sent.
 pub(super) struct Refusal {
     pub(super) operation: Arc<str>,
     pub(super) extent: Extent,
     pub(super) problem: String,
 }
 
-/// Calls every operation with the required parameters and with all.
+/// Calls every operation with the required parameters, and with all parameters.
 pub(super) async fn judge(file: &Path, content: Content, exceptions: &[Exception]) -> Judgement {
     let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let parsed = openapi::parse(&text).unwrap();
@@ -51,10 +51,11 @@ pub(super) async fn judge(file: &Path, content: Content, exceptions: &[Exception
     let (mut sent, mut refused) = (0, Vec::new());
     for declared in &api.operations {
         let operation = mock.catalog.operation(&declared.name).unwrap();
-        // The mock has one address for all.
+        // The mock has a single address.
         let route = Route { base_url: None, ..(*api.routes[&declared.name]).clone() };
         for extent in [Extent::Required, Extent::All] {
-            let crashes = |one: &Exception| one.flaw == Flaw::Crashes && one.covers(&declared.name, extent);
+            let crashes =
+                |exception: &Exception| exception.flaw == Flaw::Crashes && exception.covers(&declared.name, extent);
             if exceptions.iter().any(crashes) {
                 continue;
             }
@@ -79,8 +80,8 @@ pub(super) fn read(description: &Value) -> Api {
     openapi::read(description, &options).unwrap()
 }
 
-/// A client with credentials and one without. The first sends the credential that the description prefers, and other keys
-/// as headers of the operator. OAuth would need a token endpoint, so that the operator's token is sent instead.
+/// A client with credentials and one without. The first sends the credential that the description prefers, and other
+/// keys as operator headers. OAuth would need a token endpoint, so the operator's token is sent instead.
 fn clients(api: &Api, url: &str) -> [HttpClient; 2] {
     let plain = ClientSettings { retry_delay: Duration::from_millis(1), ..ClientSettings::new(url) };
     let mut settings = plain.clone();
@@ -88,7 +89,7 @@ fn clients(api: &Api, url: &str) -> [HttpClient; 2] {
     let schemes: Vec<AuthScheme> = api.auth.iter().filter(is_fixed).cloned().collect();
     for scheme in schemes.iter().skip(1) {
         if let AuthScheme::Credential { place: CredentialPlace::Header(name), prefix, .. } = scheme
-            && !settings.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+            && !settings.headers.iter().any(|(existing, _)| existing.eq_ignore_ascii_case(name))
         {
             settings.headers.push((name.clone(), format!("{prefix}{TOKEN}")));
         }
@@ -106,16 +107,17 @@ struct Mock {
 }
 
 impl Mock {
-    /// Calls an operation. An error says why the request was refused.
+    /// Calls an operation. The error is the reason for the refusal.
     async fn call(&self, operation: &Arc<Operation>, route: &Route, extent: Extent) -> Result<(), String> {
         let types = self.catalog.types();
-        let arguments = sample_arguments(&operation.parameters, types, extent).ok_or("no arguments are found")?;
+        let arguments =
+            sample_arguments(&operation.parameters, types, extent).ok_or("no arguments can be generated")?;
         let params = checked(&self.catalog, operation, arguments.clone())
             .map_err(|problem| format!("{problem} in {}", Value::Object(arguments)))?;
         let request = route.request(&self.prism.url, &params).map_err(|failure| failure.message().to_owned())?;
         let [client, anonymous] = &self.clients;
         let mut sent = send(client, request.clone()).await;
-        // Prism refuses credentials where the description says that none are needed.
+        // Prism refuses credentials if the description requires none.
         if sent.as_ref().is_err_and(|error| error.status() == Some(401)) {
             sent = send(anonymous, request.clone()).await;
         }
@@ -128,14 +130,15 @@ async fn send(client: &HttpClient, request: HttpRequest) -> Result<HttpAnswer, R
     client.send(request, &SendRules::default(), &CancellationToken::new()).await
 }
 
-/// Whether the mock accepts the request. It then answers with a success, if the description has any.
+/// Whether the mock accepts the request. It then responds with a success, if the description defines one.
 fn verdict(sent: Result<HttpAnswer, RestError>) -> Result<(), String> {
     match sent {
-        Ok(answer) => {
-            let text = answer.headers.get("sl-violations").map(|text| text.to_str().unwrap()).unwrap_or("[]");
+        Ok(response) => {
+            let text = response.headers.get("sl-violations").map(|text| text.to_str().unwrap()).unwrap_or("[]");
             let violations: Vec<Value> = serde_json::from_str(text).unwrap();
-            // Prism warns of deprecated parameters, and judges its own answers, too.
-            let is_error = |one: &&Value| one["severity"] == "Error" && one["location"][0] == "request";
+            // Prism also warns of deprecated parameters and validates its own responses.
+            let is_error =
+                |violation: &&Value| violation["severity"] == "Error" && violation["location"][0] == "request";
             violations.iter().find(is_error).map_or(Ok(()), |violation| Err(violation.to_string()))
         }
         Err(error) => {
@@ -145,7 +148,7 @@ fn verdict(sent: Result<HttpAnswer, RestError>) -> Result<(), String> {
     }
 }
 
-/// The arguments as the engine passes them on.
+/// The arguments as the engine passes them to a source.
 fn checked(
     catalog: &Catalog,
     operation: &Arc<Operation>,

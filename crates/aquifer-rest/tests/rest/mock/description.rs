@@ -1,17 +1,17 @@
-//! The description as the mock gets it.
+//! The description for the mock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// What of a description the mock gets.
+/// Which part of a description the mock gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The file as it is.
+    /// The unchanged file.
     Everything,
-    /// A copy without the answers and what only they refer to. Prism needs minutes to read large types of answers, and
-    /// does not need them to judge a request.
+    /// A copy without responses and what only they refer to. Prism needs minutes to read large response types, and does
+    /// not need them to validate a request.
     Requests,
 }
 
@@ -29,7 +29,8 @@ pub(super) fn file(original: &Path, parsed: &Value, content: Content) -> PathBuf
 fn requests(description: &Value) -> Value {
     let mut reduced = description.clone();
     for item in reduced["paths"].as_object_mut().unwrap().values_mut().filter_map(Value::as_object_mut) {
-        for operation in item.values_mut().filter_map(Value::as_object_mut).filter(|one| one.contains_key("responses"))
+        for operation in
+            item.values_mut().filter_map(Value::as_object_mut).filter(|operation| operation.contains_key("responses"))
         {
             operation.insert("responses".to_owned(), json!({"200": {"description": "Done"}}));
             operation.remove("callbacks");
@@ -54,7 +55,7 @@ fn requests(description: &Value) -> Value {
 /// The components that are used, by section and name.
 type Used<'a> = BTreeMap<(String, String), &'a Value>;
 
-/// Finds the components that a part refers to, and those that they refer to.
+/// Collects the components that a part refers to, directly or indirectly.
 fn collect<'a>(part: &Value, description: &'a Value, used: &mut Used<'a>) {
     match part {
         Value::Object(members) => {

@@ -1,8 +1,8 @@
-//! Requests are judged by a mock that nobody here wrote: Prism, which refuses what its description does not allow.
+//! Validates requests with an independent mock: Prism, which refuses requests that violate the description.
 //!
 //! Every operation is called twice, with the required parameters and with all of them. The arguments are generated from
-//! the operation, checked the way the engine checks them, and sent. Prism is in the folder that AQUIFER_TEST_MOCK names,
-//! the descriptions are in the one that AQUIFER_TEST_DESCRIPTIONS names.
+//! the operation, validated as in the engine, and sent. AQUIFER_TEST_MOCK names the folder that contains Prism, and
+//! AQUIFER_TEST_DESCRIPTIONS the folder that contains the descriptions.
 
 mod calls;
 mod description;
@@ -25,12 +25,12 @@ struct Exception {
 /// Why a call is refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
-    /// Prism refuses a request that is right.
+    /// Prism refuses a valid request.
     Refuses,
-    /// Prism ends, so that the request must not be sent.
+    /// Prism crashes, so the request must not be sent.
     Crashes,
-    /// The description asks for something that a schema of ours cannot say, so that the generated arguments lack it. Callers
-    /// are told by the target.
+    /// The description has a constraint that our schemas cannot express, so the generated arguments violate it. Callers
+    /// get the error of the target.
     Inexpressible,
 }
 
@@ -50,13 +50,13 @@ fn installed(path: &str) -> PathBuf {
 #[tokio::test]
 async fn styles_of_parameters_are_accepted() {
     let exceptions = [
-        // It reads arrays and objects of headers even if they are not sent.
+        // Prism parses arrays and objects in headers even if they are not sent.
         Exception {
             operations: &["headers_standard", "headers_simple_non_exploded", "headers_simple_exploded"],
             extents: &[Extent::Required],
             flaw: Flaw::Crashes,
         },
-        // It reads every object of a path as if it was not read yet, although it was.
+        // Prism parses every object in a path twice.
         Exception {
             operations: &[
                 "paths_standard",
@@ -70,7 +70,7 @@ async fn styles_of_parameters_are_accepted() {
             extents: BOTH,
             flaw: Flaw::Crashes,
         },
-        // It knows no objects in these styles.
+        // Prism does not support objects in these styles.
         Exception {
             operations: &["query_space_delimited_non_exploded", "query_pipe_delimited_non_exploded"],
             extents: BOTH,
@@ -81,9 +81,9 @@ async fn styles_of_parameters_are_accepted() {
             extents: &[Extent::All],
             flaw: Flaw::Crashes,
         },
-        // It takes the commas of a list for characters that have to be encoded, which parts are not.
+        // Prism expects the commas of a list to be percent-encoded, but parts are not.
         Exception { operations: &["form_data_form_non_exploded"], extents: &[Extent::All], flaw: Flaw::Refuses },
-        // It keeps only the last one of several parts with the same name, and does not read JSON in parts.
+        // Prism keeps only the last of several parts with the same name, and does not parse JSON in parts.
         Exception { operations: &["form_data_standard"], extents: &[Extent::All], flaw: Flaw::Refuses },
     ];
     check("@readme/oas-examples/3.0/json/parameters-style.json", Content::Everything, 25, &exceptions).await;
@@ -97,7 +97,7 @@ async fn cookies_are_accepted() {
 #[tokio::test]
 async fn files_are_accepted() {
     let exceptions = [
-        // It keeps only the last one of several files with the same name.
+        // Prism keeps only the last of several files with the same name.
         Exception { operations: &["put_anything_multipart_formdata"], extents: &[Extent::All], flaw: Flaw::Refuses },
     ];
     check("@readme/oas-examples/3.0/json/file-uploads.json", Content::Everything, 3, &exceptions).await;
@@ -128,7 +128,8 @@ async fn many_forms_are_accepted() {
     check("@readme/oas-examples/3.0/json/star-trek.json", Content::Requests, 120, &[]).await;
 }
 
-/// Figma's description, or the file that AQUIFER_TEST_MOCK_DESCRIPTION names. GitHub's is too large to be installed for every run.
+/// Figma's description, or the file that AQUIFER_TEST_MOCK_DESCRIPTION names. GitHub's is too large to install for
+/// every run.
 #[tokio::test]
 async fn many_operations_are_accepted() {
     let exceptions = [
@@ -154,7 +155,7 @@ async fn many_operations_are_accepted() {
             extents: BOTH,
             flaw: Flaw::Inexpressible,
         },
-        // In a path, a number is a text, too: it says that both alternatives match.
+        // In a path, a number is also a string, so Prism reports that both alternatives match.
         Exception {
             operations: &[
                 "actions_get_workflow",
@@ -179,20 +180,21 @@ async fn check(file: &str, content: Content, min_operations: usize, exceptions: 
     check_file(&installed(file), content, min_operations, exceptions).await;
 }
 
-/// Calls every operation of a description. Exactly the calls of the exceptions are refused.
+/// Calls every operation of a description. Exactly the listed exceptions are refused.
 async fn check_file(file: &Path, content: Content, min_operations: usize, exceptions: &[Exception]) {
     let Judgement { operations, refused } = calls::judge(file, content, exceptions).await;
     assert!(operations.len() >= min_operations, "{} operations", operations.len());
-    let is_expected = |refusal: &&Refusal| exceptions.iter().any(|one| one.covers(&refusal.operation, refusal.extent));
+    let is_expected =
+        |refusal: &&Refusal| exceptions.iter().any(|exception| exception.covers(&refusal.operation, refusal.extent));
     let unexpected: Vec<String> = refused
         .iter()
         .filter(|refusal| !is_expected(refusal))
         .map(|refusal| format!("{} with {:?}: {}", refusal.operation, refusal.extent, refusal.problem))
         .collect();
     assert!(unexpected.is_empty(), "{} requests are refused:\n{}", unexpected.len(), unexpected.join("\n"));
-    for one in exceptions.iter().filter(|one| one.flaw != Flaw::Crashes) {
-        for operation in operations.iter().filter(|name| one.operations.contains(&&***name)) {
-            for extent in one.extents {
+    for exception in exceptions.iter().filter(|exception| exception.flaw != Flaw::Crashes) {
+        for operation in operations.iter().filter(|name| exception.operations.contains(&&***name)) {
+            for extent in exception.extents {
                 let is_needed =
                     refused.iter().any(|refusal| refusal.operation == *operation && refusal.extent == *extent);
                 assert!(is_needed, "'{operation}' with {extent:?} is accepted and need not be listed");

@@ -1,10 +1,10 @@
-//! A mock of an API that refuses invalid requests: Prism, in a process of its own.
+//! Prism, a mock server that refuses invalid requests, in its own process.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A running mock. It ends with this value.
+/// A running mock. It is stopped when this value is dropped.
 pub(super) struct Prism {
     process: Child,
     /// Where it listens.
@@ -27,17 +27,17 @@ impl Prism {
             .spawn()
             .expect("Node.js starts");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut said = String::new();
+        let mut last_line = String::new();
         let url = loop {
             let Some(Ok(line)) = lines.next() else {
-                panic!("{}: Prism does not start: {said}", description.display())
+                panic!("{}: Prism does not start: {last_line}", description.display())
             };
             if let Some((_, url)) = line.split_once("Prism is listening on ") {
                 break url.trim().to_owned();
             }
-            said = line;
+            last_line = line;
         };
-        // It writes about every request, and would stop if nobody read that.
+        // Prism logs every request and would block if nobody read its output.
         std::thread::spawn(move || lines.for_each(drop));
         Self { process, url }
     }

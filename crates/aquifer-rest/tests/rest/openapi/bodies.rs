@@ -1,4 +1,4 @@
-//! What the bodies of requests become.
+//! How request bodies become parameters.
 
 use aquifer_rest::route::{BodyEncoding, FieldEncoding, Notation, Style};
 use serde_json::json;

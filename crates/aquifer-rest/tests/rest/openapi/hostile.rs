@@ -1,4 +1,4 @@
-//! Descriptions that are broken or meant to do harm: reading them ends, and what is served is consistent.
+//! Broken and malicious descriptions: reading them terminates, and the result is consistent.
 
 use aquifer_protocol::catalog::Catalog;
 use aquifer_rest::openapi::{self, ReadOptions};
@@ -40,16 +40,16 @@ components:
   securitySchemes: {key: {type: apiKey, in: header, name: X-Key}, oauth: {type: oauth2, flows: {clientCredentials: {tokenUrl: /token}}}}
 "##;
 
-/// All places of a value.
-fn places(value: &Value, place: &str, found: &mut Vec<String>) {
-    found.push(place.to_owned());
+/// All locations in a value.
+fn places(value: &Value, place: &str, locations: &mut Vec<String>) {
+    locations.push(place.to_owned());
     match value {
         Value::Object(members) => members.iter().for_each(|(name, member)| {
             let name = name.replace('~', "~0").replace('/', "~1");
-            places(member, &format!("{place}/{name}"), found);
+            places(member, &format!("{place}/{name}"), locations);
         }),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, item)| places(item, &format!("{place}/{index}"), found));
+            items.iter().enumerate().for_each(|(index, item)| places(item, &format!("{place}/{index}"), locations));
         }
         _ => {}
     }
@@ -62,17 +62,17 @@ fn check(description: &Value, what: &str) {
         assert_eq!(api.routes[&operation.name].parameters.len(), operation.parameters.len(), "{what}");
     }
     for schema in api.types.values() {
-        let mut found = Vec::new();
-        schema.references(&mut found);
-        assert!(found.iter().all(|name| api.types.contains_key(name)), "{what}: {found:?}");
+        let mut references = Vec::new();
+        schema.references(&mut references);
+        assert!(references.iter().all(|name| api.types.contains_key(name)), "{what}: {references:?}");
     }
 }
 
 #[test]
 fn every_part_may_be_anything() {
     let whole = openapi::parse(PETS).unwrap();
-    let mut found = Vec::new();
-    places(&whole, "", &mut found);
+    let mut locations = Vec::new();
+    places(&whole, "", &mut locations);
     let odd = [
         json!(null),
         json!(-5),
@@ -87,13 +87,13 @@ fn every_part_may_be_anything() {
         json!(true),
         json!("\u{202e}{"),
     ];
-    assert!(found.len() > 100);
-    for place in &found {
+    assert!(locations.len() > 100);
+    for place in &locations {
         for value in &odd {
             let mut changed = whole.clone();
             *changed.pointer_mut(place).unwrap() = value.clone();
             check(&changed, &format!("{place} = {value}"));
-            // The same as Swagger, which is converted first.
+            // The same as a Swagger description, which is converted first.
             if let Some(object) = changed.as_object_mut() {
                 object.remove("openapi");
                 object.insert("swagger".to_owned(), "2.0".into());
@@ -146,9 +146,9 @@ fn text_of_a_description_is_cleaned() {
             "parameters": [{ "name": "q", "in": "query", "description": "x\u{e0041}" }] } } }),
         json!({}),
     );
-    let found = &api.operations[0];
-    assert_eq!((&*found.name, &*found.description), ("ab", "Evil"));
-    assert_eq!(found.parameters[0].schema.description.as_deref(), Some("x"));
+    let operation = &api.operations[0];
+    assert_eq!((&*operation.name, &*operation.description), ("ab", "Evil"));
+    assert_eq!(operation.parameters[0].schema.description.as_deref(), Some("x"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Descriptions that nobody here wrote, from the folder that AQUIFER_TEST_DESCRIPTIONS names.
+//! Third-party descriptions from the folder that AQUIFER_TEST_DESCRIPTIONS names.
 //!
-//! Every file that is a description is read. What is checked holds for all of them; what was read is printed as a table.
+//! Reads every file that is a description. The checks hold for all of them; the results are printed as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use aquifer_rest::route::Place;
 
 use super::survey::{Description, collect, kind_of, read_file};
 
-/// The share of operations, in percent, that must be served over all descriptions.
+/// The minimum percentage of operations that must be served over all descriptions.
 const MIN_SERVED_PERCENT: usize = 99;
 
 #[test]
@@ -30,8 +30,8 @@ fn installed_descriptions_are_read() {
         check(&name, &read.api);
         served += read.api.operations.len();
         omitted += read.api.omitted.len();
-        for one in &read.api.omitted {
-            *reasons.entry(kind_of(&one.reason)).or_default() += 1;
+        for omitted in &read.api.omitted {
+            *reasons.entry(kind_of(&omitted.reason)).or_default() += 1;
         }
         print_row(&name, &read);
         count += 1;
@@ -43,7 +43,7 @@ fn installed_descriptions_are_read() {
     assert!(served * 100 >= (served + omitted) * MIN_SERVED_PERCENT, "{omitted} operations are omitted");
 }
 
-/// What holds for every description.
+/// Checks that hold for every description.
 fn check(name: &str, api: &Api) {
     let mut names = BTreeSet::new();
     for operation in &api.operations {
@@ -60,8 +60,8 @@ fn check(name: &str, api: &Api) {
         }
         for part in route.path.split('{').skip(1) {
             let original = part.split('}').next().unwrap_or_default();
-            let is_placed = |one: &aquifer_rest::route::RouteParameter| {
-                &*one.original_name == original && matches!(one.place, Place::Path(_))
+            let is_placed = |parameter: &aquifer_rest::route::RouteParameter| {
+                &*parameter.original_name == original && matches!(parameter.place, Place::Path(_))
             };
             assert!(original.is_empty() || route.parameters.iter().any(is_placed), "{name}: {} {original}", route.path);
         }
@@ -75,15 +75,15 @@ fn check(name: &str, api: &Api) {
         Err(CatalogError::DuplicateType(_)) => {}
         Err(error) => panic!("{name}: {error}"),
     }
-    assert!(api.omitted.iter().all(|one| !one.reason.is_empty()));
+    assert!(api.omitted.iter().all(|omitted| !omitted.reason.is_empty()));
     assert!(api.notes.len() < 50 && api.notes.iter().all(|note| note.len() < 5_000), "{name}: {:?}", api.notes);
 }
 
-/// Every type that is referred to exists.
+/// Checks that every referenced type exists.
 fn check_references(name: &str, api: &Api, schema: &aquifer_protocol::schema::Schema) {
-    let mut found = Vec::new();
-    schema.references(&mut found);
-    for reference in found {
+    let mut references = Vec::new();
+    schema.references(&mut references);
+    for reference in references {
         assert!(api.types.contains_key(&reference), "{name}: there is no type '{reference}'");
     }
 }
@@ -92,7 +92,7 @@ fn print_row(name: &str, read: &Description) {
     let Description { bytes, parsing, reading, api } = read;
     let paged = api.routes.values().filter(|route| route.pagination.is_some()).count();
     let parameters: usize = api.operations.iter().map(|operation| operation.parameters.len()).sum();
-    let first = api.omitted.first().map(|one| format!("{}: {}", one.route, one.reason)).unwrap_or_default();
+    let first = api.omitted.first().map(|omitted| format!("{}: {}", omitted.route, omitted.reason)).unwrap_or_default();
     eprintln!(
         "{:6} served {:4} omitted {:5} types {parameters:6} parameters {paged:4} paged {:5} kB parse {:5} ms read {:5} ms | {name} {first}",
         api.operations.len(),
@@ -104,7 +104,7 @@ fn print_row(name: &str, read: &Description) {
     );
 }
 
-/// The peak memory of this process, as Linux tells it.
+/// The peak memory of this process, as Linux reports it.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim().to_owned()

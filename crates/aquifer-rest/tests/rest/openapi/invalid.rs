@@ -50,40 +50,40 @@ fn invalid_arguments_are_refused_with_the_name_of_the_parameter() {
     assert_eq!(kinds, ["below the minimum", "missing", "not allowed", "not the pattern", "too short", "wrong type"]);
 }
 
-/// Values that the parameter does not accept, with what is wrong about them. `None` leaves the parameter out.
+/// Values that the parameter does not accept, each with its defect. `None` omits the parameter.
 fn invalid(parameter: &Parameter, types: &Types) -> Vec<(&'static str, Option<Value>)> {
     let schema = parameter.schema.resolve(types);
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     if parameter.required {
-        found.push(("missing", None));
+        values.push(("missing", None));
     }
     match schema.kind {
         Kind::Boolean | Kind::Integer | Kind::Number | Kind::String => {
-            found.push(("wrong type", Some(json!({"a": [1]}))));
+            values.push(("wrong type", Some(json!({"a": [1]}))));
         }
-        Kind::Object(_) | Kind::Array(_) => found.push(("wrong type", Some(json!(true)))),
+        Kind::Object(_) | Kind::Array(_) => values.push(("wrong type", Some(json!(true)))),
         _ => {}
     }
     if schema.allowed.is_some() && matches!(schema.kind, Kind::String) {
-        found.push(("not allowed", Some(json!("nobody would allow this"))));
-        return found;
+        values.push(("not allowed", Some(json!("nobody would allow this"))));
+        return values;
     }
     match schema.kind {
         Kind::Integer | Kind::Number => {
             let minimum = schema.range.minimum.filter(|minimum| *minimum > -1e9);
-            found.extend(minimum.map(|minimum| ("below the minimum", Some(json!(minimum - 1.0)))));
+            values.extend(minimum.map(|minimum| ("below the minimum", Some(json!(minimum - 1.0)))));
         }
         Kind::String => {
             let is_long = schema.length.min.is_some_and(|min| min > 0);
-            found.extend(is_long.then(|| ("too short", Some(json!("")))));
-            found.extend(violation(schema).map(|text| ("not the pattern", Some(text.into()))));
+            values.extend(is_long.then(|| ("too short", Some(json!("")))));
+            values.extend(violation(schema).map(|text| ("not the pattern", Some(text.into()))));
         }
         _ => {}
     }
-    found
+    values
 }
 
-/// A text that the pattern does not admit.
+/// A text that does not match the pattern.
 fn violation(schema: &Schema) -> Option<&'static str> {
     let pattern = schema.pattern.as_ref()?;
     ["\u{1f30a} no pattern is like this", "0"].into_iter().find(|text| !pattern.admits(text))

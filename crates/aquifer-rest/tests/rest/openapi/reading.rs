@@ -1,4 +1,4 @@
-//! What a description becomes.
+//! How descriptions become operations and routes.
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -22,9 +22,9 @@ pub(crate) fn read(paths: Value, schemas: Value) -> Api {
 }
 
 pub(crate) fn operation<'a>(api: &'a Api, name: &str) -> (&'a Operation, &'a Route) {
-    let names: Vec<&str> = api.operations.iter().map(|one| &*one.name).collect();
-    let found = api.operations.iter().find(|one| &*one.name == name);
-    (found.unwrap_or_else(|| panic!("no '{name}' in {names:?}; omitted: {:?}", api.omitted)), &api.routes[name])
+    let names: Vec<&str> = api.operations.iter().map(|operation| &*operation.name).collect();
+    let operation = api.operations.iter().find(|operation| &*operation.name == name);
+    (operation.unwrap_or_else(|| panic!("no '{name}' in {names:?}; omitted: {:?}", api.omitted)), &api.routes[name])
 }
 
 /// The parameters of an operation: name, type and place.
@@ -86,7 +86,7 @@ fn a_description_becomes_operations_types_and_routes() {
     assert_eq!(api.types.keys().map(|name| &**name).collect::<Vec<_>>(), ["Pet", "PetList"]);
     let Kind::Object(pet) = &api.types["Pet"].kind else { panic!("no object") };
     assert_eq!(type_words(&pet.fields[1].schema), "Pet");
-    // What the API sets itself is not required of callers.
+    // Callers need not pass what the API sets itself.
     assert!(!pet.fields[0].required);
 }
 
@@ -105,9 +105,10 @@ fn what_cannot_be_understood_is_omitted_and_the_rest_is_served() {
         }),
         json!({}),
     );
-    let served: Vec<&str> = api.operations.iter().map(|one| &*one.name).collect();
+    let served: Vec<&str> = api.operations.iter().map(|operation| &*operation.name).collect();
     assert_eq!(served, ["get_good", "ask", "lenient"]);
-    let omitted: Vec<String> = api.omitted.iter().map(|one| format!("{}: {}", one.route, one.reason)).collect();
+    let omitted: Vec<String> =
+        api.omitted.iter().map(|omitted| format!("{}: {}", omitted.route, omitted.reason)).collect();
     for (route, reason) in [
         ("GET /no-parameter", "leads nowhere"),
         ("* /elsewhere", "another document, 'paths.yaml'"),
@@ -116,7 +117,7 @@ fn what_cannot_be_understood_is_omitted_and_the_rest_is_served() {
         ("GET /bra{ce", "braces"),
         ("COPY /custom", "not supported"),
     ] {
-        assert!(omitted.iter().any(|one| one.starts_with(route) && one.contains(reason)), "{route}: {omitted:?}");
+        assert!(omitted.iter().any(|line| line.starts_with(route) && line.contains(reason)), "{route}: {omitted:?}");
     }
     assert_eq!(omitted.len(), 6);
     assert!(api.notes.iter().any(|note| note.contains("'#/nowhere' leads nowhere")), "{:?}", api.notes);
@@ -136,7 +137,7 @@ fn what_is_no_description_is_refused_with_a_reason() {
     }
     let options = ReadOptions { include: vec!["a\u{0}".repeat(10_000)], ..ReadOptions::default() };
     assert!(matches!(openapi::read(&json!({ "openapi": "3.0.0" }), &options), Err(DescriptionError::Setting(_))));
-    // A version that YAML reads as a number.
+    // YAML parses this version as a number.
     assert!(openapi::read(&openapi::parse("openapi: 3.1\npaths: {}\n").unwrap(), &ReadOptions::default()).is_ok());
 }
 
@@ -158,7 +159,7 @@ fn operations_are_selected_by_name_route_and_tag() {
             &description,
             ReadOptions { include: words(include), exclude: words(exclude), ..ReadOptions::default() },
         );
-        assert_eq!(api.operations.iter().map(|one| &*one.name).collect::<Vec<_>>(), expected);
+        assert_eq!(api.operations.iter().map(|operation| &*operation.name).collect::<Vec<_>>(), expected);
         assert_eq!(api.notes.iter().any(|note| note.contains("excluded")), expected.len() < 3);
     }
 }
@@ -319,7 +320,7 @@ fn schemas_of_all_versions_are_read() {
     assert!(matches!(map.rest, Rest::Of(_)));
     assert_eq!(type_words(&field("i").schema), "Cat | null");
     let Kind::Object(cat) = &api.types["Cat"].kind else { panic!("no object") };
-    assert_eq!(cat.fields.iter().map(|one| &*one.name).collect::<Vec<_>>(), ["kind", "lives"]);
+    assert_eq!(cat.fields.iter().map(|field| &*field.name).collect::<Vec<_>>(), ["kind", "lives"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::reading::read_with;
 use crate::client::server::{Reply, Server};
 
-/// An API with one operation for each of these requirements; `null` states none.
+/// An API with one operation for each of these requirements; `null` means no requirement.
 fn described(global: Option<Value>, requirements: &[(&str, Value)]) -> Value {
     let operation = |stated: &Value| {
         let mut operation = json!({ "responses": {} });
@@ -45,7 +45,7 @@ fn api(global: Option<Value>, requirements: &[(&str, Value)]) -> Api {
     read_with(&described(global, requirements), ReadOptions::default())
 }
 
-/// What an operation sends with these variables, or the variables that it lacks.
+/// The credentials that an operation sends with these variables, or the variables that it lacks.
 async fn sent(api: &Api, operation: &str, variables: &[&str]) -> String {
     let server = Server::start(|_, _| Reply::json(200, "{}")).await;
     let set =
@@ -136,7 +136,7 @@ async fn credentials_are_sent_where_the_requirement_names_them() {
 async fn descriptions_that_require_nothing_anywhere_use_what_is_configured() {
     let forgotten = api(None, &[("a", Value::Null)]);
     assert_eq!(sent(&forgotten, "get_a", &["PETSTORE_TOKEN"]).await, "authorization=Bearer token");
-    // As soon as one operation states something, the others need nothing.
+    // If any operation states requirements, the others need no credentials.
     let stated = api(None, &[("a", Value::Null), ("b", json!([{ "bearer": [] }]))]);
     assert_eq!(sent(&stated, "get_a", &["PETSTORE_TOKEN"]).await, "");
     assert_eq!(sent(&stated, "get_b", &["PETSTORE_TOKEN"]).await, "authorization=Bearer token");

@@ -1,4 +1,4 @@
-//! Finds and reads descriptions that nobody here wrote. The programs that measure use it, too.
+//! Finds and reads third-party descriptions. The programs that measure use it, too.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

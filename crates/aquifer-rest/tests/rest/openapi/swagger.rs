@@ -58,7 +58,12 @@ fn swagger_is_read_like_openapi() {
     let (list, route) = operation(&api, "list_pets");
     assert_eq!(&*list.returns.type_name, "PetList");
     assert_eq!(&*route.accept, "");
-    let notation = |name: &str| match route.parameters.iter().find(|one| &*one.name == name).map(|one| one.place) {
+    let notation = |name: &str| match route
+        .parameters
+        .iter()
+        .find(|parameter| &*parameter.name == name)
+        .map(|parameter| parameter.place)
+    {
         Some(Place::Query { notation: Notation::Style { style, explode }, .. }) => (style, explode),
         other => panic!("{name}: {other:?}"),
     };
@@ -93,6 +98,6 @@ fn broken_swagger_is_read_as_far_as_it_goes() {
         "/b": { "get": {} }, "/c": "nothing"
     }, "definitions": 5, "parameters": [], "securityDefinitions": "x" });
     let api = read_with(&description, ReadOptions::default());
-    assert_eq!(api.operations.iter().map(|one| &*one.name).collect::<Vec<_>>(), ["get_b"]);
+    assert_eq!(api.operations.iter().map(|operation| &*operation.name).collect::<Vec<_>>(), ["get_b"]);
     assert_eq!(api.omitted.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Laws that hold for all values: what the target reads is what the caller sent, in the place where it belongs.
+//! Properties that hold for all values: the target reads what the caller sent, in the place where it belongs.
 
 use aquifer_rest::route::{Body, BodyEncoding, FieldEncoding, Method, Place, Style};
 use base64::Engine as _;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{get, parameter, request, route, simple, style};
 
-/// Text with everything that has a meaning in URLs and headers.
+/// Text with all characters that have a meaning in URLs and headers.
 fn odd_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z./?#%&=+;,:@ \\\\\\[\\]{}|'\"<>~!$()*^`-]{0,12}",
@@ -24,9 +24,9 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         match (byte, after) {
-            (b'%', [one, two, after @ ..]) => {
+            (b'%', [high, low, after @ ..]) => {
                 let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap();
-                bytes.push(u8::try_from(digit(one) * 16 + digit(two)).unwrap());
+                bytes.push(u8::try_from(digit(high) * 16 + digit(low)).unwrap());
                 rest = after;
             }
             _ => {
@@ -38,13 +38,13 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Whether a value is a dot segment, or has one beside a slash, written in any way.
+/// Whether a value is a dot segment, or has one next to a slash, in any spelling.
 fn has_dot_segment(value: &str) -> bool {
     let is_dots = |piece: &str| matches!(piece.split(';').next().unwrap(), "." | "..");
     let mut read = value.to_lowercase();
     for _ in 0..3 {
-        for (escape, letter) in [("%25", "%"), ("%2e", "."), ("%2f", "/"), ("%5c", "/"), ("\\", "/"), ("%3b", ";")] {
-            read = read.replace(escape, letter);
+        for (escape, character) in [("%25", "%"), ("%2e", "."), ("%2f", "/"), ("%5c", "/"), ("\\", "/"), ("%3b", ";")] {
+            read = read.replace(escape, character);
         }
     }
     is_dots(value) || (read.contains('/') && read.split('/').any(is_dots))
@@ -130,8 +130,8 @@ proptest! {
             (String::from_utf8(part[..end].to_vec()).unwrap(), part[end + 4..].to_vec())
         };
         prop_assert_eq!(part(0).1, text.into_bytes());
-        let (head, found) = part(1);
-        prop_assert_eq!(found, content);
+        let (head, actual) = part(1);
+        prop_assert_eq!(actual, content);
         prop_assert_eq!(head.lines().count(), 2, "{}", head);
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the requests that routes write.
+//! Tests of the requests that routes build.
 
 mod bodies;
 mod headers;
@@ -15,12 +15,12 @@ use serde_json::{Map, Value};
 
 pub(crate) const BASE: &str = "https://api.example/v1";
 
-/// A route with nothing but a path.
+/// A route with only a path.
 pub(crate) fn route(method: Method, path: &str) -> Route {
     Route { path: path.into(), ..Route::new(method) }
 }
 
-/// A `GET` of a path with these parameters, whose names are the same here and at the target.
+/// A `GET` of a path with these parameters, whose canonical and original names are the same.
 pub(crate) fn get(path: &str, parameters: &[(&str, Place)]) -> Route {
     Route {
         parameters: parameters.iter().map(|(name, place)| parameter(name, *place)).collect(),

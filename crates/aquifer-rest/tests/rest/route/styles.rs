@@ -27,9 +27,10 @@ fn paths_follow_the_table_of_the_specification() {
     for (name, explode, expected) in table {
         let route = get("/x/{color}", &[("color", Place::Path(style(name, explode)))]);
         for (value, expected) in values().into_iter().zip(expected) {
-            let found = request(&route, json!({"color": value}));
-            let found = found.map_or("refused".to_owned(), |found| found.url.rsplit('/').next().unwrap().to_owned());
-            assert_eq!(found, expected, "{name:?} {explode} {value}");
+            let built = request(&route, json!({"color": value}));
+            let actual =
+                built.map_or("refused".to_owned(), |request| request.url.rsplit('/').next().unwrap().to_owned());
+            assert_eq!(actual, expected, "{name:?} {explode} {value}");
         }
     }
 }
@@ -110,8 +111,8 @@ fn deep_objects_nest() {
     for _ in 0..100 {
         deep = json!({"n": deep});
     }
-    let found = url(&route, json!({"a": deep}));
-    assert_eq!(found.matches("%5Bn%5D").count(), 32, "deeper levels are JSON text");
+    let written = url(&route, json!({"a": deep}));
+    assert_eq!(written.matches("%5Bn%5D").count(), 32, "deeper levels are JSON text");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Changes by PUT never lose what they do not mention.
+//! Updates by PUT never lose fields that they do not mention.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ fn title_and_body() -> Value {
     json!({ "type": "object", "required": ["title", "body"], "properties": { "title": text, "body": text } })
 }
 
-/// Serves a note whose GET answers with this text.
-async fn served(body: Value, answer: Option<Value>, stored: &'static str) -> Served {
+/// Serves a note whose GET responds with this text.
+async fn served(body: Value, response: Option<Value>, stored: &'static str) -> Served {
     let reply = move |stored: &str| if stored.is_empty() { Reply::status(204) } else { Reply::json(200, stored) };
-    Served::start(note(body, answer), move |request, _| match request.method.as_str() {
+    Served::start(note(body, response), move |request, _| match request.method.as_str() {
         "GET" => reply(stored),
         _ => Reply::json(200, "{\"done\":true}"),
     })
@@ -21,7 +21,7 @@ async fn served(body: Value, answer: Option<Value>, stored: &'static str) -> Ser
 }
 
 #[tokio::test]
-async fn what_was_read_and_is_something_else_is_never_written() {
+async fn a_state_of_another_structure_is_never_written() {
     for stored in [
         "{\"data\":{\"title\":\"a\",\"body\":\"b\"}}",
         "[{\"title\":\"a\",\"body\":\"b\"}]",
@@ -35,10 +35,10 @@ async fn what_was_read_and_is_something_else_is_never_written() {
         assert_eq!(refused["error"]["code"], "VALIDATION_MISSING_PARAM", "{stored}: {refused}");
         assert_eq!(refused["error"]["details"]["missing_fields"], json!(["input.body"]), "{refused}");
         assert_eq!(served.sent(), [("GET".to_owned(), Value::Null)], "{stored}");
-        // The caller knows better.
+        // A complete input needs no merge.
         let whole = json!({ "title": "x", "body": "y" });
-        let done = served.call("update_note", json!({ "id": "1", "input": whole })).await;
-        assert_eq!(done["success"], true, "{stored}: {done}");
+        let result = served.call("update_note", json!({ "id": "1", "input": whole })).await;
+        assert_eq!(result["success"], true, "{stored}: {result}");
         assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), whole)));
     }
 }
@@ -50,13 +50,13 @@ async fn optional_fields_are_named_if_nothing_was_read() {
     let served = served(body, None, "{\"data\":{\"title\":\"a\",\"body\":\"b\"}}").await;
     let refused = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
     assert_eq!(refused["error"]["details"]["missing_fields"], json!(["input.body"]), "{refused}");
-    let done = served.call("update_note", json!({ "id": "1", "input": { "title": "x", "body": null } })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = served.call("update_note", json!({ "id": "1", "input": { "title": "x", "body": null } })).await;
+    assert_eq!(result["success"], true, "{result}");
     assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), json!({ "title": "x" }))));
 }
 
 #[tokio::test]
-async fn required_fields_that_were_not_read_are_demanded() {
+async fn required_fields_that_were_not_read_must_be_passed() {
     let author = json!({ "type": "object", "required": ["name"], "properties": { "name": { "type": "string" }, "age": { "type": ["integer", "null"] } } });
     let text = json!({ "type": "string" });
     let body = json!({ "type": "object", "required": ["title", "body"], "properties": { "title": text, "body": text, "author": author } });
@@ -75,18 +75,18 @@ async fn required_fields_that_were_not_read_are_demanded() {
     let served =
         served(body, None, "{\"id\":1,\"title\":\"a\",\"body\":\"b\",\"author\":{\"name\":\"Ann\",\"age\":null}}")
             .await;
-    let done = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
+    assert_eq!(result["success"], true, "{result}");
     let written = json!({ "title": "x", "body": "b", "author": { "name": "Ann", "age": null } });
     assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), written)));
 }
 
 #[tokio::test]
-async fn null_is_a_value_where_the_api_demands_one() {
+async fn null_is_a_value_where_the_api_requires_one() {
     let body = json!({ "type": "object", "required": ["title", "due"], "properties": { "title": { "type": "string" }, "due": { "type": ["string", "null"] } } });
     let served = served(body, None, "{\"title\":\"a\",\"due\":\"2030-01-01\"}").await;
-    let done = served.call("update_note", json!({ "id": "1", "input": { "due": null } })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = served.call("update_note", json!({ "id": "1", "input": { "due": null } })).await;
+    assert_eq!(result["success"], true, "{result}");
     assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), json!({ "title": "a", "due": null }))));
 }
 
@@ -95,18 +95,18 @@ async fn further_fields_of_an_open_body_are_kept() {
     let text = json!({ "type": "string" });
     let body = json!({ "type": "object", "properties": { "title": text }, "additionalProperties": text });
     let served = served(body, None, "{\"title\":\"a\",\"color\":\"red\"}").await;
-    let done = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
+    assert_eq!(result["success"], true, "{result}");
     assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), json!({ "title": "x", "color": "red" }))));
 }
 
 #[tokio::test]
-async fn nothing_is_merged_where_the_answer_is_declared_as_something_else() {
+async fn nothing_is_merged_if_the_response_has_another_schema() {
     let note = title_and_body();
     let wrapped = json!({ "type": "object", "properties": { "data": note } });
     let list = json!({ "type": "array", "items": note });
-    for answer in [wrapped, list] {
-        let served = served(title_and_body(), Some(answer), "{}").await;
+    for response in [wrapped, list] {
+        let served = served(title_and_body(), Some(response), "{}").await;
         let refused = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
         assert_eq!(refused["error"]["code"], "VALIDATION_MISSING_PARAM", "{refused}");
         assert_eq!(served.sent(), [], "nothing is read that cannot be merged");
@@ -114,16 +114,17 @@ async fn nothing_is_merged_where_the_answer_is_declared_as_something_else() {
 }
 
 #[tokio::test]
-async fn the_thing_that_is_read_is_the_one_that_is_written() {
-    // The PUT has another parameter of the same name, and one that the GET requires in another place.
+async fn the_resource_that_is_read_is_the_one_that_is_written() {
+    // The PUT has another parameter of the same name, in another place. Below, the GET also requires one that the PUT
+    // does not have.
     let mut paths = note(title_and_body(), None);
     paths["/notes/{id}"]["put"]["parameters"] =
         json!([{ "name": "id", "in": "query", "schema": { "type": "string" } }]);
     let served = Served::start(paths.clone(), |_, _| Reply::json(200, "{\"title\":\"a\",\"body\":\"b\"}")).await;
     let params = json!({ "id": "1", "query_id": "2", "input": { "title": "x" } });
-    let done = served.call("update_note", params).await;
-    assert_eq!(done["success"], true, "{done}");
-    let targets: Vec<String> = served.server.received().into_iter().map(|one| one.target).collect();
+    let result = served.call("update_note", params).await;
+    assert_eq!(result["success"], true, "{result}");
+    let targets: Vec<String> = served.server.received().into_iter().map(|request| request.target).collect();
     assert_eq!(targets, ["/notes/1", "/notes/1?id=2"]);
     paths["/notes/{id}"]["get"]["parameters"] = json!([{ "name": "part", "in": "query", "required": true }]);
     let served = Served::start(paths, |_, _| Reply::json(200, "{}")).await;

@@ -1,4 +1,4 @@
-//! Sources in an engine: what callers do, and what the API receives.
+//! Sources in an engine: what callers send, and what the API receives.
 
 mod merging;
 mod operator_settings;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::client::server::{Received, Reply as HttpReply, Server};
 
-/// An API that is served, and what it receives.
+/// An API behind an engine, with its test server.
 pub(crate) struct Served {
     pub(crate) server: Server,
     pub(crate) engine: Engine,
@@ -39,7 +39,7 @@ pub(crate) fn settings(mut api: Api, server: &Server) -> RestSettings {
 }
 
 impl Served {
-    /// Serves the operations of these paths. The handler answers the requests.
+    /// Serves the operations of these paths. The handler responds to the requests.
     pub(crate) async fn start(
         paths: Value,
         handler: impl Fn(&Received, usize) -> HttpReply + Send + Sync + 'static,
@@ -55,10 +55,10 @@ impl Served {
         call(&self.engine, operation, params).await
     }
 
-    /// The requests so far: method and body.
+    /// The method and body of each request so far.
     pub(crate) fn sent(&self) -> Vec<(String, Value)> {
         let received = self.server.received().into_iter();
-        received.map(|one| (one.method, serde_json::from_str(&one.body).unwrap_or_default())).collect()
+        received.map(|request| (request.method, serde_json::from_str(&request.body).unwrap_or_default())).collect()
     }
 }
 
@@ -71,9 +71,9 @@ pub(crate) async fn call(engine: &Engine, operation: &str, params: Value) -> Val
     }
 }
 
-/// Path, GET and PUT of a note, with the schema of the body and of the answer.
-pub(crate) fn note(body: Value, answer: Option<Value>) -> Value {
-    let content = answer.map(|schema| json!({ "application/json": { "schema": schema } }));
+/// The path of a note with GET and PUT, with the schemas of the body and of the response.
+pub(crate) fn note(body: Value, response: Option<Value>) -> Value {
+    let content = response.map(|schema| json!({ "application/json": { "schema": schema } }));
     json!({ "/notes/{id}": {
         "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }],
         "get": { "operationId": "getNote", "summary": "Get a note", "responses": { "200": { "description": "A note", "content": content.unwrap_or(json!({})) } } },

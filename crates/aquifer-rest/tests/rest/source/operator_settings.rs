@@ -1,4 +1,4 @@
-//! APIs behind an engine, with settings of the operator.
+//! APIs with settings of the operator.
 
 use std::path::PathBuf;
 
@@ -60,30 +60,30 @@ fn items() -> Value {
 }
 
 #[tokio::test]
-async fn callers_fill_headers_that_the_description_forgot() {
+async fn callers_fill_headers_that_the_description_omits() {
     let server = Server::start(|_, _| HttpReply::json(200, "{\"size\":1}")).await;
     let mut settings = settings(&server, items());
     settings.call_headers = vec!["Account".to_owned(), "Stripe-Account".to_owned()];
     let engine = engine(settings);
-    // A field of a body has the shorter name already.
+    // A body field already has the shorter name.
     ask(&engine, "get_item", json!({ "id": 1, "stripe_account_header": "acct_1", "account": "a" })).await;
     ask(&engine, "get_item", json!({ "id": 1 })).await;
     ask(&engine, "create_item", json!({ "stripe_account": "body", "stripe_account_header": "acct_2" })).await;
-    // What a PUT replaces is read with the same header.
+    // The resource that a PUT replaces is read with the same header.
     ask(&engine, "update_item", json!({ "id": 1, "stripe_account_header": "acct_3", "input": { "size": 2 } })).await;
     let refused = ask(&engine, "get_item", json!({ "id": 1, "account": "a\r\nX: y" })).await;
     assert_eq!(refused["success"], false, "{refused}");
     let sent: Vec<_> = server
         .received()
         .iter()
-        .map(|one| (one.method.clone(), one.headers.get("stripe-account").cloned().unwrap_or_default()))
+        .map(|request| (request.method.clone(), request.headers.get("stripe-account").cloned().unwrap_or_default()))
         .collect();
     let expected = [("GET", "acct_1"), ("GET", ""), ("POST", "acct_2"), ("GET", "acct_3"), ("PUT", "acct_3")];
     assert_eq!(sent, expected.map(|(method, header)| (method.to_owned(), header.to_owned())));
 }
 
 #[tokio::test]
-async fn headers_that_belong_to_somebody_else_are_refused() {
+async fn headers_that_callers_may_not_set_are_refused() {
     let server = Server::start(|_, _| HttpReply::json(200, "{}")).await;
     for header in ["Host", "Authorization", "x-key", "X-Fixed", "Content-Type", "a b", "", "Cookie"] {
         let mut settings = settings(&server, items());
@@ -103,12 +103,12 @@ async fn writes_are_repeated_with_the_key_that_the_operator_names() {
     let mut settings = settings(&server, items());
     settings.idempotency_header = Some("Idempotency-Key".to_owned());
     let engine = engine(settings);
-    let done = ask(&engine, "create_item", json!({ "size": 1 })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = ask(&engine, "create_item", json!({ "size": 1 })).await;
+    assert_eq!(result["success"], true, "{result}");
     ask(&engine, "create_item", json!({ "size": 1 })).await;
     ask(&engine, "list_items", json!({})).await;
     let keys: Vec<Option<String>> =
-        server.received().iter().map(|one| one.headers.get("idempotency-key").cloned()).collect();
+        server.received().iter().map(|request| request.headers.get("idempotency-key").cloned()).collect();
     assert_eq!(keys.len(), 4, "{keys:?}");
     assert!(keys[0].is_some() && keys[0] == keys[1] && keys[1] != keys[2] && keys[2].is_some(), "{keys:?}");
     assert_eq!(keys[3], None, "reads need no key");
@@ -137,8 +137,8 @@ async fn files_are_sent_by_their_path() {
     assert_eq!(refused["success"], false, "{refused}");
     let engine = with(vec![folder.clone()]);
     for (operation, params) in [("upload_file", json!({ "file": path })), ("upload_raw", json!({ "body": path }))] {
-        let done = ask(&engine, operation, params).await;
-        assert_eq!(done["success"], true, "{done}");
+        let result = ask(&engine, operation, params).await;
+        assert_eq!(result["success"], true, "{result}");
     }
     let outside = ask(&engine, "upload_file", json!({ "file": { "path": "/etc/hosts" } })).await;
     assert!(outside["error"]["message"].as_str().unwrap().contains("file_roots"), "{outside}");

@@ -1,4 +1,4 @@
-//! No parameter makes another request of the one that was judged.
+//! No parameter turns a request into another one than was classified.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn parameters_that_choose_the_method_are_left_out() {
     let fields = json!({ "type": "object", "properties": { "_method": text, "words": text } });
     for media_type in ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let api = api(search(parameters.clone(), media_type, fields.clone()));
-        let names: Vec<&str> = api.operations[0].parameters.iter().map(|one| &*one.name).collect();
+        let names: Vec<&str> = api.operations[0].parameters.iter().map(|parameter| &*parameter.name).collect();
         assert_eq!(names, ["q", "words"], "{media_type}");
     }
     let fixed = api(json!({ "/notes?_method={method}": { "post": { "operationId": "searchNotes" } } }));
@@ -57,7 +57,8 @@ async fn open_objects_cannot_choose_the_method_either() {
             assert_eq!(refused["error"]["code"], "VALIDATION_INVALID_VALUE", "{media_type} {params}: {refused}");
         }
         assert_eq!(served.server.count(), 0);
-        let done = served.call("search_notes", json!({ "body": { "words": "a" }, "filter": { "method": "b" } })).await;
-        assert_eq!(done["success"], true, "{done}");
+        let result =
+            served.call("search_notes", json!({ "body": { "words": "a" }, "filter": { "method": "b" } })).await;
+        assert_eq!(result["success"], true, "{result}");
     }
 }

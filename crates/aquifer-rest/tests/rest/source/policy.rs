@@ -1,4 +1,4 @@
-//! A PUT that reads what it replaces is held to the policy for reading it.
+//! A PUT that reads the current state is subject to the policy for reading it.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ async fn operations_that_cannot_be_called_do_not_read() {
         let server = stored().await;
         let mut settings = settings(api(paths()), &server);
         if is_quarantined {
-            let reader = settings.api.operations.iter_mut().find(|one| &*one.name == "get_note").unwrap();
+            let reader = settings.api.operations.iter_mut().find(|operation| &*operation.name == "get_note").unwrap();
             reader.quarantine = Some("its definition changed".into());
         } else {
             settings.operation_dangers.insert("get_note".to_owned(), Danger::Destructive);

@@ -23,8 +23,8 @@ async fn fields_that_the_api_sets_are_not_written_back() {
     });
     let text = stored.to_string();
     let served = Served::start(note(body(), None), move |_, _| Reply::json(200, &text)).await;
-    let done = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
-    assert_eq!(done["success"], true, "{done}");
+    let result = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
+    assert_eq!(result["success"], true, "{result}");
     let written =
         json!({ "title": "x", "author": { "name": "Ann" }, "tags": [{ "name": "b" }], "owner": { "name": "Bob" } });
     assert_eq!(served.sent().last(), Some(&("PUT".to_owned(), written)));

@@ -1,4 +1,4 @@
-//! Requests that may change something are sent once, whatever their method is.
+//! Requests that may change something are sent once, regardless of their method.
 
 use serde_json::{Value, json};
 
