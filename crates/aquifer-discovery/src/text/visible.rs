@@ -6,11 +6,11 @@ use crate::text::is_hidden;
 /// kept.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => shown.push(letter),
-            letter if letter.is_control() || is_hidden(letter) => shown.extend(letter.escape_unicode()),
-            letter => shown.push(letter),
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            character if character.is_control() || is_hidden(character) => shown.extend(character.escape_unicode()),
+            character => shown.push(character),
         }
     }
     shown

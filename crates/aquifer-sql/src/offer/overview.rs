@@ -272,7 +272,7 @@ fn shown_default(column: &Column) -> Option<String> {
 
 /// A name as it is written in SQL. PostgreSQL reads a name without quotes in lower case.
 fn sql_identifier(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     match name.chars().all(is_plain) {
         true => plain_or_quoted(name),
         false => serde_json::Value::from(name).to_string(),

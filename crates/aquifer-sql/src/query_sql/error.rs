@@ -13,7 +13,7 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// A name, sanitized for a message.
 fn shown(name: &str) -> String {
-    let name: String = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME_CHARS).collect();
+    let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
     if looks_like_a_leak(&name) { "…".to_owned() } else { name }
 }
 

@@ -405,11 +405,11 @@ fn write_like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: 
     match scope.dialect {
         Dialect::Postgres => {
             let mut pattern = String::from(before);
-            for letter in needle.chars() {
-                if matches!(letter, '%' | '_' | '\\') {
+            for character in needle.chars() {
+                if matches!(character, '%' | '_' | '\\') {
                     pattern.push('\\');
                 }
-                pattern.push(letter);
+                pattern.push(character);
             }
             pattern.push_str(after);
             value(statement);

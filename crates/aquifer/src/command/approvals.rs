@@ -227,11 +227,11 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
 /// Renders JSON in ASCII, so that it cannot control the terminal.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
-    for letter in format!("{value:#}").chars() {
-        match letter {
-            '\n' | ' '..='~' => out.push(letter),
-            letter => {
-                for unit in letter.encode_utf16(&mut [0; 2]) {
+    for character in format!("{value:#}").chars() {
+        match character {
+            '\n' | ' '..='~' => out.push(character),
+            character => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }
             }

@@ -82,8 +82,8 @@ fn hash(secret: &str) -> [u8; 32] {
 fn new_secret() -> anyhow::Result<String> {
     let mut bits = [0_u8; 52];
     getrandom::fill(&mut bits).context("cannot get random bytes from the system")?;
-    let letters: Vec<u8> = bits.iter().filter_map(|bits| ALPHABET.get(usize::from(bits % 32)).copied()).collect();
-    let groups: Vec<String> = letters.chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+    let characters: Vec<u8> = bits.iter().filter_map(|bits| ALPHABET.get(usize::from(bits % 32)).copied()).collect();
+    let groups: Vec<String> = characters.chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
     Ok(groups.join("-"))
 }
 

@@ -221,7 +221,7 @@ fn step<'a, 'p>(
 /// skipped.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
     let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
-    if key.contains(|letter: char| letter.is_numeric()) {
+    if key.contains(|character: char| character.is_numeric()) {
         found.extend(names_around_indices(key, names));
         found.sort_unstable();
         found.dedup();
@@ -278,8 +278,7 @@ const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
 
 /// Whether a lenient source may parse the text as an object, a list or another string.
 fn is_structured(text: &str) -> bool {
-    let text =
-        text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || INVISIBLE.contains(&c));
     let is_quoted = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
     text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
 }
