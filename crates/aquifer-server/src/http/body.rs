@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use super::accept::RequestBody;
 use super::connection::Connection;
 use super::tracked_body::Content;
-use super::{RETRY_SOON, respond, respond_busy};
+use super::{RETRY_SOON_SECS, respond, respond_busy};
 use crate::answer::refusal;
 
 /// A body over the limit is read up to this size, only to find the id to answer.
@@ -49,7 +49,7 @@ pub(super) async fn read(
         BodyOutcome::Late => {
             return Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"));
         }
-        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON)),
+        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON_SECS)),
         BodyOutcome::Oversized(salvaged) => {
             let problem = refusal::oversized(salvaged.bytes, limits);
             return Err(answer(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
@@ -172,6 +172,6 @@ fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status
 
 fn json(status: StatusCode, body: Vec<u8>) -> Response<Content> {
     let mut response = respond(status, body);
-    response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+    response.headers_mut().insert(header::CONTENT_TYPE, super::JSON_CONTENT_TYPE);
     response
 }

@@ -18,7 +18,10 @@ use super::guard::{self, Guard};
 use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
-use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
+use super::{
+    HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_ANSWERS, RETRY_SOON_SECS, SESSION_ID_HEADER, body, respond,
+    respond_busy,
+};
 use crate::answer::refusal::MAX_FRAME_BYTES;
 use crate::answer::splice::{Carrier, Slot};
 use crate::call_path::CallCounts;
@@ -26,7 +29,7 @@ use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 
 /// `Retry-After` in seconds if every session is waiting for an answer.
-const RETRY_SESSION: u64 = 10;
+const RETRY_SESSION_SECS: u64 = 10;
 
 pub(super) struct McpEndpoint {
     engine: Arc<Engine>,
@@ -129,7 +132,7 @@ impl McpEndpoint {
         let operations = self.engine.snapshot().catalog().operations().len();
         let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations });
         let mut response = respond(StatusCode::OK, health.to_string());
-        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON_CONTENT_TYPE);
         response
     }
 
@@ -142,9 +145,9 @@ impl McpEndpoint {
         // Counted once the body is complete: an unfinished body is not a call.
         let entry = match self.in_flight.enter(&head, &bytes) {
             Ok(entry) => entry,
-            Err(why) => return respond_busy(why, RETRY_SOON),
+            Err(why) => return respond_busy(why, RETRY_SOON_SECS),
         };
-        let has_session = head.headers.contains_key(SESSION);
+        let has_session = head.headers.contains_key(SESSION_ID_HEADER);
         if let Some(entry) = &entry
             && !has_session
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
@@ -197,7 +200,7 @@ fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
     match message {
         Ok(body) => {
             let mut response = respond(StatusCode::OK, body);
-            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+            response.headers_mut().insert(header::CONTENT_TYPE, JSON_CONTENT_TYPE);
             response
         }
         Err(cause) => {
@@ -210,8 +213,8 @@ fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
 fn refuse(refusal: SessionRefusal) -> Response<Content> {
     match refusal {
         SessionRefusal::TooFast(seconds) => respond_busy("too many sessions are being opened", seconds),
-        SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION),
-        SessionRefusal::TooMany => respond_busy("too many requests are running in this session", RETRY_SOON),
+        SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION_SECS),
+        SessionRefusal::TooMany => respond_busy("too many requests are running in this session", RETRY_SOON_SECS),
         SessionRefusal::TooLarge => {
             respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' is limited to 64 KiB\n")
         }

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::accept::Endpoint as _;
 use super::endpoint::McpEndpoint;
 use super::tracked_body::TrackedBytes;
-use super::{HttpError, HttpSettings, SWEEP_INTERVAL, sweep};
+use super::{HttpError, HttpSettings, MAX_SWEEP_INTERVAL, sweep};
 
 /// A router that serves the engine under `/mcp` and `/health`. The address in the settings is not used.
 ///
@@ -46,7 +46,7 @@ impl ServedEndpoint {
     async fn answer(&self, request: Request) -> Response {
         self.sweeper.get_or_init(|| {
             let endpoint = self.endpoint.clone();
-            AbortOnDropHandle::new(tokio::spawn(async move { sweep(&endpoint, SWEEP_INTERVAL).await }))
+            AbortOnDropHandle::new(tokio::spawn(async move { sweep(&endpoint, MAX_SWEEP_INTERVAL).await }))
         });
         let (connection, registration) = self.endpoint.connections().register(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let response = self.endpoint.serve(&connection, request).await;
