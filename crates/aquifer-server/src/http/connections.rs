@@ -1,11 +1,11 @@
 //! The registry of open connections and the budget of bytes held for all of them together.
 //!
-//! Held bytes are bodies while they arrive, answers until the socket has accepted their last byte, and what the SDK
-//! stores for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a
-//! call that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
-//! exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved the
-//! least data relative to what is held for it. Only connections that wait for their peer are closed, never one whose
-//! call is still running.
+//! Held bytes are bodies while they arrive, responses until the socket has accepted their last byte, and what the SDK
+//! stores for sessions. Reserved bytes are the estimated responses of running calls. Their sum stays below one budget:
+//! a call that would exceed it is refused before it runs. A response can be larger than its reservation, so held bytes
+//! can exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved
+//! the least data relative to what is held for it. Only connections that wait for their peer are closed, never one
+//! whose call is still running.
 //!
 //! The registry is locked when connections are opened or closed, once a second, and when the budget is exceeded, but
 //! never for an ordinary request.
@@ -24,7 +24,7 @@ use super::throttle::WarningThrottle;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A peer that has moved nothing for this long may be closed to make room for a call. Short, because a client that
-/// fills the budget with unread answers blocks others for as long.
+/// fills the budget with unread responses blocks others for as long.
 const STALL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A peer that has been waited for less than this is closed last: it had no chance to react yet.
@@ -113,12 +113,12 @@ impl Connections {
         self.release(bytes);
     }
 
-    /// Whether sessions use more than their share, which leaves most of the budget to answers.
+    /// Whether sessions use more than their share, which leaves most of the budget to responses.
     pub(super) fn is_session_share_exceeded(&self) -> bool {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
-    /// Reserves bytes for the answer to a call and returns how many. `None` if there is no room and the call must not
+    /// Reserves bytes for the response to a call and returns how many. `None` if there is no room and the call must not
     /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
         // Capped, so that a single call always fits.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_refused_before_they_run_if_their_answer_exceeds_the_budget() {
+    fn calls_are_refused_before_they_run_if_their_response_exceeds_the_budget() {
         let all = connections(100);
         let reserved: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
         assert!(all.reserve(1).is_none(), "all is reserved");

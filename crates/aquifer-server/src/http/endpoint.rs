@@ -1,4 +1,4 @@
-//! Answers the requests of every connection: checks the caller, routes by path, and builds the response.
+//! Responds to the requests of every connection: checks the caller, routes by path, and builds the response.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
 use super::{
-    HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_ANSWERS, RETRY_SOON_SECS, SESSION_ID_HEADER, body, respond,
+    HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_RESPONSES, RETRY_SOON_SECS, SESSION_ID_HEADER, body, respond,
     respond_busy,
 };
 use crate::answer::refusal::MAX_FRAME_BYTES;
@@ -28,7 +28,7 @@ use crate::call_path::CallCounts;
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 
-/// `Retry-After` in seconds if every session is waiting for an answer.
+/// `Retry-After` in seconds if every session is waiting for a response.
 const RETRY_SESSION_SECS: u64 = 10;
 
 pub(super) struct McpEndpoint {
@@ -51,7 +51,7 @@ impl McpEndpoint {
         streams: &CancellationToken,
     ) -> Result<Arc<Self>, HttpError> {
         let guard = Guard::new(settings)?;
-        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
+        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_RESPONSES);
         let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
         Ok(Arc::new(Self::new(engine, guard, connections, settings.max_sessions, streams)))
     }
@@ -98,7 +98,7 @@ impl McpEndpoint {
         &self.sessions
     }
 
-    async fn answer(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
+    async fn respond(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
@@ -153,8 +153,8 @@ impl McpEndpoint {
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            let answer = self.stateless.run(call, entry.clone()).await;
-            return respond_json(answer).map(|content| content.counted(entry.clone()));
+            let message = self.stateless.run(call, entry.clone()).await;
+            return respond_json(message).map(|content| content.counted(entry.clone()));
         }
         // A call in a session continues when its client disconnects, and is counted until it ends.
         if let Some(entry) = &entry {
@@ -171,7 +171,7 @@ impl McpEndpoint {
             Err(refusal) => return refuse(refusal),
         };
         let (mut head, body) = response.into_parts();
-        // The SDK answers 202 when a session ends, which some clients report as a failure.
+        // The SDK responds with 202 when a session ends, which some clients report as a failure.
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
@@ -191,7 +191,7 @@ impl McpEndpoint {
 impl Endpoint for McpEndpoint {
     async fn serve(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<TrackedBody> {
         connection.begin_request();
-        self.answer(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
+        self.respond(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
     }
 }
 

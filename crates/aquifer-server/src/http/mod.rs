@@ -45,8 +45,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest interval between two searches for connections and sessions to close.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The byte budget always has room for at least this many answers of the maximum size.
-const MIN_ANSWERS: usize = 4;
+/// The byte budget always has room for at least this many responses of the maximum size.
+const MIN_RESPONSES: usize = 4;
 
 /// `Retry-After` in seconds if there will be room as soon as calls finish.
 const RETRY_SOON_SECS: u64 = 1;
@@ -69,10 +69,10 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// The maximum number of sessions in memory. Only older clients open sessions.
     pub max_sessions: usize,
-    /// The maximum number of bytes held for all connections together: bodies while they arrive, answers until they are
-    /// read, and the messages stored for sessions. A value below four times the largest answer is raised to that.
+    /// The maximum number of bytes held for all connections together: bodies while they arrive, responses until they
+    /// are read, and the messages stored for sessions. A value below four times the largest response is raised to that.
     pub max_unread_bytes: usize,
-    /// How long a client may leave its answer unread before its connection is closed.
+    /// How long a client may leave its response unread before its connection is closed.
     pub write_timeout: Duration,
 }
 
@@ -104,7 +104,7 @@ pub enum HttpError {
     InvalidOrigin(String),
 }
 
-/// A server that is bound but does not answer yet.
+/// A server that is bound but does not respond yet.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,

@@ -7,28 +7,28 @@ use std::task::{Context, Poll};
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, JsonRpcMessage};
 
 use super::manager::{SCOPE, SessionsError, refused};
-use super::session::{AnswerSlot, RequestKey, Session};
+use super::session::{RequestKey, ResponseSlot, Session};
 
 /// A counted request that its session does not have yet. Unless it is handed over, dropping this removes it from the
 /// count.
 pub(super) struct PendingRequest {
     session: Arc<Session>,
     key: Option<RequestKey>,
-    answer: Arc<AnswerSlot>,
+    response_slot: Arc<ResponseSlot>,
 }
 
 impl PendingRequest {
     pub(super) fn new(session: Arc<Session>, message: &mut ClientJsonRpcMessage) -> Result<Self, SessionsError> {
-        let answer = AnswerSlot::new(SCOPE.try_with(|scope| scope.connection.clone()).ok());
-        let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, key: None, answer }) };
-        let key = session.begin_request(&request.id, answer.clone()).map_err(|cause| refused(cause.into()))?;
+        let response_slot = ResponseSlot::new(SCOPE.try_with(|scope| scope.connection.clone()).ok());
+        let JsonRpcMessage::Request(request) = message else { return Ok(Self { session, key: None, response_slot }) };
+        let key = session.begin_request(&request.id, response_slot.clone()).map_err(|cause| refused(cause.into()))?;
         request.request.extensions_mut().insert(Arc::new(session.guard(key.clone())));
-        Ok(Self { session, key: Some(key), answer })
+        Ok(Self { session, key: Some(key), response_slot })
     }
 
     /// Hands over the request. It ends with its response.
     pub(super) fn hand_over(mut self) -> RunningRequest {
-        RunningRequest { session: self.session.clone(), key: self.key.take(), _slot: self.answer.clone() }
+        RunningRequest { session: self.session.clone(), key: self.key.take(), _slot: self.response_slot.clone() }
     }
 }
 
@@ -44,12 +44,12 @@ impl Drop for PendingRequest {
 pub(super) struct RunningRequest {
     session: Arc<Session>,
     key: Option<RequestKey>,
-    _slot: Arc<AnswerSlot>,
+    _slot: Arc<ResponseSlot>,
 }
 
 impl RunningRequest {
-    /// Ends the request when its answer has arrived, before the client sees it, so that its id is free again by then.
-    /// From here on the answer is text, which is counted where it is sent.
+    /// Ends the request when its response has arrived, before the client sees it, so that its id is free again by then.
+    /// From here on the response is text, which is counted where it is sent.
     pub(super) fn complete(self) {
         if let Some(key) = &self.key {
             self.session.end_request(key);

@@ -51,7 +51,7 @@ pub(super) struct Scope {
 pub(in crate::http) enum SessionRefusal {
     /// Too many sessions are being opened. Retry after this many seconds.
     TooFast(u64),
-    /// Every session is waiting for an answer.
+    /// Every session is waiting for a response.
     AllBusy,
     /// The request that opens a session is too large.
     TooLarge,
@@ -115,7 +115,7 @@ impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_TIMEOUT_MS));
-        // The SDK would only cache streams of cancelled requests. They get no answer, so no client resumes them.
+        // The SDK would only cache streams of cancelled requests. They get no response, so no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let table = Mutex::new(SessionTable::new(max));
         Self {
@@ -272,7 +272,7 @@ impl SessionManager for BoundedSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        // Either the request is answered or its session ends.
+        // Either the request gets a response or its session ends.
         let running = PendingRequest::new(self.get(id)?, &mut message)?.hand_over();
         let response = self.inner.initialize_session(id, message).await?;
         running.complete();
@@ -324,7 +324,7 @@ impl SessionManager for BoundedSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         let session = self.get(id)?;
         session.set_initialized();
-        // An answer that is being sent can no longer be cancelled: the SDK would cache it for resumption.
+        // A response that is being sent can no longer be cancelled: the SDK would cache it for resumption.
         if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
             return Ok(());
         }
