@@ -23,7 +23,7 @@ use crate::schema::relationship::{Direction, Relationship};
 use crate::sql::scope::{PathTarget, Scope};
 use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// The maximum number of reported references, which bounds the memory.
 const MAX_RELATIONSHIPS: usize = 5_000;
@@ -404,7 +404,7 @@ impl Work for RelationshipWalk {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         let (table, key) = &self.root;
         let exposed = self.exposed_table(*table)?.clone();
         let by: Vec<Arc<str>> = exposed.table.key_columns().map(|column| column.name.clone()).collect();
@@ -412,7 +412,7 @@ impl Work for RelationshipWalk {
         let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&exposed, key))?;
         let max_count = (self.skip + self.first + 1).min(MAX_RELATIONSHIPS + 1);
         let edges = self.walk(session, root.clone(), max_count).await?;
-        Ok((self.answer(&root, edges), false))
+        Ok((self.answer(&root, edges), TransactionEnd::Rollback))
     }
 }
 

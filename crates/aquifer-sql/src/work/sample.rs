@@ -11,7 +11,7 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::schema::model::Column;
 use crate::schema::table_sample::{RowCount, TableSample};
 use crate::statement::{Bind, Dialect, Name, Statement};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// Maximum number of rows that are counted. Beyond it, the database's estimate is used.
 const MAX_COUNTED: usize = 10_000;
@@ -36,7 +36,7 @@ impl Work for Sample {
         false
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(TableSample, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(TableSample, TransactionEnd), WorkError> {
         let mut sample = match self.dialect {
             Dialect::Sqlite => self.sqlite(session).await?,
             Dialect::Postgres => self.postgres(session).await?,
@@ -46,7 +46,7 @@ impl Work for Sample {
         for column in json.take(if sample.definition.is_some() { 0 } else { MAX_JSON_COLUMNS }) {
             sample.keys.push((column.name.clone(), self.keys(session, column).await?));
         }
-        Ok((sample, false))
+        Ok((sample, TransactionEnd::Rollback))
     }
 }
 
