@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aquifer_discovery::adapter::Sidecar;
 use aquifer_discovery::digest::{Drift, Pin, drift};
-use aquifer_discovery::visible_name;
+use aquifer_discovery::escape_name;
 use aquifer_upstream::Examination;
 
 use crate::sources::sidecar_of;
@@ -37,10 +37,10 @@ fn listed(drift: &Drift, waiting: &HashSet<&str>) -> String {
     for changed in &drift.changed {
         let parts: Vec<&str> = changed.parts.iter().map(|part| part.as_str()).collect();
         let accepted = if waiting.contains(changed.tool.as_str()) { "" } else { " (accepted)" };
-        lines.push(format!("  changed  {}: {}{accepted}", visible_name(&changed.tool), parts.join(", ")));
+        lines.push(format!("  changed  {}: {}{accepted}", escape_name(&changed.tool), parts.join(", ")));
     }
-    lines.extend(drift.removed.iter().map(|tool| format!("  gone     {}", visible_name(tool))));
-    lines.extend(drift.added.iter().map(|tool| format!("  new      {}", visible_name(tool))));
+    lines.extend(drift.removed.iter().map(|tool| format!("  gone     {}", escape_name(tool))));
+    lines.extend(drift.added.iter().map(|tool| format!("  new      {}", escape_name(tool))));
     lines.push("Interrogate it again, review what is new and rebuild the adapter".to_owned());
     lines.join("\n")
 }

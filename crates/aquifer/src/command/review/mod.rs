@@ -21,7 +21,7 @@ use anyhow::bail;
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
 use aquifer_discovery::text::presentable;
-use aquifer_discovery::{Bundle, Overrides, visible_name};
+use aquifer_discovery::{Bundle, Overrides, escape_name};
 use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
 
@@ -295,7 +295,7 @@ fn table(bundle: &Bundle, all: bool) -> String {
             let reasons =
                 if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
-                visible_name(&made.source_tool_name),
+                escape_name(&made.source_tool_name),
                 made.endpoint.as_str().to_owned(),
                 made.endpoint_confidence.as_str().to_owned(),
                 made.danger_level.as_str().to_owned(),

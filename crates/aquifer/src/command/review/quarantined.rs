@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::bail;
-use aquifer_discovery::{redact, visible_name};
+use aquifer_discovery::{escape_name, redact};
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
@@ -66,7 +66,7 @@ fn heading(finding: &Finding) -> String {
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
     let seen = if finding.differs_from_shown { ". It differs from the definition that was shown before" } else { "" };
-    format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
+    format!("quarantined  {} {what}{seen}", escape_name(&finding.tool))
 }
 
 /// The definitions to accept.
@@ -78,7 +78,7 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> a
         if !one.has_digest && finding.differs_from_shown {
             bail!(
                 "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
-                visible_name(&one.tool)
+                escape_name(&one.tool)
             )
         }
         chosen.push(finding);
@@ -90,7 +90,7 @@ fn is_listed(found: &Examination, name: &str) -> bool {
     let operations = &found.bundle.normalized_bundle.operations;
     found.findings.iter().any(|finding| finding.operation == name)
         || operations.iter().any(|made| {
-            made.source_tool_name == name || made.operation_name == name || visible_name(&made.source_tool_name) == name
+            made.source_tool_name == name || made.operation_name == name || escape_name(&made.source_tool_name) == name
         })
 }
 
@@ -105,7 +105,7 @@ pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &s
         .flat_map(|one| &one.bundle.normalized_bundle.operations)
         .map(|made| made.source_tool_name.as_str())
         .collect();
-    suggest::nearest(word, names).map(visible_name)
+    suggest::nearest(word, names).map(escape_name)
 }
 
 /// Asks a person about each definition.
@@ -143,12 +143,12 @@ pub(super) async fn accept(
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
         let reason =
-            format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
+            format!("tool '{}', definition {}, at the command line", escape_name(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).operation(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
             tracing::error!(%error, "the definition is accepted, but that could not be written to the audit log");
         }
-        eprintln!("'{}' was accepted", visible_name(&finding.tool));
+        eprintln!("'{}' was accepted", escape_name(&finding.tool));
     }
     Ok(())
 }
