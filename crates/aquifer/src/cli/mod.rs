@@ -161,7 +161,7 @@ The bundle records the time of the capture. Set SOURCE_DATE_EPOCH to fix it.")]
 Examples:
   aquifer review files.bundle.json               ask in a terminal, list elsewhere
   aquifer review files.bundle.json --accept-all
-  aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
+  aquifer review files.bundle.json --accept read_file --category touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
                                                  has the server changed since the review?
   aquifer review files                           what is quarantined, why, and how to accept it

@@ -26,7 +26,7 @@ pub(super) fn apply_arguments(
     bundle: &Bundle,
     overrides: &mut Overrides,
 ) -> anyhow::Result<()> {
-    for (tool, word) in pairs(&arguments.endpoints)? {
+    for (tool, word) in pairs(&arguments.categories)? {
         let category = category(word)?;
         decision(bundle, overrides, &exact(bundle, tool)?)?.endpoint = Some(category);
     }

@@ -263,11 +263,11 @@ fn review_bundle(
 
 /// Whether to ask a person: nothing was decided on the command line, and there is a terminal.
 fn is_asked(arguments: &ReviewArgs) -> bool {
-    let is_said = !arguments.accepted.is_empty()
+    let is_decided = !arguments.accepted.is_empty()
         || arguments.accept_all
-        || !arguments.endpoints.is_empty()
+        || !arguments.categories.is_empty()
         || !arguments.dangers.is_empty();
-    !is_said && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    !is_decided && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn is_bundle(path: &Path) -> bool {
