@@ -186,11 +186,11 @@ impl Connections {
 
     fn close_idle_at(&self, now: u64) -> bool {
         let open = self.lock();
-        let order = |one: &Connection| {
-            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
+        let order = |connection: &Connection| {
+            let unfinished_for = connection.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
             match unfinished_for {
-                _ if one.is_close_requested() => None,
-                _ if one.is_idle() => Some((false, one.has_served(), one.last_used())),
+                _ if connection.is_close_requested() => None,
+                _ if connection.is_idle() => Some((false, connection.has_served(), connection.last_used())),
                 Some(waited) => Some((true, true, now.saturating_sub(waited))),
                 None => None,
             }

@@ -145,7 +145,7 @@ pub(crate) struct RemoteArgs {
 
     /// Use this server from a file that names several.
     #[arg(long = "server", value_name = "NAME")]
-    pub(crate) one: Option<String>,
+    pub(crate) server_name: Option<String>,
 }
 
 #[derive(Debug, Args)]

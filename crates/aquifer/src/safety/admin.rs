@@ -45,9 +45,8 @@ impl Admin {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
-        let known = bytes.try_into().map(Self);
-        known
-            .map(Some)
+        let hash = bytes.try_into().map(Self);
+        hash.map(Some)
             .map_err(|_| anyhow::anyhow!("{} holds no secret. Remove it to have a new one created", file.display()))
     }
 

@@ -274,8 +274,8 @@ mod tests {
         for _ in 0..1_000 {
             sending.push(opened.transport.send(log(1_000)).boxed());
         }
-        for one in &mut sending {
-            let _ = futures::poll!(one);
+        for message in &mut sending {
+            let _ = futures::poll!(message);
         }
         assert!(opened.session.kept_bytes() < 100 * 2_000, "{} bytes are kept", opened.session.kept_bytes());
         drop(stream);

@@ -93,13 +93,14 @@ impl Variables {
         }
     }
 
-    fn is_same(&self, known: &Variable, value: &VariableValue) -> bool {
+    fn is_same(&self, variable: &Variable, value: &VariableValue) -> bool {
         match value {
             // Inputs of two files are separate, even if they have the same id.
             VariableValue::Input { id, .. } => {
-                known.file == self.file && matches!(&known.value, VariableValue::Input { id: known, .. } if known == id)
+                variable.file == self.file
+                    && matches!(&variable.value, VariableValue::Input { id: other, .. } if other == id)
             }
-            VariableValue::Stored(_) | VariableValue::Unfilled => known.value == *value,
+            VariableValue::Stored(_) | VariableValue::Unfilled => variable.value == *value,
         }
     }
 }

@@ -12,7 +12,11 @@ use crate::sources::sidecar_of;
 
 /// Describes the differences from the reviewed definitions, and returns whether tools were added or removed. `waiting`
 /// contains the tools that have to be accepted.
-pub(super) fn report(file: &Path, found: &Examination, waiting: &HashSet<&str>) -> anyhow::Result<(String, bool)> {
+pub(super) fn report(
+    file: &Path,
+    examination: &Examination,
+    waiting: &HashSet<&str>,
+) -> anyhow::Result<(String, bool)> {
     let beside = sidecar_of(file);
     let Ok(text) = crate::files::read(&beside) else {
         let words = format!(
@@ -24,7 +28,7 @@ pub(super) fn report(file: &Path, found: &Examination, waiting: &HashSet<&str>) 
     let sidecar: Sidecar =
         serde_json::from_str(&text).map_err(|_| anyhow::anyhow!("cannot read {}", beside.display()))?;
     let reviewed: Vec<Pin> = sidecar.operations.into_iter().map(|operation| operation.pin).collect();
-    let drift = drift(&reviewed, &found.bundle.pins());
+    let drift = drift(&reviewed, &examination.bundle.pins());
     let is_open = !drift.added.is_empty() || !drift.removed.is_empty();
     Ok((listed(&drift, waiting), is_open))
 }

@@ -67,10 +67,10 @@ pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
 fn tools_named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
     let made = bundle.normalized_bundle.operations.iter();
     let made = made.map(|made| (&made.source_tool_name, &made.operation_name));
-    let found = findings.iter().map(|finding| (&finding.tool, &finding.operation));
+    let quarantined = findings.iter().map(|finding| (&finding.tool, &finding.operation));
     let is_named =
         |(tool, operation): &(&String, &String)| *tool == name || *operation == name || escape_name(tool) == name;
-    let mut tools: Vec<String> = made.chain(found).filter(is_named).map(|(tool, _)| tool.clone()).collect();
+    let mut tools: Vec<String> = made.chain(quarantined).filter(is_named).map(|(tool, _)| tool.clone()).collect();
     tools.sort_unstable();
     tools.dedup();
     tools
