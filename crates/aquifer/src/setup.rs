@@ -207,16 +207,16 @@ impl ReadyCheck<'_> {
             return self.fail_if_none_available();
         }
         let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (one, missing) in &self.missing {
+        for (source, missing) in &self.missing {
             match missing.uninstalled_program() {
-                Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(one)), describe_fallback(one)),
+                Some(program) => programs.entry(program.to_owned()).or_default().push(source.source.name()),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(source)), describe_fallback(source)),
             }
         }
         for (program, names) in &programs {
             let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
             let sources = if names.len() == 1 { "source" } else { "sources" };
-            let is_cached = self.missing.iter().any(|(one, _)| one.unknown().is_none());
+            let is_cached = self.missing.iter().any(|(source, _)| source.unknown().is_none());
             let instead = if is_cached { ". Showing what was cached earlier" } else { "" };
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
@@ -229,8 +229,8 @@ impl ReadyCheck<'_> {
 
     fn fail_if_none_available(self) -> anyhow::Result<()> {
         match self.missing.first() {
-            Some((one, missing)) if !self.is_any_available => {
-                Err(sources::UnreachableError::new(missing.describe(one)).into())
+            Some((source, missing)) if !self.is_any_available => {
+                Err(sources::UnreachableError::new(missing.describe(source)).into())
             }
             _ => Ok(()),
         }
@@ -238,8 +238,9 @@ impl ReadyCheck<'_> {
 
     /// Why the operations of this source are unknown, unless a cached catalog is used.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
-        let missing = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
-        missing.map(|(one, missing)| missing.describe(one))
+        let missing =
+            self.missing.iter().find(|(source, _)| source.source.name() == name && source.unknown().is_some());
+        missing.map(|(source, missing)| missing.describe(source))
     }
 
     /// The servers that did not answer.

@@ -149,13 +149,13 @@ impl Connections {
         }
         let mut candidates: Vec<_> = open
             .values()
-            .filter(|one| one.held() > 0 && !one.is_close_requested())
-            .filter_map(|one| Some((one.waiting(now)?, one)))
+            .filter(|connection| connection.held() > 0 && !connection.is_close_requested())
+            .filter_map(|connection| Some((connection.waiting(now)?, connection)))
             .filter(|(waiting, _)| waiting.stalled_for >= stalled_for)
             .collect();
-        candidates.sort_by_cached_key(|(waiting, one)| {
+        candidates.sort_by_cached_key(|(waiting, connection)| {
             let is_fresh = waiting.waited_for < millis(GRACE_PERIOD);
-            let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (one.held() as u64).max(1);
+            let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (connection.held() as u64).max(1);
             (is_fresh, progress, Reverse(waiting.waited_for))
         });
         let mut closed = 0_usize;

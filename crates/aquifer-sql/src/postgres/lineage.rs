@@ -293,8 +293,8 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
                             member = 0;
                         }
                         None => {
-                            let found = OUTPUT_MEMBERS.iter().position(|member| *member == word);
-                            member = found.map_or(0, |found| found + 1);
+                            let position = OUTPUT_MEMBERS.iter().position(|member| *member == word);
+                            member = position.map_or(0, |position| position + 1);
                         }
                     }
                 }

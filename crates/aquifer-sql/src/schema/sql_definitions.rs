@@ -53,7 +53,7 @@ impl Piece {
 /// Every `CHECK` of a `CREATE TABLE`.
 pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
     let pieces = pieces(sql);
-    let mut found = Vec::new();
+    let mut checks = Vec::new();
     for (index, (piece, _)) in pieces.iter().enumerate() {
         let is_check = piece.is_keyword("check");
         let Some((Piece::Mark('('), start)) = pieces.get(index + 1).filter(|_| is_check) else { continue };
@@ -79,12 +79,12 @@ pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
                 };
                 let (column, words) = allowed_words(&inner);
                 let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
-                found.push(CheckDefinition { text, expression, column, names, words });
+                checks.push(CheckDefinition { text, expression, column, names, words });
                 break;
             }
         }
     }
-    found
+    checks
 }
 
 /// `column IN ('a', 'b')` and nothing else.

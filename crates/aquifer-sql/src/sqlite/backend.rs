@@ -58,10 +58,10 @@ impl Sqlite {
             Ok((model, (pooled.file, version)))
         };
         let lease = self.readers.acquire().await?;
-        let (model, found) =
+        let (model, version) =
             lease.run_blocking(move |pooled| read(pooled).map_err(|error| error::from_rusqlite(&error))).await?;
-        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
         Ok(model)
     }
 

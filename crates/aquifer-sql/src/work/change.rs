@@ -153,10 +153,10 @@ impl Create {
         predicted: &[(&UntestableDefault, &Fragment)],
     ) -> Result<Vec<u8>, WorkError> {
         let Create { context, values } = self;
-        let given = values
+        let assigned = values
             .iter()
             .filter_map(|(name, value)| Some((context.exposed.table.column(name)?, NewValue::Value(value))));
-        let change = write::insert(&context.scope(), given.collect(), predicted, &context.all_fields());
+        let change = write::insert(&context.scope(), assigned.collect(), predicted, &context.all_fields());
         Ok(context.apply(session, change).await?.unwrap_or_else(|| b"{}".to_vec()))
     }
 
@@ -228,13 +228,13 @@ impl Update {
             return Ok((before, text));
         }
         let stored = Members::parse(&text);
-        let given = input.iter().filter_map(|(name, change)| {
+        let assigned = input.iter().filter_map(|(name, change)| {
             let column = context.exposed.table.column(name)?;
             let is_merged = column.of == FieldType::Json && !change.is_null();
             let stored = || stored.as_ref().and_then(|stored| stored.get(name));
             Some((column, if is_merged { NewValue::Json(merge(stored(), change)) } else { NewValue::Value(change) }))
         });
-        let change = write::update(&context.scope(), given.collect(), key, &context.all_fields());
+        let change = write::update(&context.scope(), assigned.collect(), key, &context.all_fields());
         // A trigger or a policy may have prevented it.
         let nothing =
             || SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };

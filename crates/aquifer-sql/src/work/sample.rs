@@ -83,11 +83,11 @@ impl Sample {
         );
         statement.bind(Bind::Text(table.schema.as_deref().unwrap_or("public").to_owned()));
         statement.push("::text AND c.relname = ").bind(Bind::Text(table.name.to_string())).push("::text");
-        let found = cell(session, &statement, CellType::Json).await?.unwrap_or_default();
-        if let Some(definition) = found.get("sql").and_then(Value::as_str) {
+        let statistics = cell(session, &statement, CellType::Json).await?.unwrap_or_default();
+        if let Some(definition) = statistics.get("sql").and_then(Value::as_str) {
             return Ok(TableSample { definition: Some(definition.to_owned()), ..TableSample::default() });
         }
-        let estimate = found.get("rows").and_then(Value::as_u64).filter(|rows| *rows > 0);
+        let estimate = statistics.get("rows").and_then(Value::as_u64).filter(|rows| *rows > 0);
         let rows = match estimate {
             Some(rows) => Some(RowCount::About(rows)),
             None => count_rows(session, self.dialect, &table.quoted).await?,

@@ -66,12 +66,12 @@ impl Variables {
                 continue;
             }
             let (server, file) = (self.server.clone(), self.file.clone());
-            match self.all.iter().position(|known| known.name == name) {
+            match self.all.iter().position(|variable| variable.name == name) {
                 Some(index) => {
-                    let is_same = self.all.get(index).is_some_and(|known| self.is_same(known, &value));
-                    if let (true, Some(known)) = (is_same, self.all.get_mut(index)) {
-                        known.servers.push(server);
-                        known.files.push(file);
+                    let is_same = self.all.get(index).is_some_and(|variable| self.is_same(variable, &value));
+                    if let (true, Some(variable)) = (is_same, self.all.get_mut(index)) {
+                        variable.servers.push(server);
+                        variable.files.push(file);
                         return name;
                     }
                 }
