@@ -192,14 +192,14 @@ async fn referring_rows<S: Session>(
 ) -> Result<Vec<Map<String, Value>>, WorkError> {
     let parents = rows.iter().filter(|(table, _)| *table == reference.to);
     let values = distinct(parents.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
-    let mut rows = Vec::new();
+    let mut referring = Vec::new();
     for chunk in values.chunks(VALUES_PER_STATEMENT) {
-        if rows.len() >= max_rows {
+        if referring.len() >= max_rows {
             break;
         }
-        rows.extend(select_referring(context, session, reference, chunk, max_rows - rows.len()).await?);
+        referring.extend(select_referring(context, session, reference, chunk, max_rows - referring.len()).await?);
     }
-    Ok(rows)
+    Ok(referring)
 }
 
 /// Rows that refer to any of these values: their keys, and the values that others refer to.

@@ -118,9 +118,9 @@ impl Condition {
         let test = match <[Test; 1]>::try_from(tests) {
             Ok([test]) => test,
             Err(several) => {
-                let tests = "equals, one_of, matches, greater, less or present";
+                let test_names = "equals, one_of, matches, greater, less or present";
                 let problem = if several.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
-                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {tests}"));
+                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {test_names}"));
                 return None;
             }
         };

@@ -117,22 +117,22 @@ impl HttpTransport {
         let mut resumption = Resumption::default();
         loop {
             let mut events = EventParser::new(self.max_bytes);
-            let mut outcome = None;
+            let mut result = None;
             let outcome = self
                 .read_events(&mut response, &mut events, |event| {
                     let read = message::for_each_message(event, |message| {
                         if message.answered_id() == Some(id) {
-                            outcome = Some(message.outcome(event));
+                            result = Some(message.outcome(event));
                         } else {
                             shared.handle_message(event, &message, Some(call_origin));
                         }
                     });
                     log_unreadable(shared, read);
-                    outcome.is_none()
+                    result.is_none()
                 })
                 .await;
-            if let Some(outcome) = outcome {
-                return outcome.map_err(UpstreamError::Refused);
+            if let Some(result) = result {
+                return result.map_err(UpstreamError::Refused);
             }
             if let Err(error @ UpstreamError::TooLarge { .. }) = outcome {
                 return Err(error);
