@@ -52,9 +52,9 @@ fn start() -> Result<(String, DisposableServer)> {
         command.uid(user).gid(group);
     }
     let server = DisposableServer::start("PostgreSQL", command, &password)?;
-    let [port, letters] = server.ready_words.as_slice() else { bail!("PostgreSQL did not print its port") };
+    let [port, lc_ctype] = server.ready_words.as_slice() else { bail!("PostgreSQL did not print its port") };
     let version = output(programs.join("postgres"), &["--version"]).unwrap_or_default();
-    announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={letters}"));
+    announce(&format!("{version} listens on 127.0.0.1:{port}, LC_CTYPE={lc_ctype}"));
     Ok((format!("postgres://aquifer_test:{password}@127.0.0.1:{port}/postgres"), server))
 }
 

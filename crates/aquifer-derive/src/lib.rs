@@ -119,11 +119,11 @@ fn type_name(self_type: &Type) -> String {
 
 fn snake_case(name: &str) -> String {
     let mut text = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !text.is_empty() {
+    for character in name.chars() {
+        if character.is_uppercase() && !text.is_empty() {
             text.push('_');
         }
-        text.extend(letter.to_lowercase());
+        text.extend(character.to_lowercase());
     }
     text
 }

@@ -241,16 +241,16 @@ fn resolve<'a, T>(
     schema: &'a Schema,
     types: Option<&'a Types>,
     depth: usize,
-    found: &dyn Fn(&'a Kind) -> Vec<&'a T>,
+    select: &dyn Fn(&'a Kind) -> Vec<&'a T>,
 ) -> Vec<&'a T> {
     match &schema.kind {
         _ if depth > MAX_REFERENCES => Vec::new(),
         Kind::Named(name) => types
             .and_then(|types| types.get(name))
-            .map(|schema| resolve(schema, types, depth + 1, found))
+            .map(|schema| resolve(schema, types, depth + 1, select))
             .unwrap_or_default(),
-        Kind::Union(members) => members.iter().flat_map(|member| resolve(member, types, depth + 1, found)).collect(),
-        kind => found(kind),
+        Kind::Union(members) => members.iter().flat_map(|member| resolve(member, types, depth + 1, select)).collect(),
+        kind => select(kind),
     }
 }
 

@@ -239,28 +239,33 @@ async fn with_progress(
     peer: &Peer<RoleServer>,
 ) -> Reply {
     let mut call = std::pin::pin!(call);
-    let mut done: f64 = f64::NEG_INFINITY;
+    let mut last_progress: f64 = f64::NEG_INFINITY;
     loop {
         let update = tokio::select! {
             biased;
             Some(update) = updates.recv() => update,
             reply = &mut call => {
                 while let Ok(update) = updates.try_recv() {
-                    notify_progress(update, &mut done, &token, peer).await;
+                    notify_progress(update, &mut last_progress, &token, peer).await;
                 }
                 return reply;
             }
         };
-        notify_progress(update, &mut done, &token, peer).await;
+        notify_progress(update, &mut last_progress, &token, peer).await;
     }
 }
 
 /// Sends a progress notification, unless progress has not increased, as MCP requires.
-async fn notify_progress(update: ProgressUpdate, done: &mut f64, token: &ProgressToken, peer: &Peer<RoleServer>) {
-    if update.current <= *done {
+async fn notify_progress(
+    update: ProgressUpdate,
+    last_progress: &mut f64,
+    token: &ProgressToken,
+    peer: &Peer<RoleServer>,
+) {
+    if update.current <= *last_progress {
         return;
     }
-    *done = update.current;
+    *last_progress = update.current;
     let mut params = ProgressNotificationParam::new(token.clone(), update.current);
     params.total = update.total;
     params.message = update.message;
@@ -321,8 +326,8 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::Resources, self.plain_context(&context)).await;
-        Ok(ListResourcesResult::with_all_items(found))
+        let resources = resources::list(&self.engine, FetchRequest::Resources, self.plain_context(&context)).await;
+        Ok(ListResourcesResult::with_all_items(resources))
     }
 
     async fn list_resource_templates(
@@ -330,8 +335,9 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plain_context(&context)).await;
-        Ok(ListResourceTemplatesResult::with_all_items(found))
+        let templates =
+            resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plain_context(&context)).await;
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
     async fn read_resource(
@@ -340,8 +346,8 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let wanted = FetchRequest::Resource(request.uri);
-        let found: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
-        Ok(found.into())
+        let resource: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
+        Ok(resource.into())
     }
 
     async fn list_prompts(
@@ -349,8 +355,8 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let found = resources::list(&self.engine, FetchRequest::Prompts, self.plain_context(&context)).await;
-        Ok(ListPromptsResult::with_all_items(found))
+        let prompts = resources::list(&self.engine, FetchRequest::Prompts, self.plain_context(&context)).await;
+        Ok(ListPromptsResult::with_all_items(prompts))
     }
 
     async fn get_prompt(
@@ -359,8 +365,8 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let wanted = FetchRequest::Prompt { name: request.name, arguments: request.arguments };
-        let found: GetPromptResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
-        Ok(found.into())
+        let prompt: GetPromptResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
+        Ok(prompt.into())
     }
 
     async fn complete(

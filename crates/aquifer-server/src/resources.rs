@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 /// The entries of a list.
 pub(crate) async fn list<T: DeserializeOwned>(engine: &Engine, list: FetchRequest, context: Context) -> Vec<T> {
     let cancelled = context.cancelled.clone();
-    let found = cancelled.run_until_cancelled(engine.list(&list, context)).await.unwrap_or_default();
-    found.into_iter().filter_map(|entry| serde_json::from_value(Value::Object(entry)).ok()).collect()
+    let entries = cancelled.run_until_cancelled(engine.list(&list, context)).await.unwrap_or_default();
+    entries.into_iter().filter_map(|entry| serde_json::from_value(Value::Object(entry)).ok()).collect()
 }
 
 /// One document, prompt or completion.
@@ -22,14 +22,14 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
     context: Context,
 ) -> Result<T, ErrorData> {
     let cancelled = context.cancelled.clone();
-    let found = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
-    let mut found =
-        found.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(to_error_data)?;
+    let fetched = cancelled.run_until_cancelled(engine.fetch(wanted, context)).await;
+    let mut result =
+        fetched.ok_or_else(|| ErrorData::internal_error("The request was cancelled", None))?.map_err(to_error_data)?;
     // Older servers omit it and newer clients require it. The SDK removes it for older clients.
-    if let Value::Object(found) = &mut found {
-        found.entry("resultType").or_insert_with(|| "complete".into());
+    if let Value::Object(result) = &mut result {
+        result.entry("resultType").or_insert_with(|| "complete".into());
     }
-    serde_json::from_value(found)
+    serde_json::from_value(result)
         .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
 }
 

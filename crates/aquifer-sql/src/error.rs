@@ -224,7 +224,7 @@ impl SqlError {
 fn first_line(words: &str) -> String {
     const MAX_MESSAGE_LEN: usize = 500;
     let line = words.lines().next().unwrap_or_default();
-    line.chars().filter(|letter| !letter.is_control()).take(MAX_MESSAGE_LEN).collect()
+    line.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_LEN).collect()
 }
 
 /// The failure for a change that referring rows prevent.

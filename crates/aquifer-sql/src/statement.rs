@@ -113,8 +113,8 @@ impl Statement {
     /// PostgreSQL compares the selected expressions with those of `GROUP BY`.
     pub(crate) fn path(&mut self, path: String) -> &mut Self {
         let path = Bind::Text(path);
-        let known = self.paths.iter().copied().find(|number| self.binds.get(number - 1) == Some(&path));
-        match known {
+        let existing = self.paths.iter().copied().find(|number| self.binds.get(number - 1) == Some(&path));
+        match existing {
             Some(number) => {
                 let mark = if self.dialect == Dialect::Sqlite { '?' } else { '$' };
                 let _ = write!(self.text, "{mark}{number}");

@@ -85,8 +85,8 @@ impl SourceSelection<'_> {
             opening.spawn(async move { (index, plan.open(&key, on_unreachable).await) });
         }
         let mut opened = Vec::new();
-        while let Some(one) = opening.join_next().await {
-            opened.push(one.context("opening a source failed")?);
+        while let Some(source) = opening.join_next().await {
+            opened.push(source.context("opening a source failed")?);
         }
         // In the order of the configuration, including failures.
         opened.sort_by_key(|(index, _)| *index);
@@ -174,10 +174,10 @@ impl MissingReason {
         }
     }
 
-    fn describe(&self, one: &OpenSource) -> String {
+    fn describe(&self, source: &OpenSource) -> String {
         match self {
             MissingReason::Failed(failure) => describe_failure(failure),
-            MissingReason::Late => crate::sources::gather::late_message(one.source.name()),
+            MissingReason::Late => crate::sources::gather::late_message(source.source.name()),
         }
     }
 }
@@ -207,17 +207,17 @@ impl ReadyCheck<'_> {
             return self.fail_if_none_available();
         }
         let mut programs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (one, missing) in &self.missing {
+        for (source, missing) in &self.missing {
             match missing.uninstalled_program() {
-                Some(program) => programs.entry(program.to_owned()).or_default().push(one.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(one)), describe_fallback(one)),
+                Some(program) => programs.entry(program.to_owned()).or_default().push(source.source.name()),
+                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(source)), describe_fallback(source)),
             }
         }
         for (program, names) in &programs {
             let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
             let sources = if names.len() == 1 { "source" } else { "sources" };
-            let known = self.missing.iter().any(|(one, _)| one.unknown().is_none());
-            let instead = if known { ". Showing what was cached earlier" } else { "" };
+            let is_cached = self.missing.iter().any(|(source, _)| source.unknown().is_none());
+            let instead = if is_cached { ". Showing what was cached earlier" } else { "" };
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
             eprintln!("{}", escape_hidden(&line));
         }
@@ -229,8 +229,8 @@ impl ReadyCheck<'_> {
 
     fn fail_if_none_available(self) -> anyhow::Result<()> {
         match self.missing.first() {
-            Some((one, missing)) if !self.is_any_available => {
-                Err(sources::UnreachableError::new(missing.describe(one)).into())
+            Some((source, missing)) if !self.is_any_available => {
+                Err(sources::UnreachableError::new(missing.describe(source)).into())
             }
             _ => Ok(()),
         }
@@ -238,8 +238,9 @@ impl ReadyCheck<'_> {
 
     /// Why the operations of this source are unknown, unless a cached catalog is used.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
-        let found = self.missing.iter().find(|(one, _)| one.source.name() == name && one.unknown().is_some());
-        found.map(|(one, missing)| missing.describe(one))
+        let missing =
+            self.missing.iter().find(|(source, _)| source.source.name() == name && source.unknown().is_some());
+        missing.map(|(source, missing)| missing.describe(source))
     }
 
     /// The servers that did not answer.
@@ -249,8 +250,8 @@ impl ReadyCheck<'_> {
 }
 
 /// Describes what is shown for a server that did not answer.
-fn describe_fallback(one: &OpenSource) -> String {
-    match (one.age(), one.unknown()) {
+fn describe_fallback(source: &OpenSource) -> String {
+    match (source.age(), source.unknown()) {
         (Some(age), _) => format!(". Showing its catalog from {age}"),
         (None, None) => ". Showing the contents of its adapter file".to_owned(),
         (None, Some(_)) => String::new(),
@@ -301,8 +302,8 @@ pub(crate) fn engine(
     if let Some(store) = &safety.shared {
         builder = builder.store(store.clone());
     }
-    for one in opened {
-        builder = builder.mount(one.mount());
+    for source in opened {
+        builder = builder.mount(source.mount());
     }
     let engine = Arc::new(builder.build()?);
     opened.iter().for_each(OpenSource::retry_reflection);
@@ -340,8 +341,8 @@ fn profile(name: &str, config: &Config) -> anyhow::Result<Profile> {
         return Ok(Profile::new(name, by_category, discovery.as_deref(), authorization.as_deref()));
     }
     Profile::known(name).with_context(|| {
-        let mut known: Vec<&str> = Profile::known_names().collect();
-        known.extend(config.profile.keys().map(String::as_str));
-        format!("unknown profile '{name}'. Known: {}", known.join(", "))
+        let mut valid: Vec<&str> = Profile::known_names().collect();
+        valid.extend(config.profile.keys().map(String::as_str));
+        format!("unknown profile '{name}'. Known: {}", valid.join(", "))
     })
 }

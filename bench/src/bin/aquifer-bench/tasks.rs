@@ -37,10 +37,10 @@ impl Task {
         self.tool.replace(['-', '/'], "_").to_lowercase()
     }
 
-    /// Whether a tool has its name: some replace or remove what is no letter.
+    /// Whether a tool has its name: some replace or remove other characters than letters and digits.
     fn is_named(&self, name: &str) -> bool {
-        let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).collect::<String>();
-        name == self.tool || letters(name).eq_ignore_ascii_case(&letters(&self.tool))
+        let alphanumerics = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        name == self.tool || alphanumerics(name).eq_ignore_ascii_case(&alphanumerics(&self.tool))
     }
 }
 

@@ -143,7 +143,7 @@ fn subject(reply: &Reply) -> String {
 
 pub(crate) fn is_upper_snake(code: &str) -> bool {
     code.starts_with(|first: char| first.is_ascii_uppercase())
-        && code.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+        && code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// The first problem of an envelope, if any.

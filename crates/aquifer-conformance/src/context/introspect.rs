@@ -176,14 +176,14 @@ fn singular(word: &str) -> String {
 /// The words of `list_orders`, `list-orders` or `listOrders`, in lower case.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    for letter in name.chars() {
-        if letter.is_uppercase() || !letter.is_alphanumeric() {
+    for character in name.chars() {
+        if character.is_uppercase() || !character.is_alphanumeric() {
             words.push(String::new());
         }
-        if letter.is_alphanumeric()
+        if character.is_alphanumeric()
             && let Some(last) = words.last_mut()
         {
-            last.extend(letter.to_lowercase());
+            last.extend(character.to_lowercase());
         }
     }
     words.retain(|word| !word.is_empty());

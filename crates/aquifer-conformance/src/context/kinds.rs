@@ -85,7 +85,7 @@ impl CheckContext<'_> {
         let (noun, field) = selector.name.rsplit_once('_').unwrap_or((&selector.name, "name"));
         let is_list = |operation: &&Operation| {
             let plural = split_name(&operation.name).filter(|(verb, _)| *verb == "list").map(|(_, plural)| plural);
-            let described_field = selector.description.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let described_field = selector.description.split(|c: char| !c.is_alphanumeric() && c != '_');
             operation.required_parameters().next().is_none()
                 && (plural.is_some_and(|plural| is_plural_of(&plural, noun))
                     || described_field.into_iter().any(|word| word == operation.name))

@@ -84,16 +84,16 @@ fn findings(test: &Outcome) -> String {
 /// as escapes.
 fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
-            letter if is_hidden(letter) => out.extend(letter.escape_unicode()),
-            letter => out.push(letter),
+            character if is_hidden(character) => out.extend(character.escape_unicode()),
+            character => out.push(character),
         }
     }
     out

@@ -166,7 +166,7 @@ impl Page {
 
     /// Writes a code block with a fence longer than any in the text.
     fn fenced(&mut self, language: &str, text: &str) {
-        let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         self.line(&format!("{fence}{language}\n{text}\n{fence}"));
     }
@@ -184,22 +184,22 @@ fn pretty(value: &Value) -> String {
 fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let make_visible = make_visible(text);
-    let mut letters = make_visible.chars().peekable();
+    let mut characters = make_visible.chars().peekable();
     let mut before = ' ';
-    while let Some(letter) = letters.next() {
+    while let Some(character) = characters.next() {
         let is_inside = |other: char| other.is_alphanumeric() || other == '_';
-        match letter {
+        match character {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             // Within a word, an underscore has no special meaning in Markdown.
-            '_' if is_inside(before) && letters.peek().copied().is_some_and(is_inside) => out.push('_'),
+            '_' if is_inside(before) && characters.peek().copied().is_some_and(is_inside) => out.push('_'),
             '|' | '*' | '[' | ']' | '`' | '\\' | '~' | '_' => {
-                let _ = write!(out, "&#{};", u32::from(letter));
+                let _ = write!(out, "&#{};", u32::from(character));
             }
-            letter => out.push(letter),
+            character => out.push(character),
         }
-        before = letter;
+        before = character;
     }
     out
 }

@@ -141,22 +141,22 @@ fn smallest_exchange(findings: &[Finding]) -> Option<&Finding> {
 /// Puts text on one line and escapes control characters and characters that hide or reorder text.
 fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '\n' | '\t' => out.push(' '),
-            letter if is_hidden(letter) => out.extend(letter.escape_unicode()),
-            letter => out.push(letter),
+            character if is_hidden(character) => out.extend(character.escape_unicode()),
+            character => out.push(character),
         }
     }
     out
 }
 
 /// Whether a character is a control character, is invisible, or changes the text direction.
-fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
-        || matches!(letter, '\u{e0000}'..='\u{e007f}')
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
+        || matches!(character, '\u{e0000}'..='\u{e007f}')
 }
 
 /// Truncates text and appends its full length.

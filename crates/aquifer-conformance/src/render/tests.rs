@@ -80,10 +80,7 @@ fn text_of_a_good_run() {
 #[test]
 fn text_of_a_bad_run() {
     let text = render(&bad(), Format::Text, false);
-    assert!(
-        text.chars().all(|letter| letter == '\n' || !is_hidden(letter)),
-        "nothing of the server's reaches a terminal"
-    );
+    assert!(text.chars().all(|c| c == '\n' || !is_hidden(c)), "nothing of the server's reaches a terminal");
     insta::assert_snapshot!(text);
 }
 
@@ -131,7 +128,8 @@ fn a_fence_is_longer_than_any_in_its_content() {
 fn junit_of_a_bad_run() {
     let text = render(&bad(), Format::Junit, false);
     // The production `Char` of XML 1.0.
-    let allowed = |letter| matches!(letter, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
+    let allowed =
+        |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
     assert!(text.chars().all(allowed));
     let count = |what: &str| text.matches(what).count();
     assert_eq!(count("<testsuite "), 7);

@@ -1,8 +1,8 @@
 //! Text from upstreams, made safe to show (R-DIS-7a). The exact bytes stay in `raw_capture`.
 
+pub(crate) mod escape;
 pub(crate) mod json;
 pub mod redact;
-pub(crate) mod visible;
 pub(crate) mod yaml;
 
 pub use aquifer_protocol::text::is_clean;

@@ -42,16 +42,16 @@ pub(super) fn plan(directory: &Path, max_bytes: u64, current: Option<&str>) -> i
     let mut chains: BTreeMap<String, BTreeMap<u64, AuditFile>> = BTreeMap::new();
     let mut ages: BTreeSet<(SystemTime, String, u64)> = BTreeSet::new();
     let (mut bytes, mut count) = (0_u64, 0_usize);
-    for found in std::fs::read_dir(directory)? {
-        let found = found?;
-        let name = found.file_name().to_string_lossy().into_owned();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
         let Some(FileName { chain, first }) = FileName::parse(&name) else { continue };
-        let Some(metadata) = found.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
+        let Some(metadata) = entry.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         bytes = bytes.saturating_add(metadata.len());
         count += 1;
         ages.insert((modified, chain.clone(), first));
-        let file = AuditFile { path: found.path(), name, size: metadata.len(), modified };
+        let file = AuditFile { path: entry.path(), name, size: metadata.len(), modified };
         chains.entry(chain).or_default().insert(first, file);
     }
     let mut plan = Plan { event: "FILES_DROPPED", files: Vec::new(), beginnings: Vec::new(), paths: Vec::new() };

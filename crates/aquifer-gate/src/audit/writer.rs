@@ -366,7 +366,7 @@ impl Writer {
         });
         // Half of the timeout, so that the caller waiting for the entry still learns the reason.
         match answer.recv_timeout(self.timeout / 2) {
-            Ok(done) => Ok(done?),
+            Ok(outcome) => Ok(outcome?),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 task.abort();
                 Err(AuditError::Store("the state store takes too long".to_owned()))

@@ -255,8 +255,8 @@ fn part_key(token: &str, part: usize) -> String {
 fn new_id() -> Result<String, StoreError> {
     let mut bits = [0_u8; 8];
     getrandom::fill(&mut bits).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
-    let letters = bits.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)));
-    Ok(letters.map(|letter| char::from(*letter)).collect())
+    let characters = bits.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)));
+    Ok(characters.map(|c| char::from(*c)).collect())
 }
 
 /// Pending and recently decided approvals, oldest first.

@@ -166,27 +166,27 @@ impl<'a> Comparison<'a> {
     }
 
     /// Collects the fields that this schema allows in an object.
-    fn find_fields(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Vec<Parameter>>) {
+    fn find_fields(&self, schema: &'a Schema, depth: usize, fields: &mut Vec<&'a Vec<Parameter>>) {
         match &schema.kind {
             _ if depth > MAX_REFERENCES => {}
-            Kind::Object(shape) => found.push(&shape.fields),
+            Kind::Object(shape) => fields.push(&shape.fields),
             Kind::Named(name) => {
-                self.types.get(name).into_iter().for_each(|schema| self.find_fields(schema, depth + 1, found));
+                self.types.get(name).into_iter().for_each(|schema| self.find_fields(schema, depth + 1, fields));
             }
-            Kind::Union(members) => members.iter().for_each(|member| self.find_fields(member, depth + 1, found)),
+            Kind::Union(members) => members.iter().for_each(|member| self.find_fields(member, depth + 1, fields)),
             _ => {}
         }
     }
 
     /// Collects the element schemas that this schema allows in a list.
-    fn find_elements(&self, schema: &'a Schema, depth: usize, found: &mut Vec<&'a Schema>) {
+    fn find_elements(&self, schema: &'a Schema, depth: usize, elements: &mut Vec<&'a Schema>) {
         match &schema.kind {
             _ if depth > MAX_REFERENCES => {}
-            Kind::Array(Some(element)) => found.push(element),
+            Kind::Array(Some(element)) => elements.push(element),
             Kind::Named(name) => {
-                self.types.get(name).into_iter().for_each(|schema| self.find_elements(schema, depth + 1, found));
+                self.types.get(name).into_iter().for_each(|schema| self.find_elements(schema, depth + 1, elements));
             }
-            Kind::Union(members) => members.iter().for_each(|member| self.find_elements(member, depth + 1, found)),
+            Kind::Union(members) => members.iter().for_each(|member| self.find_elements(member, depth + 1, elements)),
             _ => {}
         }
     }

@@ -195,8 +195,8 @@ impl Confirmations {
 
     /// Whether a token was issued for a batch. `None` if there is no such token.
     pub(crate) async fn is_for_batch(&self, token: &str) -> Result<Option<bool>, StoreError> {
-        let found = self.find(token, Purpose::Confirmation).await?;
-        Ok(found.map(|(_, record, _)| record.scope.is_batch()))
+        let confirmation = self.find(token, Purpose::Confirmation).await?;
+        Ok(confirmation.map(|(_, record, _)| record.scope.is_batch()))
     }
 
     /// Whether a token could be redeemed now. Does not change it.

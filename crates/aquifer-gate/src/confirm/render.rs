@@ -25,7 +25,7 @@ const MARGIN: usize = 2;
 const MIN_WIDTH: usize = 20;
 /// Maximum number of consecutive blanks in a question. More could make text appear to start a new line.
 const MAX_BLANKS: usize = 8;
-/// Maximum number of combining marks on a letter. More would reach into the lines above and below.
+/// Maximum number of combining marks on a character. More would reach into the lines above and below.
 const MAX_MARKS: usize = 2;
 
 impl FullCall {
@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
     fn text(&mut self, text: &str, is_quoted: bool) {
         let (mut blanks, mut marks) = (0, 0);
         let mut rest = text;
-        while let Some(letter) = rest.chars().next() {
+        while let Some(character) = rest.chars().next() {
             // Most text is plain and is copied in one piece.
             let plain =
                 rest.bytes().take_while(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')).count();
@@ -213,14 +213,14 @@ impl<'a> Writer<'a> {
                 (rest, blanks, marks) = (behind, 0, 0);
                 continue;
             }
-            rest = rest.get(letter.len_utf8()..).unwrap_or_default();
-            blanks = if letter == ' ' { blanks + 1 } else { 0 };
-            marks = if is_mark(letter) { marks + 1 } else { 0 };
-            let is_escaped = is_deceptive(letter)
-                || (is_quoted && looks_like_closing_quote(letter))
+            rest = rest.get(character.len_utf8()..).unwrap_or_default();
+            blanks = if character == ' ' { blanks + 1 } else { 0 };
+            marks = if is_mark(character) { marks + 1 } else { 0 };
+            let is_escaped = is_deceptive(character)
+                || (is_quoted && looks_like_closing_quote(character))
                 || marks > MAX_MARKS
                 || (blanks > MAX_BLANKS && !self.is_multiline);
-            match letter {
+            match character {
                 '\n' => {
                     self.line.push_str("\\n");
                     if self.is_multiline && !rest.is_empty() {
@@ -231,35 +231,35 @@ impl<'a> Writer<'a> {
                 '\t' => self.line.push_str("\\t"),
                 '"' if is_quoted => self.line.push_str("\\\""),
                 '\\' => self.line.push_str("\\\\"),
-                letter if is_escaped => {
-                    let _ = write!(self.line, "\\u{{{:x}}}", u32::from(letter));
+                character if is_escaped => {
+                    let _ = write!(self.line, "\\u{{{:x}}}", u32::from(character));
                 }
-                letter => self.line.push(letter),
+                character => self.line.push(character),
             }
         }
     }
 }
 
 /// Whether a character hides, moves or reverses others, looks like a blank, or is used to draw frames.
-fn is_deceptive(letter: char) -> bool {
-    letter.is_control()
-        || is_hidden(letter)
-        || (letter.is_whitespace() && letter != ' ')
-        || matches!(letter,
+fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || is_hidden(character)
+        || (character.is_whitespace() && character != ' ')
+        || matches!(character,
             '\u{2500}'..='\u{259f}' | '\u{23a1}'..='\u{23b3}' | '\u{2758}'..='\u{275a}' | '\u{1fb00}'..='\u{1fbff}'
             | '\u{2800}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
 /// Whether a character looks like a closing quote.
-fn looks_like_closing_quote(letter: char) -> bool {
-    matches!(letter,
+fn looks_like_closing_quote(character: char) -> bool {
+    matches!(character,
         '\u{2ba}' | '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{2036}' | '\u{275d}'..='\u{275e}'
         | '\u{301d}'..='\u{301f}' | '\u{ff02}')
 }
 
 /// Whether a character is a combining mark.
-fn is_mark(letter: char) -> bool {
-    matches!(letter,
+fn is_mark(character: char) -> bool {
+    matches!(character,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
         | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}' | '\u{1ab0}'..='\u{1aff}'
         | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{302a}'..='\u{302f}' | '\u{3099}'..='\u{309a}'
@@ -271,13 +271,13 @@ fn is_mark(letter: char) -> bool {
 fn wrap(begin: &str, line: &str, width: Option<usize>, lines: &mut Vec<String>) {
     let room = width.map_or(usize::MAX, |width| width.max(MIN_WIDTH) - MARGIN - 1);
     let (mut current, mut columns) = (begin.to_owned(), 0);
-    for letter in line.chars() {
-        let wide = if letter.is_ascii() { 1 } else { 2 };
+    for character in line.chars() {
+        let wide = if character.is_ascii() { 1 } else { 2 };
         if columns + wide > room {
             lines.push(std::mem::replace(&mut current, CONTINUED.to_owned()));
             columns = 0;
         }
-        current.push(letter);
+        current.push(character);
         columns += wide;
     }
     lines.push(current);

@@ -28,8 +28,9 @@ impl SafetyGate {
             Err(QuotaError::Paused(paused)) => match &evaluation.request.metadata().quota_continue {
                 None => Err(self.pause(evaluation, paused).await),
                 Some(token) => {
-                    let found = self.confirmations.inspect(token, Purpose::Quota, &evaluation.scope(), caller).await;
-                    found.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
+                    let inspected =
+                        self.confirmations.inspect(token, Purpose::Quota, &evaluation.scope(), caller).await;
+                    inspected.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
                     self.quotas
                         .check(evaluation.counters(), operation, caller, true)
                         .await

@@ -187,8 +187,8 @@ impl SafetyGate {
     }
 
     fn prepare(&self, operation: &Operation) -> Arc<PreparedOperation> {
-        let known = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
-        if let Some(prepared) = known.filter(|prepared| prepared.compiled.matches(operation)) {
+        let cached = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
+        if let Some(prepared) = cached.filter(|prepared| prepared.compiled.matches(operation)) {
             return prepared;
         }
         let prepared = Arc::new(PreparedOperation {

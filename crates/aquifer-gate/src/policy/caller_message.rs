@@ -112,8 +112,8 @@ fn named(source: &str) -> String {
 }
 
 fn capitalized(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    let mut characters = words.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 fn not_trusted(f: &mut fmt::Formatter<'_>, source: &str) -> fmt::Result {

@@ -359,19 +359,19 @@ fn parse_rules(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -
 }
 
 fn parse_danger(place: &str, name: &str, problems: &mut Vec<SettingsProblem>) -> Option<Danger> {
-    let found = Danger::from_name(name);
-    if found.is_none() {
+    let danger = Danger::from_name(name);
+    if danger.is_none() {
         ProblemCollector { place, problems }.unknown("danger level", name, &Danger::ALL.map(Danger::as_str));
     }
-    found
+    danger
 }
 
 /// Parses a trust level of either vocabulary.
 fn parse_trust(place: &str, name: Option<&str>, problems: &mut Vec<SettingsProblem>) -> Option<Trust> {
     let name = name?;
-    let found = Trust::from_name(name);
-    if found.is_none() {
+    let trust = Trust::from_name(name);
+    if trust.is_none() {
         ProblemCollector { place, problems }.unknown("trust level", name, &Trust::ALL.map(Trust::as_str));
     }
-    found
+    trust
 }

@@ -48,14 +48,14 @@ impl ProblemCollector<'_> {
     }
 
     /// Adds a problem about an unknown word, with a suggestion.
-    pub(super) fn unknown(&mut self, what: &str, word: &str, known: &[&str]) {
+    pub(super) fn unknown(&mut self, what: &str, word: &str, valid: &[&str]) {
         // Categories may be written in either case.
-        let lower: Vec<String> = known.iter().map(|known| known.to_ascii_lowercase()).collect();
+        let lower: Vec<String> = valid.iter().map(|name| name.to_ascii_lowercase()).collect();
         let near = suggest::nearest(&word.to_ascii_lowercase(), lower.iter().map(String::as_str));
-        let near = known.iter().find(|known| near.is_some_and(|near| known.eq_ignore_ascii_case(near)));
+        let near = valid.iter().find(|name| near.is_some_and(|near| name.eq_ignore_ascii_case(near)));
         let meant = match near {
             Some(near) => format!("Did you mean '{near}'?"),
-            None => format!("Known are {}", known.join(", ")),
+            None => format!("Known are {}", valid.join(", ")),
         };
         self.add(format!("unknown {what} '{word}'. {meant}"));
     }

@@ -215,7 +215,7 @@ fn is_every_operation(operation: &PatternList) -> bool {
 fn parse_levels<T: Copy, const N: usize>(
     what: &str,
     words: &PatternList,
-    known: &[(T, &'static str); N],
+    choices: &[(T, &'static str); N],
     is_ladder: bool,
     collector: &mut ProblemCollector<'_>,
 ) -> Vec<T> {
@@ -236,19 +236,19 @@ fn parse_levels<T: Copy, const N: usize>(
                 continue;
             }
         };
-        let mut found = false;
-        for (place, (_, name)) in into.iter_mut().zip(known) {
+        let mut has_matched = false;
+        for (place, (_, name)) in into.iter_mut().zip(choices) {
             let matches = glob.matches(&name.to_ascii_lowercase());
-            *place |= matches || (and_above && found);
-            found |= matches;
+            *place |= matches || (and_above && has_matched);
+            has_matched |= matches;
         }
-        if !found {
-            collector.unknown(what, word, &known.map(|(_, name)| name));
+        if !has_matched {
+            collector.unknown(what, word, &choices.map(|(_, name)| name));
             is_readable = false;
         }
     }
     let admitted = |only: bool, never: bool| (only || !has_only) && !never;
-    let values: Vec<T> = known
+    let values: Vec<T> = choices
         .iter()
         .zip(only.into_iter().zip(never))
         .filter(|(_, (only, never))| admitted(*only, *never))

@@ -146,9 +146,9 @@ fn selects_backing(patterns: &Patterns, backing: Option<&str>) -> bool {
 /// The operation's own name with the source as prefix, as served when there are several sources.
 pub(super) fn qualified_name(source: &str, own_name: &str) -> String {
     let mut name = String::with_capacity(source.len() + own_name.len() + 2);
-    for letter in snake_case(source).chars() {
-        match letter {
-            letter if letter.is_alphanumeric() => name.push(letter),
+    for character in snake_case(source).chars() {
+        match character {
+            character if character.is_alphanumeric() => name.push(character),
             _ if name.is_empty() || name.ends_with('_') => {}
             _ => name.push('_'),
         }

@@ -206,8 +206,8 @@ fn is_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> bool {
 fn explain_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> String {
     let param = condition.param();
     let first = param.split('.').next().unwrap_or_default();
-    let known = concerned.iter().flat_map(|typed| &typed.operation.parameters);
-    let near = nearest(first, known.map(|parameter| &*parameter.name));
+    let parameters = concerned.iter().flat_map(|typed| &typed.operation.parameters);
+    let near = nearest(first, parameters.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
     format!("its condition tests '{param}', which none of its operations has{near}")
 }
@@ -360,10 +360,10 @@ fn quoted(words: &PatternList) -> String {
     words.join(" or ")
 }
 
-fn no_match<'a>(key: &str, words: &PatternList, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: BTreeSet<&str> = known.into_iter().collect();
+fn no_match<'a>(key: &str, words: &PatternList, valid: impl IntoIterator<Item = &'a str>) -> String {
+    let valid: BTreeSet<&str> = valid.into_iter().collect();
     // Names are compared in snake case, so that `send_money` suggests the tool `sendMoney`.
-    let spelled: Vec<(String, &str)> = known.iter().map(|name| (snake_case(name), *name)).collect();
+    let spelled: Vec<(String, &str)> = valid.iter().map(|name| (snake_case(name), *name)).collect();
     let near = literals(words).find_map(|word| {
         let near = nearest(word, spelled.iter().map(|(spelled, _)| spelled.as_str()))?;
         spelled.iter().find(|(spelled, _)| spelled == near).map(|(_, name)| *name)

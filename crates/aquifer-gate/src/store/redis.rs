@@ -143,19 +143,19 @@ impl StateStore for RedisStore {
     fn list<'a>(&'a self, prefix: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<(String, Record)>, StoreError>> {
         async move {
             let begin = self.record_key(prefix);
-            let found = self.connection.run(async |connection: &mut MultiplexedConnection| {
-                let mut found = Vec::new();
+            let records = self.connection.run(async |connection: &mut MultiplexedConnection| {
+                let mut records = Vec::new();
                 for key in scan_keys(connection, &begin, limit).await? {
                     // Skip records that have expired meanwhile.
                     if let Some(record) = read_record(connection, &key).await? {
-                        found.push((key, record));
+                        records.push((key, record));
                     }
                 }
-                Ok(found)
+                Ok(records)
             });
             let own = self.record_key("");
-            let found = found.await?.into_iter();
-            Ok(found.filter_map(|(key, record)| Some((key.strip_prefix(&own)?.to_owned(), record))).collect())
+            let records = records.await?.into_iter();
+            Ok(records.filter_map(|(key, record)| Some((key.strip_prefix(&own)?.to_owned(), record))).collect())
         }
         .boxed()
     }

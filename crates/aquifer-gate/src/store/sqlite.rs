@@ -49,8 +49,8 @@ impl SqliteStore {
         let (jobs, waiting): (_, Receiver<Job>) = sync_channel(MAX_QUEUED_CALLS);
         let work = move || {
             for job in waiting {
-                let done = std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut state_file)));
-                if done.is_err() {
+                let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut state_file)));
+                if outcome.is_err() {
                     state_file.close();
                 }
             }
@@ -73,9 +73,9 @@ impl SqliteStore {
             if reply.is_closed() {
                 return;
             }
-            let done = if asked.elapsed() < QUEUE_TIMEOUT { act(state_file) } else { Err(timed_out()) };
+            let outcome = if asked.elapsed() < QUEUE_TIMEOUT { act(state_file) } else { Err(timed_out()) };
             // The caller may have stopped waiting.
-            let _ = reply.send(done);
+            let _ = reply.send(outcome);
         });
         self.jobs.try_send(job).map_err(|refused| match refused {
             TrySendError::Full(_) => queue_full(),

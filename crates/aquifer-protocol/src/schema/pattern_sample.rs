@@ -28,7 +28,7 @@ fn push(pattern: &Hir, repetitions: u32, depth: usize, text: &mut String) -> Opt
     match pattern.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
-        HirKind::Class(class) => text.push(letter(class)?),
+        HirKind::Class(class) => text.push(sample_character(class)?),
         HirKind::Repetition(part) => {
             let count = part.min.max(repetitions.min(part.max.unwrap_or(u32::MAX)));
             for _ in 0..count {
@@ -51,18 +51,18 @@ fn push(pattern: &Hir, repetitions: u32, depth: usize, text: &mut String) -> Opt
 }
 
 /// A character of a class, a readable one if possible.
-fn letter(class: &Class) -> Option<char> {
-    let holds = |letter: char| match class {
-        Class::Unicode(class) => class.iter().any(|range| range.start() <= letter && letter <= range.end()),
-        Class::Bytes(class) => u8::try_from(letter)
+fn sample_character(class: &Class) -> Option<char> {
+    let holds = |character: char| match class {
+        Class::Unicode(class) => class.iter().any(|range| range.start() <= character && character <= range.end()),
+        Class::Bytes(class) => u8::try_from(character)
             .is_ok_and(|byte| class.iter().any(|range| range.start() <= byte && byte <= range.end())),
     };
     let first = || match class {
-        Class::Unicode(class) => class.iter().map(|range| range.start()).find(|letter| !letter.is_control()),
+        Class::Unicode(class) => class.iter().map(|range| range.start()).find(|c| !c.is_control()),
         Class::Bytes(_) => None,
     };
     let readable = ('a'..='z').chain('1'..='9').chain('A'..='Z').chain('!'..='~');
-    readable.into_iter().find(|letter| holds(*letter)).or_else(first)
+    readable.into_iter().find(|c| holds(*c)).or_else(first)
 }
 
 #[cfg(test)]

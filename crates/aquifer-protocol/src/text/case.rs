@@ -7,21 +7,21 @@
 /// Converts `camelCase`, `kebab-case` and `Title Case` to `snake_case` (R-REQ-3).
 pub fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
-    let letters: Vec<char> = name.chars().collect();
-    for (index, &letter) in letters.iter().enumerate() {
-        if letter.is_uppercase() {
-            let before = index.checked_sub(1).and_then(|i| letters.get(i));
-            let after = letters.get(index + 1);
+    let characters: Vec<char> = name.chars().collect();
+    for (index, &character) in characters.iter().enumerate() {
+        if character.is_uppercase() {
+            let before = index.checked_sub(1).and_then(|i| characters.get(i));
+            let after = characters.get(index + 1);
             let starts_word = before.is_some_and(|b| b.is_lowercase() || b.is_ascii_digit())
                 || (before.is_some_and(|b| b.is_uppercase()) && after.is_some_and(|a| a.is_lowercase()));
             if starts_word && !snake.ends_with('_') {
                 snake.push('_');
             }
-            snake.extend(letter.to_lowercase());
-        } else if matches!(letter, '-' | ' ' | '.') {
+            snake.extend(character.to_lowercase());
+        } else if matches!(character, '-' | ' ' | '.') {
             snake.push('_');
         } else {
-            snake.push(letter);
+            snake.push(character);
         }
     }
     snake
@@ -33,22 +33,22 @@ pub fn snake_identifier(name: &str) -> String {
     let plain = deunicode::deunicode(name);
     let mut snake = String::with_capacity(plain.len() + 4);
     let mut previous = ' ';
-    let mut letters = plain.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter.is_ascii_alphanumeric() {
-            let next_is_small = letters.peek().is_some_and(char::is_ascii_lowercase);
-            let begins_word = letter.is_ascii_uppercase()
+    let mut characters = plain.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character.is_ascii_alphanumeric() {
+            let next_is_small = characters.peek().is_some_and(char::is_ascii_lowercase);
+            let begins_word = character.is_ascii_uppercase()
                 && (previous.is_ascii_lowercase()
                     || previous.is_ascii_digit()
                     || (previous.is_ascii_uppercase() && next_is_small));
             if begins_word && !snake.is_empty() && !snake.ends_with('_') {
                 snake.push('_');
             }
-            snake.push(letter.to_ascii_lowercase());
-        } else if !snake.is_empty() && !snake.ends_with('_') && letter != '\'' {
+            snake.push(character.to_ascii_lowercase());
+        } else if !snake.is_empty() && !snake.ends_with('_') && character != '\'' {
             snake.push('_');
         }
-        previous = letter;
+        previous = character;
     }
     let snake = snake.trim_end_matches('_');
     if snake.starts_with(|c: char| c.is_ascii_digit()) { format!("n{snake}") } else { snake.to_owned() }
@@ -58,8 +58,8 @@ pub fn snake_identifier(name: &str) -> String {
 pub fn pascal_case(name: &str) -> String {
     name.split(|c: char| !c.is_alphanumeric())
         .flat_map(|word| {
-            let mut letters = word.chars();
-            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters)
+            let mut characters = word.chars();
+            characters.next().into_iter().flat_map(char::to_uppercase).chain(characters)
         })
         .collect()
 }

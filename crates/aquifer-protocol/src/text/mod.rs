@@ -23,8 +23,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text.chars();
-    while let Some(letter) = rest.next() {
-        match letter {
+    while let Some(character) = rest.next() {
+        match character {
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
             '\r' => {
@@ -34,8 +34,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
                 }
             }
             '\u{2028}' | '\u{2029}' => cleaned.push('\n'),
-            letter if is_removed(letter) => {}
-            letter => cleaned.push(letter),
+            character if is_removed(character) => {}
+            character => cleaned.push(character),
         }
     }
     Cow::Owned(cleaned)
@@ -73,8 +73,8 @@ pub fn clean_json(value: Value, clean: &dyn Fn(&str) -> String) -> Value {
 }
 
 /// Whether a character is invisible: joiners, direction marks, variation selectors, tags, fillers.
-pub fn is_hidden(letter: char) -> bool {
-    matches!(letter,
+pub fn is_hidden(character: char) -> bool {
+    matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
@@ -82,11 +82,11 @@ pub fn is_hidden(letter: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-fn is_removed(letter: char) -> bool {
-    if letter.is_ascii() {
-        return letter.is_ascii_control() && !matches!(letter, '\n' | '\t');
+fn is_removed(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_control() && !matches!(character, '\n' | '\t');
     }
-    letter.is_control() || is_hidden(letter)
+    character.is_control() || is_hidden(character)
 }
 
 /// Skips an escape sequence after its ESC. A string sequence (a title, a hyperlink) is removed with its content. If it

@@ -17,8 +17,8 @@ pub fn fold(name: &str) -> String {
     }
     // Compatibility characters are normalized first, because they may represent separators (`⑴`). Marks are kept until
     // they are composed with their letter, even if something separated them.
-    let letters = name.nfkc().filter(|c| (c.is_alphanumeric() || is_combining_mark(*c)) && !FILLERS.contains(c));
-    without_case(letters).nfkc().filter(|c| c.is_alphanumeric()).collect()
+    let characters = name.nfkc().filter(|c| (c.is_alphanumeric() || is_combining_mark(*c)) && !FILLERS.contains(c));
+    without_case(characters).nfkc().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// Whether a name folds to this text. Does not allocate for names in ASCII.
@@ -43,7 +43,7 @@ pub fn fold_case(text: &str) -> Cow<'_, str> {
         return Cow::Owned(text.to_ascii_lowercase());
     }
     // The lower case of `İ` is an `i` with a combining dot.
-    Cow::Owned(without_case(text.nfkc()).filter(|letter| *letter != '\u{307}').nfkc().collect())
+    Cow::Owned(without_case(text.nfkc()).filter(|c| *c != '\u{307}').nfkc().collect())
 }
 
 fn fold_ascii(name: &str) -> impl Iterator<Item = u8> {
@@ -52,8 +52,8 @@ fn fold_ascii(name: &str) -> impl Iterator<Item = u8> {
 
 /// Lower case by way of upper case, because some letters have no lower case of their own (`ſ` is an `s`), and by way of
 /// lower case to that, because some have no upper case (`ẞ`, which is `ß` and so `ss`).
-fn without_case(letters: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
-    letters.flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase)
+fn without_case(characters: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
+    characters.flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]

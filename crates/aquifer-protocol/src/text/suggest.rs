@@ -23,13 +23,13 @@ pub(crate) fn intended_name<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a
     rank(wrong, valid).into_iter().next().filter(|(score, _)| *score >= MIN_MISSPELLING_SCORE).map(|(_, name)| name)
 }
 
-/// Maximum number of names that are compared letter by letter, because that is expensive and the wrong name is
+/// Maximum number of names that are compared character by character, because that is expensive and the wrong name is
 /// untrusted.
 const MAX_COMPARED: usize = 64;
 
 fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, &'a str)> {
     let wrong: String = snake_case(&wrong.chars().take(64).collect::<String>());
-    let wrong = MisspelledName { words: words(&wrong).collect(), letters: letters(&wrong), name: &wrong };
+    let wrong = MisspelledName { words: words(&wrong).collect(), counts: count_characters(&wrong), name: &wrong };
     let mut rough: Vec<(f64, f64, &str)> = valid
         .into_iter()
         .map(|name| {
@@ -56,23 +56,23 @@ fn rank<'a>(wrong: &str, valid: impl IntoIterator<Item = &'a str>) -> Vec<(f64, 
 struct MisspelledName<'a> {
     name: &'a str,
     words: Vec<&'a str>,
-    letters: Letters,
+    counts: CharacterCounts,
 }
 
-/// The number of occurrences of each letter. Letters that share a counter only increase the similarity.
-type Letters = [u8; 32];
+/// The number of occurrences of each character. Characters that share a counter only increase the similarity.
+type CharacterCounts = [u8; 32];
 
-fn letters(name: &str) -> Letters {
-    let mut letters = Letters::default();
+fn count_characters(name: &str) -> CharacterCounts {
+    let mut counts = CharacterCounts::default();
     for byte in name.bytes() {
-        if let Some(count) = letters.get_mut(usize::from(byte % 32)) {
+        if let Some(count) = counts.get_mut(usize::from(byte % 32)) {
             *count = count.saturating_add(1);
         }
     }
-    letters
+    counts
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of words and letters")]
+#[expect(clippy::cast_precision_loss, reason = "counts of words and characters")]
 impl MisspelledName<'_> {
     /// Similarity by words. A missing, additional or moved word reduces it only slightly.
     fn shared_words(&self, name: &str) -> f64 {
@@ -84,11 +84,12 @@ impl MisspelledName<'_> {
         if all == 0 { 0.0 } else { 0.95 * common as f64 * 2.0 / all as f64 }
     }
 
-    /// An upper bound for the similarity that a letter-by-letter comparison can find: every letter that only one of the
+    /// An upper bound for the similarity that a comparison by character can find: every character that only one of the
     /// names has counts as a typing error.
     fn max_similarity(&self, name: &str) -> f64 {
         let longest = self.name.len().max(name.len()).max(1);
-        let differences: usize = self.letters.iter().zip(letters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();
+        let differences: usize =
+            self.counts.iter().zip(count_characters(name)).map(|(a, b)| usize::from(a.abs_diff(b))).sum();
         1.0 - differences.div_ceil(2) as f64 / longest as f64
     }
 }

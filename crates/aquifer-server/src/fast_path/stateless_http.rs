@@ -19,8 +19,8 @@ use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
 
-const JSON: &str = "application/json";
-const STREAM: &str = "text/event-stream";
+const JSON_MEDIA_TYPE: &str = "application/json";
+const EVENT_STREAM_MEDIA_TYPE: &str = "text/event-stream";
 
 /// Handles calls on the fast path.
 pub(crate) struct StatelessHttp {
@@ -49,8 +49,8 @@ impl StatelessHttp {
             return None;
         }
         let accepted = only(header::ACCEPT.as_str())?;
-        let is_json = only(header::CONTENT_TYPE.as_str())?.starts_with(JSON);
-        if !(is_json && accepted.contains(JSON) && accepted.contains(STREAM)) {
+        let is_json = only(header::CONTENT_TYPE.as_str())?.starts_with(JSON_MEDIA_TYPE);
+        if !(is_json && accepted.contains(JSON_MEDIA_TYPE) && accepted.contains(EVENT_STREAM_MEDIA_TYPE)) {
             return None;
         }
         if headers.keys().any(|name| name.as_str().starts_with("mcp-param-")) {

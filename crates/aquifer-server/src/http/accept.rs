@@ -162,7 +162,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Nagle's algorithm would delay the last bytes of every streamed answer by 40 ms.
+                // Nagle's algorithm would delay the last bytes of every streamed response by 40 ms.
                 if let Err(cause) = stream.set_nodelay(true) {
                     tracing::debug!(%cause, "could not set TCP_NODELAY");
                 }
@@ -256,9 +256,9 @@ mod tests {
 
     async fn ask(stream: &mut TcpStream) -> String {
         stream.write_all(REQUEST).await.unwrap();
-        let mut answer = [0_u8; 1024];
-        let count = tokio::time::timeout(DEADLINE, stream.read(&mut answer)).await.unwrap().unwrap();
-        String::from_utf8_lossy(answer.get(..count).unwrap()).into_owned()
+        let mut response = [0_u8; 1024];
+        let count = tokio::time::timeout(DEADLINE, stream.read(&mut response)).await.unwrap().unwrap();
+        String::from_utf8_lossy(response.get(..count).unwrap()).into_owned()
     }
 
     async fn is_closed(stream: &mut TcpStream) -> bool {
@@ -281,16 +281,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_waiting_for_an_answer_is_not_idle() {
+    async fn a_connection_waiting_for_a_response_is_not_idle() {
         let server = TestServer::start(ConnectionLimits { idle_timeout: Duration::from_millis(100), ..LIMITS });
         let mut patient = server.busy().await;
         server.wait_for_busy(1).await;
         // Another silent connection is closed meanwhile, so the timeout has passed.
         assert!(is_closed(&mut server.connect().await).await);
         server.endpoint.0.add_permits(1);
-        let mut answer = String::new();
-        patient.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.ends_with("here"), "{answer}");
+        let mut response = String::new();
+        patient.read_to_string(&mut response).await.unwrap();
+        assert!(response.ends_with("here"), "{response}");
     }
 
     #[tokio::test]
@@ -304,8 +304,8 @@ mod tests {
         assert!(early.is_err(), "answered although there was no slot");
         server.endpoint.0.add_permits(1);
         assert!(first.read(&mut [0; 8]).await.unwrap() > 0);
-        let answered = tokio::time::timeout(DEADLINE, second.read(&mut [0; 8])).await.unwrap().unwrap();
-        assert!(answered > 0);
+        let read = tokio::time::timeout(DEADLINE, second.read(&mut [0; 8])).await.unwrap().unwrap();
+        assert!(read > 0);
     }
 
     #[tokio::test]
@@ -336,10 +336,10 @@ mod tests {
         head.resize(2 * MAX_HEAD_BYTES, b'x');
         // It may be refused before it was sent completely.
         let _ = stream.write_all(&head).await;
-        let mut answer = Vec::new();
-        let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut answer)).await.unwrap();
-        let answer = String::from_utf8_lossy(&answer);
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+        let mut response = Vec::new();
+        let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut response)).await.unwrap();
+        let response = String::from_utf8_lossy(&response);
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 431"), "{response}");
     }
 
     #[tokio::test]

@@ -101,9 +101,9 @@ impl<'a> Origin<&'a str> {
     /// Parses an origin. `null`, paths and user information are rejected.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;
-        let mut letters = scheme.bytes();
-        let is_scheme = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
-            && letters.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+        let mut bytes = scheme.bytes();
+        let is_scheme = bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
         Some(Self { scheme, authority: Authority::parse(authority).filter(|_| is_scheme)? })
     }
 

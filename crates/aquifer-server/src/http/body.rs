@@ -13,10 +13,10 @@ use http_body_util::BodyExt;
 use super::accept::RequestBody;
 use super::connection::Connection;
 use super::tracked_body::Content;
-use super::{RETRY_SOON, respond, respond_busy};
+use super::{RETRY_SOON_SECS, respond, respond_busy};
 use crate::answer::refusal;
 
-/// A body over the limit is read up to this size, only to find the id to answer.
+/// A body over the limit is read up to this size, only to find the id to respond to.
 const MAX_SALVAGED_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long a body may take to arrive.
@@ -49,15 +49,15 @@ pub(super) async fn read(
         BodyOutcome::Late => {
             return Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"));
         }
-        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON)),
+        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON_SECS)),
         BodyOutcome::Oversized(salvaged) => {
             let problem = refusal::oversized(salvaged.bytes, limits);
-            return Err(answer(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
+            return Err(respond_refused(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
         }
         BodyOutcome::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
     };
     if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
-        return Err(answer(&problem, &Salvage::search(&bytes), limits, StatusCode::BAD_REQUEST));
+        return Err(respond_refused(&problem, &Salvage::search(&bytes), limits, StatusCode::BAD_REQUEST));
     }
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::search(&bytes), true)));
@@ -160,8 +160,13 @@ async fn receive<B: RequestBody>(mut body: IncomingBody<'_, B>, max_size: usize)
     }
 }
 
-/// Answers a refused tool call with status 200; any other refused message with an error status.
-fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status: StatusCode) -> Response<Content> {
+/// Responds to a refused tool call with status 200; to any other refused message with an error status.
+fn respond_refused(
+    problem: &Problem,
+    salvaged: &SalvagedMessage,
+    limits: &Limits,
+    status: StatusCode,
+) -> Response<Content> {
     let is_call = salvaged.is_call() && !matches!(problem, Problem::Syntax { .. });
     match refusal::answer(problem, salvaged, limits) {
         Some(body) if is_call => json(StatusCode::OK, body),
@@ -172,6 +177,6 @@ fn answer(problem: &Problem, salvaged: &SalvagedMessage, limits: &Limits, status
 
 fn json(status: StatusCode, body: Vec<u8>) -> Response<Content> {
     let mut response = respond(status, body);
-    response.headers_mut().insert(header::CONTENT_TYPE, super::JSON);
+    response.headers_mut().insert(header::CONTENT_TYPE, super::JSON_CONTENT_TYPE);
     response
 }

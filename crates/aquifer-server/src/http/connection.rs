@@ -126,7 +126,7 @@ impl Connection {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether it can be closed without losing an answer.
+    /// Whether it can be closed without losing a response.
     pub(super) fn is_idle(&self) -> bool {
         self.requests.load(Ordering::Relaxed) == 0 && self.held() == 0
     }

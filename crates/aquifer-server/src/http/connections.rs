@@ -1,11 +1,11 @@
 //! The registry of open connections and the budget of bytes held for all of them together.
 //!
-//! Held bytes are bodies while they arrive, answers until the socket has accepted their last byte, and what the SDK
-//! stores for sessions. Reserved bytes are the estimated answers of running calls. Their sum stays below one budget: a
-//! call that would exceed it is refused before it runs. An answer can be larger than its reservation, so held bytes can
-//! exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved the
-//! least data relative to what is held for it. Only connections that wait for their peer are closed, never one whose
-//! call is still running.
+//! Held bytes are bodies while they arrive, responses until the socket has accepted their last byte, and what the SDK
+//! stores for sessions. Reserved bytes are the estimated responses of running calls. Their sum stays below one budget:
+//! a call that would exceed it is refused before it runs. A response can be larger than its reservation, so held bytes
+//! can exceed the budget on their own. Connections are then closed, starting with the one whose peer has recently moved
+//! the least data relative to what is held for it. Only connections that wait for their peer are closed, never one
+//! whose call is still running.
 //!
 //! The registry is locked when connections are opened or closed, once a second, and when the budget is exceeded, but
 //! never for an ordinary request.
@@ -24,7 +24,7 @@ use super::throttle::WarningThrottle;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A peer that has moved nothing for this long may be closed to make room for a call. Short, because a client that
-/// fills the budget with unread answers blocks others for as long.
+/// fills the budget with unread responses blocks others for as long.
 const STALL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A peer that has been waited for less than this is closed last: it had no chance to react yet.
@@ -113,12 +113,12 @@ impl Connections {
         self.release(bytes);
     }
 
-    /// Whether sessions use more than their share, which leaves most of the budget to answers.
+    /// Whether sessions use more than their share, which leaves most of the budget to responses.
     pub(super) fn is_session_share_exceeded(&self) -> bool {
         self.kept_for_sessions.load(Ordering::SeqCst) > self.max_bytes / SESSION_SHARE
     }
 
-    /// Reserves bytes for the answer to a call and returns how many. `None` if there is no room and the call must not
+    /// Reserves bytes for the response to a call and returns how many. `None` if there is no room and the call must not
     /// run.
     pub(super) fn reserve(&self, bytes: usize) -> Option<usize> {
         // Capped, so that a single call always fits.
@@ -149,13 +149,13 @@ impl Connections {
         }
         let mut candidates: Vec<_> = open
             .values()
-            .filter(|one| one.held() > 0 && !one.is_close_requested())
-            .filter_map(|one| Some((one.waiting(now)?, one)))
+            .filter(|connection| connection.held() > 0 && !connection.is_close_requested())
+            .filter_map(|connection| Some((connection.waiting(now)?, connection)))
             .filter(|(waiting, _)| waiting.stalled_for >= stalled_for)
             .collect();
-        candidates.sort_by_cached_key(|(waiting, one)| {
+        candidates.sort_by_cached_key(|(waiting, connection)| {
             let is_fresh = waiting.waited_for < millis(GRACE_PERIOD);
-            let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (one.held() as u64).max(1);
+            let progress = waiting.recent_bytes.saturating_mul(PROGRESS_SCALE) / (connection.held() as u64).max(1);
             (is_fresh, progress, Reverse(waiting.waited_for))
         });
         let mut closed = 0_usize;
@@ -186,11 +186,11 @@ impl Connections {
 
     fn close_idle_at(&self, now: u64) -> bool {
         let open = self.lock();
-        let order = |one: &Connection| {
-            let unfinished_for = one.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
+        let order = |connection: &Connection| {
+            let unfinished_for = connection.unfinished_for(now).filter(|waited| *waited >= millis(STALL_TIMEOUT));
             match unfinished_for {
-                _ if one.is_close_requested() => None,
-                _ if one.is_idle() => Some((false, one.has_served(), one.last_used())),
+                _ if connection.is_close_requested() => None,
+                _ if connection.is_idle() => Some((false, connection.has_served(), connection.last_used())),
                 Some(waited) => Some((true, true, now.saturating_sub(waited))),
                 None => None,
             }
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_refused_before_they_run_if_their_answer_exceeds_the_budget() {
+    fn calls_are_refused_before_they_run_if_their_response_exceeds_the_budget() {
         let all = connections(100);
         let reserved: Vec<usize> = (0..4).map(|_| all.reserve(25).unwrap()).collect();
         assert!(all.reserve(1).is_none(), "all is reserved");

@@ -1,4 +1,4 @@
-//! Answers the requests of every connection: checks the caller, routes by path, and builds the response.
+//! Responds to the requests of every connection: checks the caller, routes by path, and builds the response.
 
 use std::sync::Arc;
 
@@ -18,15 +18,18 @@ use super::guard::{self, Guard};
 use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
-use super::{HttpError, HttpSettings, JSON, MIN_ANSWERS, RETRY_SOON, SESSION, body, respond, respond_busy};
+use super::{
+    HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_RESPONSES, RETRY_SOON_SECS, SESSION_ID_HEADER, body, respond,
+    respond_busy,
+};
 use crate::answer::refusal::MAX_FRAME_BYTES;
 use crate::answer::splice::{Carrier, Slot};
 use crate::call_path::CallCounts;
 use crate::fast_path::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 
-/// `Retry-After` in seconds if every session is waiting for an answer.
-const RETRY_SESSION: u64 = 10;
+/// `Retry-After` in seconds if every session is waiting for a response.
+const RETRY_SESSION_SECS: u64 = 10;
 
 pub(super) struct McpEndpoint {
     engine: Arc<Engine>,
@@ -48,7 +51,7 @@ impl McpEndpoint {
         streams: &CancellationToken,
     ) -> Result<Arc<Self>, HttpError> {
         let guard = Guard::new(settings)?;
-        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_ANSWERS);
+        let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_RESPONSES);
         let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
         Ok(Arc::new(Self::new(engine, guard, connections, settings.max_sessions, streams)))
     }
@@ -95,7 +98,7 @@ impl McpEndpoint {
         &self.sessions
     }
 
-    async fn answer(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
+    async fn respond(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
@@ -129,7 +132,7 @@ impl McpEndpoint {
         let operations = self.engine.snapshot().catalog().operations().len();
         let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "operations": operations });
         let mut response = respond(StatusCode::OK, health.to_string());
-        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON_CONTENT_TYPE);
         response
     }
 
@@ -142,16 +145,16 @@ impl McpEndpoint {
         // Counted once the body is complete: an unfinished body is not a call.
         let entry = match self.in_flight.enter(&head, &bytes) {
             Ok(entry) => entry,
-            Err(why) => return respond_busy(why, RETRY_SOON),
+            Err(why) => return respond_busy(why, RETRY_SOON_SECS),
         };
-        let has_session = head.headers.contains_key(SESSION);
+        let has_session = head.headers.contains_key(SESSION_ID_HEADER);
         if let Some(entry) = &entry
             && !has_session
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
-            let answer = self.stateless.run(call, entry.clone()).await;
-            return respond_json(answer).map(|content| content.counted(entry.clone()));
+            let message = self.stateless.run(call, entry.clone()).await;
+            return respond_json(message).map(|content| content.counted(entry.clone()));
         }
         // A call in a session continues when its client disconnects, and is counted until it ends.
         if let Some(entry) = &entry {
@@ -168,7 +171,7 @@ impl McpEndpoint {
             Err(refusal) => return refuse(refusal),
         };
         let (mut head, body) = response.into_parts();
-        // The SDK answers 202 when a session ends, which some clients report as a failure.
+        // The SDK responds with 202 when a session ends, which some clients report as a failure.
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
@@ -188,7 +191,7 @@ impl McpEndpoint {
 impl Endpoint for McpEndpoint {
     async fn serve(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<TrackedBody> {
         connection.begin_request();
-        self.answer(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
+        self.respond(connection, request).await.map(|content| TrackedBody::new(content, connection.clone()))
     }
 }
 
@@ -197,7 +200,7 @@ fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
     match message {
         Ok(body) => {
             let mut response = respond(StatusCode::OK, body);
-            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+            response.headers_mut().insert(header::CONTENT_TYPE, JSON_CONTENT_TYPE);
             response
         }
         Err(cause) => {
@@ -210,8 +213,8 @@ fn respond_json(message: std::io::Result<Vec<u8>>) -> Response<Content> {
 fn refuse(refusal: SessionRefusal) -> Response<Content> {
     match refusal {
         SessionRefusal::TooFast(seconds) => respond_busy("too many sessions are being opened", seconds),
-        SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION),
-        SessionRefusal::TooMany => respond_busy("too many requests are running in this session", RETRY_SOON),
+        SessionRefusal::AllBusy => respond_busy("all sessions are in use", RETRY_SESSION_SECS),
+        SessionRefusal::TooMany => respond_busy("too many requests are running in this session", RETRY_SOON_SECS),
         SessionRefusal::TooLarge => {
             respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: 'initialize' is limited to 64 KiB\n")
         }

@@ -135,7 +135,7 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     values.next().filter(|_| values.next().is_none())?.to_str().ok()
 }
 
-/// Allows a page of an allowed origin to read the answer.
+/// Allows a page of an allowed origin to read the response.
 pub(super) fn allow_origin(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::connections::Connections;
 use crate::memory_estimate::estimate_bytes;
 
-/// The maximum number of running calls. Each holds a request and an answer in memory, so further calls are told to
+/// The maximum number of running calls. Each holds a request and a response in memory, so further calls are told to
 /// retry.
 pub(super) const MAX_CALLS: usize = 1024;
 
@@ -105,7 +105,7 @@ enum Kind {
     Listener,
 }
 
-/// A counted request. It counts until the last clone of this is dropped. Both the answer's body and the call itself
+/// A counted request. It counts until the last clone of this is dropped. Both the response's body and the call itself
 /// hold one: a call can outlive its client's connection.
 #[derive(Clone)]
 pub(crate) struct Entry(Arc<EntryInner>);
@@ -117,12 +117,12 @@ struct EntryInner {
 }
 
 impl Entry {
-    /// Releases the reservation, because the answer has arrived and is now counted itself.
+    /// Releases the reservation, because the response has arrived and is now counted itself.
     pub(super) fn settle(&self) {
         self.0.settle(usize::MAX);
     }
 
-    /// Releases part of the reservation, because part of the answer has arrived and is now counted itself.
+    /// Releases part of the reservation, because part of the response has arrived and is now counted itself.
     pub(super) fn settle_part(&self, bytes: usize) {
         self.0.settle(bytes);
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn large_batches_are_limited_by_their_estimated_answers() {
+    fn large_batches_are_limited_by_their_estimated_responses() {
         let in_flight = in_flight(256 * KIB * KIB);
         let large = format!("[{}]", vec!["{}"; 200].join(","));
         let entries: Vec<Entry> = (0..1_000).map_while(|_| enter(&in_flight, "tools/call", &large).ok()).collect();

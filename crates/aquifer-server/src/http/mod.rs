@@ -43,18 +43,18 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The longest interval between two searches for connections and sessions to close.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The byte budget always has room for at least this many answers of the maximum size.
-const MIN_ANSWERS: usize = 4;
+/// The byte budget always has room for at least this many responses of the maximum size.
+const MIN_RESPONSES: usize = 4;
 
 /// `Retry-After` in seconds if there will be room as soon as calls finish.
-const RETRY_SOON: u64 = 1;
+const RETRY_SOON_SECS: u64 = 1;
 
 /// The header that identifies a client's session.
-const SESSION: &str = "mcp-session-id";
+const SESSION_ID_HEADER: &str = "mcp-session-id";
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 pub use router::router;
 
@@ -69,10 +69,10 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// The maximum number of sessions in memory. Only older clients open sessions.
     pub max_sessions: usize,
-    /// The maximum number of bytes held for all connections together: bodies while they arrive, answers until they are
-    /// read, and the messages stored for sessions. A value below four times the largest answer is raised to that.
+    /// The maximum number of bytes held for all connections together: bodies while they arrive, responses until they
+    /// are read, and the messages stored for sessions. A value below four times the largest response is raised to that.
     pub max_unread_bytes: usize,
-    /// How long a client may leave its answer unread before its connection is closed.
+    /// How long a client may leave its response unread before its connection is closed.
     pub write_timeout: Duration,
 }
 
@@ -104,7 +104,7 @@ pub enum HttpError {
     InvalidOrigin(String),
 }
 
-/// A server that is bound but does not answer yet.
+/// A server that is bound but does not respond yet.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -143,7 +143,7 @@ impl HttpServer {
         tokio::select! {
             () = serve => {}
             () = finish(stop, endpoint.in_flight().clone(), streams) => {}
-            () = sweep(&endpoint, SWEEP_INTERVAL.min(settings.write_timeout / 4)) => {}
+            () = sweep(&endpoint, MAX_SWEEP_INTERVAL.min(settings.write_timeout / 4)) => {}
         }
     }
 }

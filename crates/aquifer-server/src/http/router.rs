@@ -1,7 +1,7 @@
 //! MCP over HTTP as part of another axum application.
 //!
 //! That application accepts the connections, so only requests are seen here: each counts as a connection of its own,
-//! with the same limits for bodies, answers, calls and sessions as in our own server.
+//! with the same limits for bodies, responses, calls and sessions as in our own server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::accept::Endpoint as _;
 use super::endpoint::McpEndpoint;
 use super::tracked_body::TrackedBytes;
-use super::{HttpError, HttpSettings, SWEEP_INTERVAL, sweep};
+use super::{HttpError, HttpSettings, MAX_SWEEP_INTERVAL, sweep};
 
 /// A router that serves the engine under `/mcp` and `/health`. The address in the settings is not used.
 ///
@@ -31,7 +31,7 @@ pub fn router(engine: Arc<Engine>, settings: &HttpSettings) -> Result<Router, Ht
     });
     let handler = any(move |request: Request| {
         let served = served.clone();
-        async move { served.answer(request).await }
+        async move { served.respond(request).await }
     });
     Ok(Router::new().route("/mcp", handler.clone()).route("/health", handler))
 }
@@ -43,10 +43,10 @@ struct ServedEndpoint {
 }
 
 impl ServedEndpoint {
-    async fn answer(&self, request: Request) -> Response {
+    async fn respond(&self, request: Request) -> Response {
         self.sweeper.get_or_init(|| {
             let endpoint = self.endpoint.clone();
-            AbortOnDropHandle::new(tokio::spawn(async move { sweep(&endpoint, SWEEP_INTERVAL).await }))
+            AbortOnDropHandle::new(tokio::spawn(async move { sweep(&endpoint, MAX_SWEEP_INTERVAL).await }))
         });
         let (connection, registration) = self.endpoint.connections().register(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let response = self.endpoint.serve(&connection, request).await;

@@ -15,7 +15,7 @@ use http_body::{Frame, SizeHint};
 use super::connection::Connection;
 use super::in_flight::Entry;
 
-/// The body of an answer before it is tracked.
+/// The body of a response before it is tracked.
 pub(crate) struct Content {
     bytes: Source,
     entry: Option<Entry>,
@@ -37,7 +37,7 @@ impl Content {
         Self { bytes: Source::Stream(body), entry: None }
     }
 
-    /// Keeps the request counted until its answer has been handed to the socket's buffer.
+    /// Keeps the request counted until its response has been handed to the socket's buffer.
     pub(super) fn counted(self, entry: Entry) -> Self {
         Self { entry: Some(entry), ..self }
     }
@@ -64,7 +64,7 @@ impl TrackedBody {
             Source::Whole(bytes) => State::Whole(TrackedBytes::new(bytes, &connection)),
             Source::Stream(body) => State::Stream(body),
         };
-        // The answer exists, so its reservation can be released.
+        // The response exists, so its reservation can be released.
         if let (State::Whole(_) | State::Done, Some(entry)) = (&state, &entry) {
             entry.settle();
         }
@@ -133,7 +133,7 @@ pub(super) struct TrackedBytes {
 impl TrackedBytes {
     fn new(bytes: Bytes, connection: &Arc<Connection>) -> Self {
         let held = bytes.len();
-        // The call was made, so its answer is kept even over the budget; others make room for it.
+        // The call was made, so its response is kept even over the budget; others make room for it.
         connection.hold(held);
         Self { bytes, held, connection: connection.clone() }
     }

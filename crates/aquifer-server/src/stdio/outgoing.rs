@@ -134,8 +134,8 @@ mod tests {
         let bytes = |id: i64| if id % 10 == 9 { 1_000 } else { MIB / 2 };
         let send_one = |id| send_answer(answer(id, bytes(id)), write.clone(), &pending, &limits);
         let mut sending: Vec<_> = (0..100).map(|id| Box::pin(send_one(id))).collect();
-        for one in &mut sending {
-            assert!(futures::poll!(one).is_pending(), "nobody reads");
+        for message in &mut sending {
+            assert!(futures::poll!(message).is_pending(), "nobody reads");
         }
         let (unread, _) = pending.held();
         assert!(unread > MIB && unread <= MAX + 100 * 4_096, "{unread} bytes wait");
@@ -174,8 +174,8 @@ mod tests {
         };
         let mut sending: Vec<_> = (0..5_000).map(|_| send_one()).collect();
         let mut left_out = 0;
-        for one in &mut sending {
-            left_out += usize::from(futures::poll!(one).is_ready());
+        for message in &mut sending {
+            left_out += usize::from(futures::poll!(message).is_ready());
         }
         let (unread, waiting) = pending.held();
         assert!(waiting <= 256 && unread <= 256 * 2_000, "{waiting} wait, with {unread} bytes");

@@ -197,8 +197,8 @@ impl Database {
                 let probe = Probe { dialect, table, computed: computed.clone() };
                 let Err(WorkError::Sql(error)) = self.backend.read(probe).await else { continue };
                 tracing::error!(source = settings.name, ?error, "computed field '{}' is left out", computed.name);
-                for known in settings.tables.values_mut() {
-                    known.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
+                for table in settings.tables.values_mut() {
+                    table.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
                 }
             }
         }

@@ -245,9 +245,9 @@ impl Database {
                 let (key, exposed, tables) = (self.key.clone(), exposed.clone(), offer.tables.clone());
                 let plan = Plan { max_tokens, ..query.plan };
                 let work = Query { exposed, dialect, now, plan, key, tables, joins };
-                self.backend.read(work).await.map(|mut done| {
-                    done.warnings.splice(0..0, query.warnings);
-                    done
+                self.backend.read(work).await.map(|mut output| {
+                    output.warnings.splice(0..0, query.warnings);
+                    output
                 })
             }
             Verb::Get => {
@@ -326,9 +326,9 @@ impl Database {
         let collection = generic_tables::tables_collection();
         let wanted = parse_query(&collection, QueryKind::List, params, &self.key)?;
         let plan = Plan { max_tokens, ..wanted.plan };
-        let found = evaluate(&collection, &plan, &generic_tables::tables(&offer), &self.key);
-        let warnings = wanted.warnings.into_iter().chain(found.warnings).collect();
-        Ok(OperationOutput::new(found.data, warnings).within_budget())
+        let evaluated = evaluate(&collection, &plan, &generic_tables::tables(&offer), &self.key);
+        let warnings = wanted.warnings.into_iter().chain(evaluated.warnings).collect();
+        Ok(OperationOutput::new(evaluated.data, warnings).within_budget())
     }
 
     async fn query_relationships(
@@ -389,9 +389,9 @@ impl Database {
                 Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
             })?;
         }
-        let mut done = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
+        let mut output = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
         if requested > MAX_PAGE_SIZE {
-            done.warnings.push(
+            output.warnings.push(
                 aquifer_protocol::warning::Warning::new(
                     "VALIDATION_PAGE_SIZE_CLAMPED",
                     "'first' was reduced to the largest page size",
@@ -400,7 +400,7 @@ impl Database {
                 .detail("applied", MAX_PAGE_SIZE),
             );
         }
-        Ok(done)
+        Ok(output)
     }
 
     pub(super) fn failure_from(&self, error: WorkError, exposed: Option<&ExposedTable>) -> Failure {
@@ -535,7 +535,7 @@ impl Source for Database {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         async move {
             match self.answer(call).await {
-                Ok(done) => Outcome::Done(done.into()),
+                Ok(output) => Outcome::Done(output.into()),
                 Err(failure) => Outcome::Failed(failure),
             }
         }

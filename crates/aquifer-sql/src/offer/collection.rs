@@ -65,10 +65,10 @@ pub(super) fn expose_table(
     let sources = computed(&table, settings, incoming);
     let presets: BTreeMap<Arc<str>, Vec<Arc<str>>> = table_settings
         .map(|table_settings| {
-            let known = |names: &[String]| -> Vec<Arc<str>> {
+            let field_names = |names: &[String]| -> Vec<Arc<str>> {
                 names.iter().filter_map(|name| table.column(name)).map(|column| column.name.clone()).collect()
             };
-            table_settings.presets.iter().map(|(name, fields)| (name.as_str().into(), known(fields))).collect()
+            table_settings.presets.iter().map(|(name, fields)| (name.as_str().into(), field_names(fields))).collect()
         })
         .unwrap_or_default();
     let mut presets = presets;

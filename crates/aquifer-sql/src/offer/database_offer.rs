@@ -88,9 +88,9 @@ impl Offer {
         complete_references(&mut model);
         field_names::assign_field_names(&mut model);
         let mut references = find_references(&model.tables, &words);
-        for known in &mut references {
-            known.conceals_from = !concealed.is_readable(known.from);
-            known.conceals_to = !concealed.is_readable(known.to);
+        for reference in &mut references {
+            reference.conceals_from = !concealed.is_readable(reference.from);
+            reference.conceals_to = !concealed.is_readable(reference.to);
         }
         let (cascades, descendants) = (Cascade::between(&model.tables), needs::descendants(&model.tables));
         // Only rows with a key can be nodes of a graph.

@@ -95,21 +95,21 @@ fn column_of<'a>(exposed: &'a ExposedTable, name: &str) -> Option<&'a Column> {
 }
 
 /// Adds every alias of the given columns, so that a rule about one name covers the others.
-pub(super) fn add_names(exposed: &ExposedTable, given: &mut Map<String, Value>) {
+pub(super) fn add_names(exposed: &ExposedTable, params: &mut Map<String, Value>) {
     let mut more: Vec<(String, Value)> = Vec::new();
-    for (name, value) in given.iter() {
+    for (name, value) in params.iter() {
         let names = column_of(exposed, name).into_iter().flat_map(|column| [&column.name, &column.sql_name]);
         more.extend(names.filter(|other| ***other != **name).map(|other| (other.to_string(), value.clone())));
     }
     for (name, value) in more {
-        given.entry(name).or_insert(value);
+        params.entry(name).or_insert(value);
     }
 }
 
 /// The given values by field name; callers may use the database's names or camelCase.
-fn by_field(exposed: &ExposedTable, place: &str, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+fn by_field(exposed: &ExposedTable, place: &str, values: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let mut named = Map::new();
-    for (name, value) in given {
+    for (name, value) in values {
         let name = match column_of(exposed, &name) {
             Some(column) => column.name.to_string(),
             // In these objects every name denotes a column.
@@ -137,11 +137,11 @@ fn check_columns(
     let generic = offer.offering.operations.iter().find(|operation| *operation.name == *verb.generic_name());
     let Some(generic) = generic else { return Ok(()) };
     let shapes = exposed.generic_shapes.get_or_init(|| generic_shapes(exposed));
-    let mut given: Vec<(&str, Value)> =
+    let mut placed: Vec<(&str, Value)> =
         COLUMN_OBJECTS.into_iter().filter_map(|place| Some((place, params.remove(place)?))).collect();
-    let shaped = given.iter_mut().map(|(place, value)| (shapes.get(place), value));
+    let shaped = placed.iter_mut().map(|(place, value)| (shapes.get(place), value));
     let checked = check_values(generic, &Types::new(), shaped);
-    params.extend(given.into_iter().map(|(place, value)| (place.to_owned(), value)));
+    params.extend(placed.into_iter().map(|(place, value)| (place.to_owned(), value)));
     checked
 }
 
@@ -407,8 +407,8 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
         "computed": computed, "presets": exposed.collection.preset_names(),
     });
     for (cardinality, member) in [(Cardinality::One, "paths"), (Cardinality::Many, "many")] {
-        let known = exposed.references.iter().filter(|reference| reference.cardinality == cardinality);
-        let named = known.filter_map(|reference| {
+        let references = exposed.references.iter().filter(|reference| reference.cardinality == cardinality);
+        let named = references.filter_map(|reference| {
             let to = offer.table(reference.to)?;
             Some((reference.name.to_string(), Value::from(to.words.plural.as_str())))
         });
@@ -461,9 +461,9 @@ pub(crate) fn unknown_table(offer: &Offer, name: &str) -> Failure {
         .filter(|(index, _)| offer.concealed.is_shown(*index))
         .flat_map(|(_, exposed)| exposed.names().into_iter().map(|alias| (alias, exposed.words.plural.as_str())))
         .collect();
-    let found = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
+    let near_aliases = suggest::near(name, aliases.iter().map(|(alias, _)| alias.as_str()), 6);
     let mut near: Vec<&str> = Vec::new();
-    for (_, plural) in found.iter().filter_map(|found| aliases.iter().find(|(alias, _)| alias == found)) {
+    for (_, plural) in near_aliases.iter().filter_map(|near| aliases.iter().find(|(alias, _)| alias == near)) {
         if !near.contains(plural) && near.len() < 3 {
             near.push(plural);
         }

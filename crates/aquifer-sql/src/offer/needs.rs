@@ -173,7 +173,7 @@ impl Offer {
         match value {
             Value::String(text) => {
                 // A calculation names several paths.
-                let is_sign = |letter: char| matches!(letter, '+' | '-' | '*' | '/' | '(' | ')');
+                let is_sign = |c: char| matches!(c, '+' | '-' | '*' | '/' | '(' | ')');
                 for table in from {
                     self.follow_path(*table, text, reached);
                     for path in text.split(is_sign) {
@@ -198,7 +198,7 @@ impl Offer {
     /// Follows the references of a path, and adds the tables on its way. Returns the table at its end.
     fn follow_path(&self, from: usize, path: &str, reached: &mut BTreeSet<usize>) -> Option<usize> {
         let mut at = from;
-        let is_decoration = |letter: char| letter == '-' || letter == '+' || letter.is_whitespace();
+        let is_decoration = |c: char| c == '-' || c == '+' || c.is_whitespace();
         let mut steps = path.trim_start_matches(is_decoration).split('.');
         while let Some(step) = steps.next() {
             let exposed = self.table(at)?;

@@ -71,8 +71,8 @@ impl Offer {
     /// The index of a table that callers may read, by its name in overviews.
     pub(crate) fn readable_table(&self, name: &str) -> Option<usize> {
         let mut tables = self.tables.iter().enumerate();
-        let found = tables.find(|(_, exposed)| exposed.words.plural == name);
-        found.map(|(index, _)| index).filter(|index| self.concealed.is_readable(*index))
+        let table = tables.find(|(_, exposed)| exposed.words.plural == name);
+        table.map(|(index, _)| index).filter(|index| self.concealed.is_readable(*index))
     }
 
     /// The line of a table.
@@ -91,10 +91,11 @@ impl Offer {
         };
         line.push_str(&about);
         let columns = exposed.table.columns.iter().map(|column| self.column(index, exposed, column, sample));
-        let composite = self.references.iter().filter(|known| known.from == index && known.columns.len() > 1);
-        let composite = composite.filter(|known| !known.conceals_to).filter_map(|known| {
-            let (columns, target) = (known.columns.join(", "), &self.table(known.to)?.words.plural);
-            Some(format!("({columns})→{}{target}", delete_mark(known.on_delete)))
+        let composite =
+            self.references.iter().filter(|reference| reference.from == index && reference.columns.len() > 1);
+        let composite = composite.filter(|reference| !reference.conceals_to).filter_map(|reference| {
+            let (columns, target) = (reference.columns.join(", "), &self.table(reference.to)?.words.plural);
+            Some(format!("({columns})→{}{target}", delete_mark(reference.on_delete)))
         });
         let incoming = self.shown_incoming(exposed, is_whole).into_iter().map(|name| format!("←{name}"));
         let is_told = |name: &str| is_whole || !is_child_count(exposed, name);
@@ -125,14 +126,15 @@ impl Offer {
         if is_key {
             text.push('*');
         }
-        let reference = self.references.iter().find(|known| {
-            known.from == table
-                && !known.conceals_to
-                && matches!(known.columns.as_slice(), [only] if *only == column.name)
+        let reference = self.references.iter().find(|reference| {
+            reference.from == table
+                && !reference.conceals_to
+                && matches!(reference.columns.as_slice(), [only] if *only == column.name)
         });
-        if let Some((known, target)) = reference.and_then(|known| Some((known, self.table(known.to)?))) {
+        if let Some((reference, target)) = reference.and_then(|reference| Some((reference, self.table(reference.to)?)))
+        {
             text.push('→');
-            text.push_str(delete_mark(known.on_delete));
+            text.push_str(delete_mark(reference.on_delete));
             text.push_str(&target.words.plural);
         } else {
             let word = match &column.of {
@@ -272,7 +274,7 @@ fn shown_default(column: &Column) -> Option<String> {
 
 /// A name as it is written in SQL. PostgreSQL reads a name without quotes in lower case.
 fn sql_identifier(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     match name.chars().all(is_plain) {
         true => plain_or_quoted(name),
         false => serde_json::Value::from(name).to_string(),

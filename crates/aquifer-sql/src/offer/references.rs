@@ -15,8 +15,8 @@ pub(super) fn incoming_references<'a>(
     tables: &[Table],
     words: &'a [names::Words],
 ) -> Vec<IncomingReference<'a>> {
-    let known = relationships.iter().filter(|known| known.to == index);
-    let incoming = known.filter_map(|relationship| {
+    let to_table = relationships.iter().filter(|relationship| relationship.to == index);
+    let incoming = to_table.filter_map(|relationship| {
         let from = tables.get(relationship.from)?;
         let column = |name: &Arc<str>| from.column(name).map(|column| column.quoted.clone());
         let columns = relationship.columns.iter().map(column).collect::<Option<Vec<Name>>>()?;
@@ -63,7 +63,7 @@ pub(super) fn complete_references(model: &mut Model) {
 }
 
 pub(super) fn find_references(tables: &[Table], words: &[names::Words]) -> Vec<Relationship> {
-    let mut found: Vec<Relationship> = Vec::new();
+    let mut relationships: Vec<Relationship> = Vec::new();
     for (from, table) in tables.iter().enumerate() {
         for foreign in &table.foreign {
             let to = tables.iter().position(|other| foreign.references_table(other));
@@ -75,19 +75,19 @@ pub(super) fn find_references(tables: &[Table], words: &[names::Words]) -> Vec<R
             let usable = !foreign.columns.is_empty()
                 && foreign.columns.len() == to_columns.len()
                 && foreign.columns.iter().all(|name| table.column(name).is_some());
-            let twin = |known: &Relationship| {
-                known.from == from
-                    && known.to == to
-                    && known.columns == foreign.columns
-                    && known.to_columns == to_columns
+            let twin = |other: &Relationship| {
+                other.from == from
+                    && other.to == to
+                    && other.columns == foreign.columns
+                    && other.to_columns == to_columns
             };
-            if usable && !found.iter().any(twin) {
+            if usable && !relationships.iter().any(twin) {
                 let mut name = format!("{}.{}", own.plural, foreign.columns.join("+"));
                 // The same columns may refer to two tables.
-                if let Some(other) = words.get(to).filter(|_| found.iter().any(|known| *known.name == *name)) {
+                if let Some(other) = words.get(to).filter(|_| relationships.iter().any(|taken| *taken.name == *name)) {
                     name = format!("{name}>{}", other.plural);
                 }
-                found.push(Relationship {
+                relationships.push(Relationship {
                     name: name.into(),
                     from,
                     to,
@@ -100,5 +100,5 @@ pub(super) fn find_references(tables: &[Table], words: &[names::Words]) -> Vec<R
             }
         }
     }
-    found
+    relationships
 }

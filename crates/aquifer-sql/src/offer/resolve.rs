@@ -28,8 +28,8 @@ impl Offer {
                 judged_params.retain(|name, _| ["key", "values"].contains(&name.as_str()));
                 judged_params.insert("table_name".to_owned(), self.names(index, params.get("table_name")));
                 if let Some(exposed) = self.table(index) {
-                    let given = judged_params.values_mut().filter_map(Value::as_object_mut);
-                    given.for_each(|given| generic::add_names(exposed, given));
+                    let objects = judged_params.values_mut().filter_map(Value::as_object_mut);
+                    objects.for_each(|object| generic::add_names(exposed, object));
                 }
                 let generic::TranslatedCall { operation, params, problem } =
                     generic::translate(self, verb, index, params)?;
@@ -93,9 +93,13 @@ impl Offer {
         let mut edge = vec![root];
         for _ in 0..depth.min(u64::from(super::operations::MAX_RELATIONSHIP_DEPTH)) {
             let mut next = Vec::new();
-            for known in self.relationships.iter().filter(|known| only.is_none_or(|only| *known.name == *only)) {
-                let outgoing = (direction != Direction::Incoming && edge.contains(&known.from)).then_some(known.to);
-                let incoming = (direction != Direction::Outgoing && edge.contains(&known.to)).then_some(known.from);
+            for relationship in
+                self.relationships.iter().filter(|relationship| only.is_none_or(|only| *relationship.name == *only))
+            {
+                let outgoing =
+                    (direction != Direction::Incoming && edge.contains(&relationship.from)).then_some(relationship.to);
+                let incoming =
+                    (direction != Direction::Outgoing && edge.contains(&relationship.to)).then_some(relationship.from);
                 next.extend([outgoing, incoming].into_iter().flatten().filter(|table| reached.insert(*table)));
             }
             edge = next;
@@ -120,8 +124,8 @@ impl Offer {
             return Ok(index);
         }
         let exact = self.tables_called(|alias| alias == name);
-        let found = if exact.is_empty() { self.tables_spelled(name) } else { exact };
-        match found.as_slice() {
+        let tables = if exact.is_empty() { self.tables_spelled(name) } else { exact };
+        match tables.as_slice() {
             [] => Err(generic::unknown_table(self, name)),
             [only] => Ok(*only),
             several => {

@@ -11,7 +11,7 @@ use crate::error::SqlError;
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
-use crate::work::session::{Work, WorkError};
+use crate::work::session::{TransactionEnd, Work, WorkError};
 
 /// Maximum number of attempts after a serialization failure.
 const MAX_ATTEMPTS: usize = 3;
@@ -105,7 +105,8 @@ impl Postgres {
         session.batch(begin(work)).await?;
         let answer = work.run(&mut session).await;
         // A dry run is never committed.
-        let answer = answer.map(|(output, keep)| (output, keep && !work.is_dry_run()));
+        let answer =
+            answer.map(|(output, end)| (output, if work.is_dry_run() { TransactionEnd::Rollback } else { end }));
         let error = match finish_transaction(&mut session, answer).await {
             Ok(output) => return Ok(output),
             Err(error) => error,
@@ -143,15 +144,15 @@ fn search_path(settings: &Settings) -> String {
 /// Commits the transaction, or rolls it back if nothing is to be kept.
 async fn finish_transaction<T>(
     session: &mut PostgresSession<'_>,
-    answer: Result<(T, bool), WorkError>,
+    answer: Result<(T, TransactionEnd), WorkError>,
 ) -> Result<T, WorkError> {
     match answer {
         // The server would answer COMMIT with ROLLBACK and report success.
-        Ok((_, true)) if session.has_failed => {
+        Ok((_, TransactionEnd::Commit)) if session.has_failed => {
             let cause = "a statement failed before the commit".to_owned();
             Err(SqlError::Rejected { message: None, cause }.into())
         }
-        Ok((output, true)) => match session.batch("COMMIT").await {
+        Ok((output, TransactionEnd::Commit)) => match session.batch("COMMIT").await {
             Ok(()) => Ok(output),
             Err(SqlError::Unavailable { cause, .. } | SqlError::ConnectionLost { cause }) => {
                 Err(SqlError::UnknownOutcome { cause }.into())
@@ -162,7 +163,7 @@ async fn finish_transaction<T>(
             }
             Err(error) => Err(error.into()),
         },
-        Ok((output, false)) => {
+        Ok((output, TransactionEnd::Rollback)) => {
             // A dry run must fail where the change would: this checks deferred constraints.
             session.batch("SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK").await?;
             Ok(output)
@@ -204,14 +205,14 @@ mod tests {
             false
         }
 
-        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), TransactionEnd), WorkError> {
             let mut good = Statement::new(Dialect::Postgres);
             good.push("SELECT 1");
             session.execute(&good).await?;
             let mut bad = Statement::new(Dialect::Postgres);
             bad.push("SELECT 1 / 0");
             let _ = session.execute(&bad).await;
-            Ok(((), true))
+            Ok(((), TransactionEnd::Commit))
         }
     }
 

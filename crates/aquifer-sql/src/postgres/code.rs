@@ -135,37 +135,39 @@ fn is_recognized_token(tokens: &[Token], index: usize, names: &Names<'_>) -> boo
 fn tokens(code: &str) -> Option<Vec<Token>> {
     let is_end_of_line = |c: char| c == '\n' || c == '\r';
     let mut tokens = Vec::new();
-    let mut letters = code.chars().peekable();
+    let mut characters = code.chars().peekable();
     // In some strings a backslash escapes the closing quote.
     if code.contains('\\') || code.contains("/*") {
         return None;
     }
-    while let Some(letter) = letters.next() {
-        match letter {
+    while let Some(character) = characters.next() {
+        match character {
             ' ' | '\t' | '\n' | '\r' => {}
-            '-' if letters.peek() == Some(&'-') => while letters.next_if(|c| !is_end_of_line(*c)).is_some() {},
+            '-' if characters.peek() == Some(&'-') => while characters.next_if(|c| !is_end_of_line(*c)).is_some() {},
             '\'' | '"' => {
-                skip_quoted(&mut letters, letter)?;
-                tokens.push(if letter == '"' { Token::Quoted } else { Token::String });
+                skip_quoted(&mut characters, character)?;
+                tokens.push(if character == '"' { Token::Quoted } else { Token::String });
             }
             '0'..='9' | '$' => {
-                let mut digits = usize::from(letter != '$');
-                while letters.next_if(char::is_ascii_digit).is_some() {
+                let mut digits = usize::from(character != '$');
+                while characters.next_if(char::is_ascii_digit).is_some() {
                     digits += 1;
                 }
                 // Neither `$$`, `$tag$` nor `1e5`, which older servers read differently.
-                if digits == 0 || letters.peek().is_some_and(|c| is_part_of_name(*c) || *c == '$') {
+                if digits == 0 || characters.peek().is_some_and(|c| is_part_of_name(*c) || *c == '$') {
                     return None;
                 }
                 tokens.push(Token::Value);
             }
             'a'..='z' | 'A'..='Z' | '_' => {
-                let mut word = String::from(letter.to_ascii_lowercase());
-                while let Some(letter) = letters.next_if(|c| is_part_of_name(*c)) {
-                    word.push(letter.to_ascii_lowercase());
+                let mut word = String::from(character.to_ascii_lowercase());
+                while let Some(character) = characters.next_if(|c| is_part_of_name(*c)) {
+                    word.push(character.to_ascii_lowercase());
                 }
                 // `a$b` is one name, and prefixes such as `U&'…'` and `E'…'` change the meaning of a string.
-                if matches!(letters.peek(), Some('$' | '\'' | '"')) || (word == "u" && letters.peek() == Some(&'&')) {
+                if matches!(characters.peek(), Some('$' | '\'' | '"'))
+                    || (word == "u" && characters.peek() == Some(&'&'))
+                {
                     return None;
                 }
                 tokens.push(Token::Word(word));
@@ -177,14 +179,14 @@ fn tokens(code: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-fn is_part_of_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+fn is_part_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_' || !character.is_ascii()
 }
 
 /// Skips to the end of a string or quoted name.
-fn skip_quoted(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char) -> Option<()> {
+fn skip_quoted(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char) -> Option<()> {
     loop {
-        if letters.next()? == quote && letters.next_if_eq(&quote).is_none() {
+        if characters.next()? == quote && characters.next_if_eq(&quote).is_none() {
             return Some(());
         }
     }

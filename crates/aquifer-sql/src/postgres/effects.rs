@@ -260,7 +260,7 @@ impl Effects {
         let fingerprint = fingerprint::read(session).await?;
         session.batch("ROLLBACK").await?;
         let is_loud = |row: &&Value| !safe_code.is_safe_expression(text(row, "tree"));
-        let letter = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
+        let action_code = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
         let policies: HashSet<i64> = of("policy").filter(is_loud).map(|row| number(row, "id")).collect();
         let mut checks = policies.clone();
         checks.extend(of("check").filter(is_loud).map(|row| number(row, "id")));
@@ -279,8 +279,8 @@ impl Effects {
                 .map(|row| Reference {
                     from: number(row, "id"),
                     to: number(row, "to"),
-                    on_delete: letter(row, "on_delete"),
-                    on_update: letter(row, "on_update"),
+                    on_delete: action_code(row, "on_delete"),
+                    on_update: action_code(row, "on_update"),
                 })
                 .collect(),
             children: of("child").map(|row| (number(row, "id"), number(row, "to"))).collect(),

@@ -52,6 +52,6 @@ pub(super) async fn read(session: &mut PostgresSession<'_>) -> Result<String, Sq
     let mut statement = Statement::new(Dialect::Postgres);
     statement.push(FINGERPRINT);
     let rows = session.rows(&statement, &[CellType::Text]).await?;
-    let found = rows.first().and_then(|row| row.first()).and_then(|value| value.as_str());
-    Ok(found.unwrap_or_default().to_owned())
+    let fingerprint = rows.first().and_then(|row| row.first()).and_then(|value| value.as_str());
+    Ok(fingerprint.unwrap_or_default().to_owned())
 }

@@ -271,16 +271,16 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
     let mut is_escaped = false;
     // The last member name at that depth, and the current output.
     let (mut output, mut member, mut word): (Option<[i64; 5]>, usize, String) = (None, 0, String::new());
-    for letter in query.chars() {
+    for character in query.chars() {
         if is_escaped {
             is_escaped = false;
-            word.push(letter);
+            word.push(character);
             continue;
         }
-        match letter {
+        match character {
             '\\' => {
                 is_escaped = true;
-                word.push(letter);
+                word.push(character);
             }
             '{' | '}' | '(' | ')' | ' ' => {
                 if depth == 2 && word == "{TARGETENTRY" {
@@ -293,13 +293,13 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
                             member = 0;
                         }
                         None => {
-                            let found = OUTPUT_MEMBERS.iter().position(|member| *member == word);
-                            member = found.map_or(0, |found| found + 1);
+                            let position = OUTPUT_MEMBERS.iter().position(|member| *member == word);
+                            member = position.map_or(0, |position| position + 1);
                         }
                     }
                 }
                 word.clear();
-                match letter {
+                match character {
                     '{' => {
                         depth += 1;
                         word.push('{');
@@ -318,7 +318,7 @@ fn origins(query: &str, columns: usize) -> Option<Vec<(i64, i64)>> {
                     _ => {}
                 }
             }
-            letter => word.push(letter),
+            character => word.push(character),
         }
     }
     origins.sort_unstable();

@@ -171,9 +171,9 @@ pub(super) async fn reflect_model(
                 continue;
             }
             let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
-            let found =
+            let relation =
                 RelationRows { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
-            let table = found.table(settings, &names, &numbers);
+            let table = relation.table(settings, &names, &numbers);
             tables.extend(table.map(|table| Table { dry_run: effects.dry_run(id(row)), ..table }));
         }
     }
@@ -202,18 +202,18 @@ async fn excluded(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let mut found = query_catalog(session, NAMED_TABLES, NAMED_TABLES_END, &names).await?;
+    let mut rows = query_catalog(session, NAMED_TABLES, NAMED_TABLES_END, &names).await?;
     let is_offered = |row: &Value| {
         let (schema, name) = (text(row, "schema"), text(row, "name"));
         schemas.iter().any(|known| known == schema) && filter.admits(Some(schema), name)
     };
-    found.retain(|row| !is_offered(row));
+    rows.retain(|row| !is_offered(row));
     let table = |row: &Value| {
         let columns = row["columns"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let columns = columns.map(Arc::from).collect();
         ExcludedTable { schema: Some(text(row, "schema").into()), name: text(row, "name").into(), columns }
     };
-    Ok(found.iter().map(table).collect())
+    Ok(rows.iter().map(table).collect())
 }
 
 fn by_table(rows: Vec<Value>) -> HashMap<i64, Vec<Value>> {
@@ -261,8 +261,8 @@ impl RelationRows<'_> {
         for column in &self.columns {
             for rule in column["rules"].as_array().into_iter().flatten() {
                 let (rule, name): (&str, Arc<str>) = (text(rule, "name"), text(column, "name").into());
-                match checks.iter_mut().find(|known| &*known.name == rule) {
-                    Some(known) => known.columns.push(name),
+                match checks.iter_mut().find(|check| &*check.name == rule) {
+                    Some(check) => check.columns.push(name),
                     None => checks.push(CheckConstraint { name: rule.into(), columns: vec![name], expression: None }),
                 }
             }

@@ -103,8 +103,8 @@ impl SafeCode {
             "type" => {
                 let parts = row["parts"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
                 let (kind, checks) = (text(row, "kind").to_owned(), texts(&row["checks"]));
-                let found = Type { kind, is_array: flag(row, "array"), parts, checks, extension: extension() };
-                self.types.insert(id, found);
+                let new_type = Type { kind, is_array: flag(row, "array"), parts, checks, extension: extension() };
+                self.types.insert(id, new_type);
             }
             "operator" => {
                 let is_known = is_known_extension(row["extension"].as_str());
@@ -183,9 +183,9 @@ impl SafeCode {
 
     /// Whether an operator leaves no trace. Built-in operators never do.
     fn is_safe_operator(&self, id: i64) -> bool {
-        let known = || self.operators.get(&id);
+        let operator = || self.operators.get(&id);
         id < FIRST_OWN_ID
-            || known().is_some_and(|operator| operator.is_known || self.is_safe_function(operator.function))
+            || operator().is_some_and(|operator| operator.is_known || self.is_safe_function(operator.function))
     }
 
     /// Whether values of a type can be read, checked and written without a trace.
@@ -200,14 +200,18 @@ impl SafeCode {
         if self.types_with_own_code.contains(&id) {
             return false;
         }
-        let Some(found) = self.types.get(&id) else { return false };
-        let all_parts = |seen: &mut HashSet<i64>| found.parts.iter().all(|part| self.is_safe_type_except(*part, seen));
-        match &*found.kind {
+        let Some(checked_type) = self.types.get(&id) else { return false };
+        let all_parts =
+            |seen: &mut HashSet<i64>| checked_type.parts.iter().all(|part| self.is_safe_type_except(*part, seen));
+        match &*checked_type.kind {
             "e" => true,
-            "d" => all_parts(seen) && found.checks.iter().all(|check| self.count_draws_except(check, seen) == Some(0)),
+            "d" => {
+                all_parts(seen)
+                    && checked_type.checks.iter().all(|check| self.count_draws_except(check, seen) == Some(0))
+            }
             "c" => all_parts(seen),
-            "b" if found.is_array => all_parts(seen),
-            "b" | "r" | "m" => is_known_extension(found.extension.as_deref()),
+            "b" if checked_type.is_array => all_parts(seen),
+            "b" | "r" | "m" => is_known_extension(checked_type.extension.as_deref()),
             _ => false,
         }
     }

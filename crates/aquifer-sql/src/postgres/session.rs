@@ -34,13 +34,13 @@ impl<'l> PostgresSession<'l> {
 
     pub(super) async fn batch(&mut self, sql: &'static str) -> Result<(), SqlError> {
         (self.connection.in_transaction, self.connection.is_busy) = (true, true);
-        let Ok(done) = tokio::time::timeout(self.timeout, self.connection.client.batch_execute(sql)).await else {
+        let Ok(outcome) = tokio::time::timeout(self.timeout, self.connection.client.batch_execute(sql)).await else {
             return Err(unresponsive_server());
         };
         self.connection.is_busy = false;
         // After COMMIT the transaction is over, even if it failed; only BEGIN leaves one open.
-        self.connection.in_transaction = sql.starts_with("BEGIN") || (done.is_err() && sql.starts_with("SET"));
-        done.map_err(|error| error::from_driver(&error))
+        self.connection.in_transaction = sql.starts_with("BEGIN") || (outcome.is_err() && sql.starts_with("SET"));
+        outcome.map_err(|error| error::from_driver(&error))
     }
 
     async fn prepare_cached(&mut self, sql: &str) -> Result<tokio_postgres::Statement, tokio_postgres::Error> {
@@ -68,23 +68,23 @@ impl<'l> PostgresSession<'l> {
         tracing::trace!(sql = statement.text(), "postgres");
         let timeout = self.timeout;
         self.connection.is_busy = true;
-        let done = {
+        let outcome = {
             // Pinned in place to avoid moving it.
             let run = std::pin::pin!(async {
                 let prepared = self.prepare_cached(statement.text()).await?;
                 let binds = statement.binds().iter().map(|bind| bind as &(dyn tokio_postgres::types::ToSql + Sync));
                 let mut stream = std::pin::pin!(self.connection.client.query_raw(&prepared, binds).await?);
                 let mut is_wanted = true;
-                while let Some(found) = stream.try_next().await? {
-                    is_wanted = is_wanted && row(&found).is_continue();
+                while let Some(next) = stream.try_next().await? {
+                    is_wanted = is_wanted && row(&next).is_continue();
                 }
                 Ok(stream.rows_affected().unwrap_or(0))
             });
             tokio::time::timeout(timeout, run).await
         };
-        let Ok(done) = done else { return Err(unresponsive_server()) };
+        let Ok(outcome) = outcome else { return Err(unresponsive_server()) };
         self.connection.is_busy = false;
-        done.map_err(|error: tokio_postgres::Error| {
+        outcome.map_err(|error: tokio_postgres::Error| {
             self.has_failed = true;
             // If a table has changed under a prepared statement, the statement is prepared again.
             self.connection.prepared.remove(statement.text());

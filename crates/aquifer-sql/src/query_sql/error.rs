@@ -13,7 +13,7 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// A name, sanitized for a message.
 fn shown(name: &str) -> String {
-    let name: String = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME_CHARS).collect();
+    let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
     if looks_like_a_leak(&name) { "…".to_owned() } else { name }
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn syntax_error(sql: &SqlText, byte: Option<usize>, near: &str) -> Fa
 }
 
 /// The failure for a table that does not exist or is not served.
-pub(crate) fn no_such_table<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    let (near, name) = (suggest::near(name, known, 3), shown(name));
+pub(crate) fn no_such_table<'a>(name: &str, tables: impl Iterator<Item = &'a str>) -> Failure {
+    let (near, name) = (suggest::near(name, tables, 3), shown(name));
     let hint = match near.first() {
         Some(first) => format!("Did you mean '{first}'?"),
         None => "Use introspect with query \"schema\" to see the tables".to_owned(),
@@ -50,8 +50,8 @@ pub(crate) fn no_such_table<'a>(name: &str, known: impl Iterator<Item = &'a str>
 }
 
 /// The failure for a column that does not exist or is not served.
-pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    let (near, name) = (suggest::near(name, known, 3), shown(name));
+pub(crate) fn no_such_column<'a>(name: &str, columns: impl Iterator<Item = &'a str>) -> Failure {
+    let (near, name) = (suggest::near(name, columns, 3), shown(name));
     let hint = match near.first() {
         Some(first) => format!("Did you mean '{first}'?"),
         None => "Use introspect with query \"schema\" to see the columns".to_owned(),

@@ -97,7 +97,7 @@ impl<'a> Lexer<'a> {
             ':' | '@' | '#' if self.dialect == Dialect::Sqlite => {
                 return Err(self.error("has a named parameter. Write '?' or '$1', and pass the values in 'params'"));
             }
-            first if first.is_ascii_alphabetic() || first == '_' || is_foreign_letter(first) => self.word()?,
+            first if first.is_ascii_alphabetic() || first == '_' || is_non_ascii_alphanumeric(first) => self.word()?,
             '(' | ')' | '[' | ']' | ',' | '.' | ';' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '~'
             | '^' | '&' | '|' | ':' | '@' | '#' => self.push(Token::Mark(first), 1),
             other => {
@@ -145,17 +145,17 @@ impl<'a> Lexer<'a> {
             self.check_prefix()?;
         }
         let mut text = String::new();
-        let mut letters = self.rest().char_indices().skip(1).peekable();
-        while let Some((index, letter)) = letters.next() {
-            if letter == close {
+        let mut characters = self.rest().char_indices().skip(1).peekable();
+        while let Some((index, character)) = characters.next() {
+            if character == close {
                 // A name in `[…]` cannot contain `]`.
-                if open == '[' || letters.next_if(|(_, next)| *next == close).is_none() {
+                if open == '[' || characters.next_if(|(_, next)| *next == close).is_none() {
                     self.push(token(text), index + 1);
                     return Ok(());
                 }
                 text.push(close);
             } else {
-                text.push(letter);
+                text.push(character);
             }
         }
         Err(self.error(format_args!("has a quote ({open}) without an end")))
@@ -239,18 +239,18 @@ impl<'a> Lexer<'a> {
 
     fn word(&mut self) -> Result<(), Failure> {
         let rest = self.rest();
-        let length = rest.find(|letter: char| !is_part_of_name(letter)).unwrap_or(rest.len());
+        let length = rest.find(|c: char| !is_part_of_name(c)).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default();
         self.push(Token::Word(word.to_ascii_lowercase()), length);
         Ok(())
     }
 }
 
-/// A non-ASCII letter. Both databases accept every such character in names, but one of them treats some as spaces.
-fn is_foreign_letter(letter: char) -> bool {
-    !letter.is_ascii() && letter.is_alphanumeric()
+/// A non-ASCII letter or digit. Both databases accept every such character in names, but one of them treats some as spaces.
+fn is_non_ascii_alphanumeric(character: char) -> bool {
+    !character.is_ascii() && character.is_alphanumeric()
 }
 
-fn is_part_of_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' || is_foreign_letter(letter)
+fn is_part_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_' || character == '$' || is_non_ascii_alphanumeric(character)
 }

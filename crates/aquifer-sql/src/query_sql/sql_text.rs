@@ -89,9 +89,9 @@ impl SqlText {
 
     /// The text of the token at this byte.
     pub(crate) fn token_at(&self, position: usize) -> &str {
-        let found = self.lexemes.iter().position(|lexeme| lexeme.start == position);
-        let end = found.and_then(|index| self.lexemes.get(index + 1)).map_or(self.text.len(), |next| next.start);
-        found.and_then(|_| self.text.get(position..end)).unwrap_or_default().trim()
+        let lexeme_index = self.lexemes.iter().position(|lexeme| lexeme.start == position);
+        let end = lexeme_index.and_then(|index| self.lexemes.get(index + 1)).map_or(self.text.len(), |next| next.start);
+        lexeme_index.and_then(|_| self.text.get(position..end)).unwrap_or_default().trim()
     }
 }
 

@@ -25,15 +25,15 @@ impl SelectionCache {
     const MAX_SELECTIONS: usize = 8;
 
     pub(crate) fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let selections = self.0.read().unwrap_or_else(PoisonError::into_inner);
         // Comparing the pointer first is cheap and usually succeeds.
-        known.iter().find(|known| std::ptr::eq(&*known.select, select) || *known.select == *select).cloned()
+        selections.iter().find(|cached| std::ptr::eq(&*cached.select, select) || *cached.select == *select).cloned()
     }
 
     pub(crate) fn insert(&self, selection: CachedSelection) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < Self::MAX_SELECTIONS {
-            known.push(Arc::new(selection));
+        let mut selections = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if selections.len() < Self::MAX_SELECTIONS {
+            selections.push(Arc::new(selection));
         }
     }
 }

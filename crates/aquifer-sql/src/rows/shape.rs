@@ -153,16 +153,16 @@ impl OutputField {
     fn add(fields: &mut Vec<OutputField>, steps: &[&str], source: FieldSource) {
         let Some((first, rest)) = steps.split_first() else { return };
         let label = encode_label(first);
-        let known = fields.iter().position(|field| field.label == label);
+        let existing = fields.iter().position(|field| field.label == label);
         if rest.is_empty() {
             let field = OutputField { label, source };
-            match known.and_then(|position| fields.get_mut(position)) {
+            match existing.and_then(|position| fields.get_mut(position)) {
                 Some(slot) => *slot = field,
                 None => fields.push(field),
             }
             return;
         }
-        let position = known.unwrap_or_else(|| {
+        let position = existing.unwrap_or_else(|| {
             fields.push(OutputField { label, source: FieldSource::Object(Vec::new()) });
             fields.len() - 1
         });

@@ -226,23 +226,25 @@ fn any_of(tokens: &[Token]) -> Option<&[Token]> {
 }
 
 fn comparison_rule(operator: &str, left: &Operand, right: &Operand) -> Option<Vec<(String, Rule)>> {
-    let one = |column: &String, rule: Rule| Some(vec![(column.clone(), rule)]);
+    let single_rule = |column: &String, rule: Rule| Some(vec![(column.clone(), rule)]);
     match (operator, left, right) {
-        (">=", Operand::Column(column), Operand::Number(bound)) => one(column, Rule::Minimum(*bound)),
-        ("<=", Operand::Column(column), Operand::Number(bound)) => one(column, Rule::Maximum(*bound)),
-        (">", Operand::Column(column), Operand::Number(bound)) => one(column, Rule::Above(*bound)),
-        ("<", Operand::Column(column), Operand::Number(bound)) => one(column, Rule::Below(*bound)),
+        (">=", Operand::Column(column), Operand::Number(bound)) => single_rule(column, Rule::Minimum(*bound)),
+        ("<=", Operand::Column(column), Operand::Number(bound)) => single_rule(column, Rule::Maximum(*bound)),
+        (">", Operand::Column(column), Operand::Number(bound)) => single_rule(column, Rule::Above(*bound)),
+        ("<", Operand::Column(column), Operand::Number(bound)) => single_rule(column, Rule::Below(*bound)),
         ("<>" | "!=", Operand::Column(column), Operand::Text(text)) if text.is_empty() => {
-            one(column, Rule::MinLength(1.0))
+            single_rule(column, Rule::MinLength(1.0))
         }
         (">=", Operand::Length(column) | Operand::TrimmedLength(column), Operand::Number(count)) => {
-            one(column, Rule::MinLength(*count))
+            single_rule(column, Rule::MinLength(*count))
         }
         (">", Operand::Length(column) | Operand::TrimmedLength(column), Operand::Number(count)) => {
-            one(column, Rule::MinLength(count.floor() + 1.0))
+            single_rule(column, Rule::MinLength(count.floor() + 1.0))
         }
-        ("<=", Operand::Length(column), Operand::Number(count)) => one(column, Rule::MaxLength(*count)),
-        ("<", Operand::Length(column), Operand::Number(count)) => one(column, Rule::MaxLength(count.ceil() - 1.0)),
+        ("<=", Operand::Length(column), Operand::Number(count)) => single_rule(column, Rule::MaxLength(*count)),
+        ("<", Operand::Length(column), Operand::Number(count)) => {
+            single_rule(column, Rule::MaxLength(count.ceil() - 1.0))
+        }
         ("=" | "==", Operand::Length(column), Operand::Number(count)) => {
             Some(vec![(column.clone(), Rule::MinLength(*count)), (column.clone(), Rule::MaxLength(*count))])
         }

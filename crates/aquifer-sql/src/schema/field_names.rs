@@ -53,8 +53,8 @@ impl TableFieldNames {
     fn new(table: &Table) -> Self {
         let key: Vec<&str> = table.key_columns().map(|column| &*column.sql_name).collect();
         let columns = table.columns.iter().map(|column| (&*column.sql_name, key.contains(&&*column.sql_name)));
-        let given = field_names(columns).into_iter().map(Arc::from);
-        let names = table.columns.iter().map(|column| column.sql_name.clone()).zip(given).collect();
+        let fields = field_names(columns).into_iter().map(Arc::from);
+        let names = table.columns.iter().map(|column| column.sql_name.clone()).zip(fields).collect();
         Self { names, ignores_case: table.schema.is_none() }
     }
 

@@ -135,9 +135,9 @@ impl NameBook {
     pub(crate) fn ignoring_case(self) -> Self {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for (name, entry) in self.entries {
-            let known = entries.entry(name.to_ascii_lowercase()).or_insert_with(|| entry.clone());
-            if known.removed_since.is_some() && entry.removed_since.is_none() {
-                *known = entry;
+            let existing = entries.entry(name.to_ascii_lowercase()).or_insert_with(|| entry.clone());
+            if existing.removed_since.is_some() && entry.removed_since.is_none() {
+                *existing = entry;
             }
         }
         Self { entries }

@@ -53,7 +53,7 @@ impl Piece {
 /// Every `CHECK` of a `CREATE TABLE`.
 pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
     let pieces = pieces(sql);
-    let mut found = Vec::new();
+    let mut checks = Vec::new();
     for (index, (piece, _)) in pieces.iter().enumerate() {
         let is_check = piece.is_keyword("check");
         let Some((Piece::Mark('('), start)) = pieces.get(index + 1).filter(|_| is_check) else { continue };
@@ -79,12 +79,12 @@ pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
                 };
                 let (column, words) = allowed_words(&inner);
                 let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
-                found.push(CheckDefinition { text, expression, column, names, words });
+                checks.push(CheckDefinition { text, expression, column, names, words });
                 break;
             }
         }
     }
-    found
+    checks
 }
 
 /// `column IN ('a', 'b')` and nothing else.
@@ -239,8 +239,8 @@ fn pieces(sql: &str) -> Vec<(Piece, usize)> {
 
 /// Whether a character can be part of an unquoted name. Both databases accept every non-ASCII character, even spaces,
 /// and `$` except at the start.
-fn is_part_of_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+fn is_part_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_' || !character.is_ascii()
 }
 
 /// The pieces of SQL with their offsets, without comments.
@@ -250,52 +250,53 @@ fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
         Dialect::Postgres => &['\'', '"'],
     };
     let mut pieces = Vec::new();
-    let mut letters = sql.char_indices().peekable();
-    while let Some((start, letter)) = letters.next() {
-        match letter {
-            '-' if letters.peek().is_some_and(|(_, next)| *next == '-') => {
-                for (_, letter) in letters.by_ref() {
-                    if letter == '\n' {
+    let mut characters = sql.char_indices().peekable();
+    while let Some((start, character)) = characters.next() {
+        match character {
+            '-' if characters.peek().is_some_and(|(_, next)| *next == '-') => {
+                for (_, character) in characters.by_ref() {
+                    if character == '\n' {
                         break;
                     }
                 }
             }
-            '/' if letters.peek().is_some_and(|(_, next)| *next == '*') => {
+            '/' if characters.peek().is_some_and(|(_, next)| *next == '*') => {
                 // The star that opens a comment does not close it.
-                letters.next();
+                characters.next();
                 let mut previous = ' ';
-                for (_, letter) in letters.by_ref() {
-                    if previous == '*' && letter == '/' {
+                for (_, character) in characters.by_ref() {
+                    if previous == '*' && character == '/' {
                         break;
                     }
-                    previous = letter;
+                    previous = character;
                 }
             }
             // SQLite treats a byte order mark as a blank, except within a name.
             '\u{feff}' if dialect == Dialect::Sqlite => {}
-            letter if quotes.contains(&letter) => {
-                let close = if letter == '[' { ']' } else { letter };
+            character if quotes.contains(&character) => {
+                let close = if character == '[' { ']' } else { character };
                 let mut text = String::new();
-                while let Some((_, letter)) = letters.next() {
-                    if letter == close {
-                        if close != ']' && letters.peek().is_some_and(|(_, next)| *next == close) {
-                            letters.next();
+                while let Some((_, character)) = characters.next() {
+                    if character == close {
+                        if close != ']' && characters.peek().is_some_and(|(_, next)| *next == close) {
+                            characters.next();
                         } else {
                             break;
                         }
                     }
-                    text.push(letter);
+                    text.push(character);
                 }
-                pieces.push((if letter == '\'' { Piece::Text(text) } else { Piece::Quoted(text) }, start));
+                pieces.push((if character == '\'' { Piece::Text(text) } else { Piece::Quoted(text) }, start));
             }
-            letter if is_part_of_name(letter) => {
-                let mut word = String::from(letter);
-                while let Some((_, letter)) = letters.next_if(|(_, next)| is_part_of_name(*next) || *next == '$') {
-                    word.push(letter);
+            character if is_part_of_name(character) => {
+                let mut word = String::from(character);
+                while let Some((_, character)) = characters.next_if(|(_, next)| is_part_of_name(*next) || *next == '$')
+                {
+                    word.push(character);
                 }
                 pieces.push((Piece::Word(word), start));
             }
-            letter if letter.is_whitespace() => {}
+            character if character.is_whitespace() => {}
             mark => pieces.push((Piece::Mark(mark), start)),
         }
     }

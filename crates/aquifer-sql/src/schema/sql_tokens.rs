@@ -108,21 +108,21 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
 }
 
 /// Both databases accept every non-ASCII character in names.
-fn is_part_of_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+fn is_part_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_' || !character.is_ascii()
 }
 
 fn quoted(rest: &str, quote: char, token: fn(String) -> Token) -> (Option<Token>, usize) {
     let mut text = String::new();
-    let mut letters = rest.char_indices().skip(1).peekable();
-    while let Some((index, letter)) = letters.next() {
-        if letter == quote {
-            if letters.next_if(|(_, next)| *next == quote).is_none() {
+    let mut characters = rest.char_indices().skip(1).peekable();
+    while let Some((index, character)) = characters.next() {
+        if character == quote {
+            if characters.next_if(|(_, next)| *next == quote).is_none() {
                 return (Some(token(text)), index + quote.len_utf8());
             }
             text.push(quote);
         } else {
-            text.push(letter);
+            text.push(character);
         }
     }
     (Some(token(text)), rest.len())

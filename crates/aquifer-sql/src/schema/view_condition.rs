@@ -134,8 +134,7 @@ fn written(condition: &[Token]) -> String {
         }
         text.push_str(&word);
     }
-    let text: String =
-        presentable(&text).chars().map(|letter| if letter.is_whitespace() { ' ' } else { letter }).collect();
+    let text: String = presentable(&text).chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     match text.char_indices().nth(MAX_CONDITION_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
         None => text,

@@ -17,7 +17,7 @@ pub(crate) fn add_view_references(model: &mut Model, origins: &[ColumnDerivation
     let origins: HashMap<&ColumnId, &ColumnId> =
         origins.iter().map(|derivation| (&derivation.to, &derivation.from)).collect();
     for _ in 0..MAX_VIEW_DEPTH {
-        let known = single_references(model);
+        let references_by_column = single_references(model);
         let mut is_complete = true;
         for table in &mut model.tables {
             let columns =
@@ -25,7 +25,7 @@ pub(crate) fn add_view_references(model: &mut Model, origins: &[ColumnDerivation
             let columns: Vec<(Arc<str>, ColumnId)> = columns.collect();
             for (name, id) in columns {
                 let has_reference = table.foreign.iter().any(|foreign| foreign.columns == [name.clone()]);
-                let references = origins.get(&id).and_then(|origin| known.get(*origin));
+                let references = origins.get(&id).and_then(|origin| references_by_column.get(*origin));
                 for foreign in references.into_iter().flatten().filter(|_| !has_reference) {
                     is_complete = false;
                     table.foreign.push(ForeignKey {
@@ -45,13 +45,13 @@ pub(crate) fn add_view_references(model: &mut Model, origins: &[ColumnDerivation
 
 /// The references by one column, by that column.
 fn single_references(model: &Model) -> HashMap<ColumnId, Vec<ForeignKey>> {
-    let mut known: HashMap<ColumnId, Vec<ForeignKey>> = HashMap::new();
+    let mut references: HashMap<ColumnId, Vec<ForeignKey>> = HashMap::new();
     for table in &model.tables {
         for foreign in &table.foreign {
             if let [column] = foreign.columns.as_slice() {
-                known.entry(table.column_id(column)).or_default().push(foreign.clone());
+                references.entry(table.column_id(column)).or_default().push(foreign.clone());
             }
         }
     }
-    known
+    references
 }

@@ -158,7 +158,7 @@ impl Settings {
 
     /// The form of a table name for comparisons. SQLite ignores the case of ASCII letters.
     pub(crate) fn fold<'a>(&self, name: &'a str) -> Cow<'a, str> {
-        if self.ignores_case() && name.contains(|letter: char| letter.is_ascii_uppercase()) {
+        if self.ignores_case() && name.contains(|character: char| character.is_ascii_uppercase()) {
             Cow::Owned(name.to_ascii_lowercase())
         } else {
             Cow::Borrowed(name)

@@ -313,14 +313,14 @@ fn write_json_test(
             // One condition for each kind: one for each value would exceed SQLite's limits.
             for kind in [Value::is_boolean, Value::is_number, Value::is_string] {
                 let alike: Vec<&Value> = values.iter().filter(|value| kind(value)).collect();
-                let Some(one) = alike.first() else { continue };
+                let Some(example) = alike.first() else { continue };
                 statement.push(if first { "" } else { " OR " });
                 first = false;
-                open_kind_test(scope, statement, column, inside, one);
+                open_kind_test(scope, statement, column, inside, example);
                 write_any_of(
                     statement,
                     PathTarget::Inside(column, inside),
-                    &comparison_type(one),
+                    &comparison_type(example),
                     &alike.into_iter().map(boolean_as_number).collect::<Vec<_>>(),
                 );
                 statement.push(")");
@@ -405,11 +405,11 @@ fn write_like(scope: &Scope<'_>, statement: &mut Statement, test: &Test, value: 
     match scope.dialect {
         Dialect::Postgres => {
             let mut pattern = String::from(before);
-            for letter in needle.chars() {
-                if matches!(letter, '%' | '_' | '\\') {
+            for character in needle.chars() {
+                if matches!(character, '%' | '_' | '\\') {
                     pattern.push('\\');
                 }
-                pattern.push(letter);
+                pattern.push(character);
             }
             pattern.push_str(after);
             value(statement);

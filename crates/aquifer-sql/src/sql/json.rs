@@ -121,11 +121,11 @@ pub(crate) fn array_literal<'a>(elements: impl IntoIterator<Item = Option<&'a st
             None => literal.push_str("NULL"),
             Some(text) => {
                 literal.push('"');
-                for letter in text.chars() {
-                    if matches!(letter, '"' | '\\') {
+                for character in text.chars() {
+                    if matches!(character, '"' | '\\') {
                         literal.push('\\');
                     }
-                    literal.push(letter);
+                    literal.push(character);
                 }
                 literal.push('"');
             }

@@ -128,8 +128,8 @@ fn time_column<'a>(scope: &Scope<'a>, path: &Path) -> Option<&'a Column> {
 }
 
 fn entry_for<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Option<&'u mut TimeUse<'a>> {
-    let known = uses.iter().position(|one| one.column.name == column.name);
-    let position = known.unwrap_or_else(|| {
+    let existing = uses.iter().position(|time_use| time_use.column.name == column.name);
+    let position = existing.unwrap_or_else(|| {
         let (is_leading, is_whole) = (false, false);
         uses.push(TimeUse { column, bounds: Vec::new(), is_leading, is_whole, low: None, high: None });
         uses.len() - 1
@@ -138,12 +138,12 @@ fn entry_for<'u, 'a>(uses: &'u mut Vec<TimeUse<'a>>, column: &'a Column) -> Opti
 }
 
 fn add_sort<'a>(scope: &Scope<'a>, path: &Path, is_leading: bool, uses: &mut Vec<TimeUse<'a>>) {
-    let Some(one) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
+    let Some(time_use) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
     // If a column occurs twice in the sort, the first occurrence counts.
     if is_leading {
-        one.is_leading = true;
-    } else if !one.is_leading {
-        one.is_whole = true;
+        time_use.is_leading = true;
+    } else if !time_use.is_leading {
+        time_use.is_whole = true;
     }
 }
 
@@ -166,9 +166,9 @@ fn add_tests<'a>(scope: &Scope<'a>, filter: &Filter, uses: &mut Vec<TimeUse<'a>>
             if values.is_empty() {
                 return;
             }
-            let Some(one) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
-            one.bounds.extend(values.iter().filter_map(parse_time));
-            one.is_whole |= one.bounds.len() > MAX_BOUNDS;
+            let Some(time_use) = time_column(scope, path).and_then(|column| entry_for(uses, column)) else { return };
+            time_use.bounds.extend(values.iter().filter_map(parse_time));
+            time_use.is_whole |= time_use.bounds.len() > MAX_BOUNDS;
         }
         // These times are parsed value by value.
         Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {}
@@ -188,9 +188,9 @@ fn narrow_bounds(scope: &Scope<'_>, filter: &Filter, uses: &mut [TimeUse<'_>]) {
                 _ => return,
             };
             let Some(column) = time_column(scope, path) else { return };
-            let Some(one) = uses.iter_mut().find(|one| one.column.name == column.name) else { return };
-            one.low = one.low.max(low);
-            one.high = [one.high, high].into_iter().flatten().min();
+            let Some(time_use) = uses.iter_mut().find(|time_use| time_use.column.name == column.name) else { return };
+            time_use.low = time_use.low.max(low);
+            time_use.high = [time_use.high, high].into_iter().flatten().min();
         }
         Filter::Or(_) | Filter::Not(_) | Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {
         }
@@ -211,25 +211,25 @@ impl TextRange {
         Self { low: low.into(), high: high.into() }
     }
 
-    /// The part outside of a known range; `None` if that covers it.
-    pub(crate) fn without(mut self, known: &Self) -> Option<Self> {
-        let from_start = match (&known.low, &self.low) {
+    /// The part outside of a range that was checked; `None` if that covers it.
+    pub(crate) fn without(mut self, checked: &Self) -> Option<Self> {
+        let from_start = match (&checked.low, &self.low) {
             (None, _) => true,
-            (Some(known), Some(low)) => known <= low,
+            (Some(checked_low), Some(low)) => checked_low <= low,
             (Some(_), None) => false,
         };
-        let to_end = match (&known.high, &self.high) {
+        let to_end = match (&checked.high, &self.high) {
             (None, _) => true,
-            (Some(known), Some(high)) => known >= high,
+            (Some(checked_high), Some(high)) => checked_high >= high,
             (Some(_), None) => false,
         };
         // Ranges that do not overlap have nothing in common.
-        let starts_within = self.low.is_none() || known.high.is_none() || known.high > self.low;
-        let ends_within = self.high.is_none() || known.low.is_none() || known.low < self.high;
+        let starts_within = self.low.is_none() || checked.high.is_none() || checked.high > self.low;
+        let ends_within = self.high.is_none() || checked.low.is_none() || checked.low < self.high;
         match (from_start && starts_within, to_end && ends_within) {
             (true, true) => return None,
-            (true, false) => self.low.clone_from(&known.high),
-            (false, true) => self.high.clone_from(&known.low),
+            (true, false) => self.low.clone_from(&checked.high),
+            (false, true) => self.high.clone_from(&checked.low),
             (false, false) => {}
         }
         Some(self)

@@ -164,8 +164,8 @@ pub(crate) fn read_values(scope: &Scope<'_>, values: Vec<(&Column, &Value)>) -> 
 }
 
 /// Writes a value to store.
-fn write_assigned(statement: &mut Statement, column: &Column, given: NewValue<'_>) {
-    let value = match given {
+fn write_assigned(statement: &mut Statement, column: &Column, new_value: NewValue<'_>) {
+    let value = match new_value {
         NewValue::Value(value) => value,
         NewValue::Json(text) => {
             statement.bind(Bind::Text(text));

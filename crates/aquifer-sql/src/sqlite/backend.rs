@@ -12,7 +12,7 @@ use super::{error, reflect, views};
 use crate::error::SqlError;
 use crate::schema::model::{Model, SchemaStamp};
 use crate::settings::Settings;
-use crate::work::session::{Work, WorkError};
+use crate::work::session::{TransactionEnd, Work, WorkError};
 
 /// How long a rehearsal waits for a lock and may hold one, because other writers wait in the meantime.
 const REHEARSAL_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
@@ -58,10 +58,10 @@ impl Sqlite {
             Ok((model, (pooled.file, version)))
         };
         let lease = self.readers.acquire().await?;
-        let (model, found) =
+        let (model, version) =
             lease.run_blocking(move |pooled| read(pooled).map_err(|error| error::from_rusqlite(&error))).await?;
-        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
         Ok(model)
     }
 
@@ -138,8 +138,8 @@ fn run_write<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W::Outp
 fn run_transaction<W: Work>(pooled: &mut PooledConnection, work: &W) -> Result<W::Output, WorkError> {
     pooled.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| error::from_rusqlite(&error))?;
     let (answer, _) = run_to_completion(pooled, work);
-    let answer = answer.and_then(|(output, keep)| {
-        if !keep || work.is_dry_run() {
+    let answer = answer.and_then(|(output, end)| {
+        if end == TransactionEnd::Rollback || work.is_dry_run() {
             pooled.connection.execute_batch("ROLLBACK").map_err(|error| error::from_rusqlite(&error))?;
         } else if pooled.is_abandoned() {
             return Err(SqlError::Timeout { cause: "the caller no longer waits for the change".to_owned() }.into());
@@ -194,7 +194,7 @@ fn run_read<W: Work>(
 fn run_to_completion<W: Work>(
     pooled: &mut PooledConnection,
     work: &W,
-) -> (Result<(W::Output, bool), WorkError>, SchemaState) {
+) -> (Result<(W::Output, TransactionEnd), WorkError>, SchemaState) {
     let mut session = SqliteSession::new(pooled);
     let answer = work.run(&mut session).now_or_never().unwrap_or_else(|| {
         Err(SqlError::Rejected { message: None, cause: "work on SQLite did not complete at once".to_owned() }.into())
@@ -242,7 +242,7 @@ mod tests {
             matches!(self, TestInsert::DryRun)
         }
 
-        async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
+        async fn run<S: Session>(&self, session: &mut S) -> Result<((), TransactionEnd), WorkError> {
             let mut statement = Statement::new(Dialect::Sqlite);
             statement.push("INSERT INTO things DEFAULT VALUES");
             session.execute(&statement).await?;
@@ -254,7 +254,7 @@ mod tests {
                 session.execute(&statement).await?;
             }
             assert!(!matches!(self, TestInsert::Panics), "on purpose");
-            Ok(((), true))
+            Ok(((), TransactionEnd::Commit))
         }
     }
 

@@ -171,13 +171,13 @@ impl<'a> Sampler<'a> {
     /// Samples a column; empty if that takes too long.
     fn sample(&mut self, column: &str) -> Result<Vec<Sample>> {
         let began = Instant::now();
-        let found = self.interrupt.run_with_timeout(self.time_left, || self.read(column));
+        let samples = self.interrupt.run_with_timeout(self.time_left, || self.read(column));
         self.time_left = self.time_left.saturating_sub(began.elapsed());
-        match found {
+        match samples {
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.code == ErrorCode::OperationInterrupted => {
                 Ok(Vec::new())
             }
-            found => found,
+            samples => samples,
         }
     }
 

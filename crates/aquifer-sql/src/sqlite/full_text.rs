@@ -43,7 +43,7 @@ impl FullTextTable {
         if !["fts3", "fts4", "fts5"].contains(&module.as_str()) {
             return None;
         }
-        let mut found = Self {
+        let mut table = Self {
             name: name.to_owned(),
             is_searchable: module == "fts5",
             content: Content::Own,
@@ -55,9 +55,9 @@ impl FullTextTable {
         for argument in arguments {
             match argument {
                 Argument::Option(option, value) => match option.as_str() {
-                    "content" if value.is_empty() => found.content = Content::Nowhere,
-                    "content" => found.content = Content::Table(value),
-                    "content_rowid" => found.rowid = value,
+                    "content" if value.is_empty() => table.content = Content::Nowhere,
+                    "content" => table.content = Content::Table(value),
+                    "content_rowid" => table.rowid = value,
                     "notindexed" => not_indexed.push(value),
                     _ => {}
                 },
@@ -65,27 +65,27 @@ impl FullTextTable {
                     if words.iter().any(|word| word.eq_ignore_ascii_case("unindexed")) {
                         not_indexed.push(column.clone());
                     }
-                    found.columns.push(column);
+                    table.columns.push(column);
                 }
             }
         }
-        found.not_indexed = not_indexed;
-        Some(found)
+        table.not_indexed = not_indexed;
+        Some(table)
     }
 
     /// Like [`Self::parse`], with the actual columns of the table: modules interpret their arguments themselves.
     pub(super) fn read(connection: &Connection, name: &str, sql: &str) -> Result<Option<Self>> {
-        let Some(mut found) = Self::parse(name, sql) else { return Ok(None) };
+        let Some(mut table) = Self::parse(name, sql) else { return Ok(None) };
         let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
         let columns = statement.query_map([name], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<String>>>);
         match columns {
-            Ok(columns) if !columns.is_empty() => found.columns = columns,
+            Ok(columns) if !columns.is_empty() => table.columns = columns,
             // The table cannot be opened, so only its definition is used.
             Ok(_) => {}
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
         }
-        Ok(Some(found))
+        Ok(Some(table))
     }
 
     /// The indexed columns.
@@ -192,8 +192,8 @@ pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[F
     };
     let triggers: Vec<Trigger> = statement.query_map([], read)?.collect::<Result<_>>()?;
     for full_text in all {
-        let found = full_text.sources(model, all, &triggers);
-        for (from, column) in &found {
+        let text_sources = full_text.sources(model, all, &triggers);
+        for (from, column) in &text_sources {
             let targets = match column {
                 Some(column) => std::slice::from_ref(column),
                 None => full_text.columns.as_slice(),
@@ -210,7 +210,7 @@ pub(super) fn trace_sources(connection: &Connection, model: &mut Model, all: &[F
                 let is_indexed = |column: &Option<String>| {
                     column.as_ref().is_none_or(|column| full_text.indexed().any(|indexed| indexed == column))
                 };
-                let words = found.iter().filter(|(_, column)| is_indexed(column)).map(|(from, _)| from.clone());
+                let words = text_sources.iter().filter(|(_, column)| is_indexed(column)).map(|(from, _)| from.clone());
                 sources.extend(words.chain(own));
             }
         }

@@ -97,8 +97,8 @@ fn json_value_at_path(context: &Context<'_>) -> Option<Value> {
         ValueRef::Real(number) => number.into(),
         ValueRef::Null | ValueRef::Blob(_) => return None,
     };
-    let found = aquifer_query::evaluate::resolve_steps(&value, &steps);
-    (!found.is_null()).then(|| found.clone())
+    let member = aquifer_query::evaluate::resolve_steps(&value, &steps);
+    (!member.is_null()).then(|| member.clone())
 }
 
 /// Whether a text contains (0), starts with (1) or ends with (2) another, ignoring case.

@@ -128,9 +128,9 @@ impl InterruptHandle<'_> {
     /// Runs work with a shorter timeout.
     pub(super) fn run_with_timeout<T>(&self, timeout: Duration, work: impl FnOnce() -> T) -> T {
         let outer = replace_task(self.0, Some(Task::with_timeout(timeout)));
-        let done = work();
+        let output = work();
         replace_task(self.0, outer);
-        done
+        output
     }
 }
 
@@ -263,9 +263,9 @@ impl PooledConnection {
     /// Runs work with a shorter timeout.
     pub(super) fn run_with_timeout<T>(&mut self, timeout: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = replace_task(&self.task, Some(Task::with_timeout(timeout)));
-        let done = work(self);
+        let output = work(self);
         replace_task(&self.task, outer);
-        done
+        output
     }
 
     pub(super) fn interrupt(&self) -> InterruptHandle<'_> {

@@ -28,17 +28,17 @@ pub(super) fn reflect_model(
     interrupt: &InterruptHandle<'_>,
     settings: &Settings,
 ) -> Result<Model> {
-    let mut found: Vec<(String, String, bool)> = Vec::new();
+    let mut listed: Vec<(String, String, bool)> = Vec::new();
     let mut statement = connection.prepare("SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main'")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (name, kind): (String, String) = (row.get(0)?, row.get(1)?);
         if !name.starts_with("sqlite_") && kind != "shadow" {
-            found.push((name, kind, row.get(2)?));
+            listed.push((name, kind, row.get(2)?));
         }
     }
-    found.sort();
-    let of_virtual = found.iter().filter(|(_, kind, _)| kind == "virtual");
+    listed.sort();
+    let of_virtual = listed.iter().filter(|(_, kind, _)| kind == "virtual");
     let of_virtual: Vec<(&String, String)> =
         of_virtual.map(|(name, _, _)| Ok((name, definition(connection, name)?))).collect::<Result<_>>()?;
     let mut indexes: Vec<FullTextTable> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn reflect_model(
     }
     let mut model = Model::default();
     let filter = TableFilter::new(settings, |_| {});
-    for (name, kind, without_rowid) in &found {
+    for (name, kind, without_rowid) in &listed {
         // An index over another table is not a table of its own.
         let is_index = indexes.iter().any(|index| index.name == *name && index.is_index_only());
         let is_internal = of_virtual.iter().any(|(own, sql)| *own == name && full_text::is_internal(sql));
@@ -185,9 +185,9 @@ fn reflect_table(
     let mut has_rowid_key = rowid_alias;
     if !identifies_rows && is_table {
         let may_name_rows = |column: &Column| exposure::may_name_rows(settings, None, name, column);
-        let found = unique_key(&unique, &columns, may_name_rows);
-        identifies_rows = found.is_some();
-        key = found.unwrap_or_default();
+        let unique_columns = unique_key(&unique, &columns, may_name_rows);
+        identifies_rows = unique_columns.is_some();
+        key = unique_columns.unwrap_or_default();
         let by_number = |name: &str| KeyFallback::Column(Box::new(rowid(name)));
         key_fallback = identifies_rows.then(|| free_name.map_or(KeyFallback::Nothing, by_number));
     }
@@ -341,12 +341,13 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
                 let own = collation::declared_collation(connection, table, column)?;
                 compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(collation);
             }
-            let known = columns.iter_mut().find(|known| Some(&*known.name) == column.as_deref());
-            let Some(known) = known.filter(|known| matches!(known.of, FieldType::Text | FieldType::Enum(_))) else {
+            let indexed = columns.iter_mut().find(|indexed| Some(&*indexed.name) == column.as_deref());
+            let Some(indexed) = indexed.filter(|indexed| matches!(indexed.of, FieldType::Text | FieldType::Enum(_)))
+            else {
                 continue;
             };
-            known.comparison =
-                collation::looser(known.comparison, collation::collation_comparison(collation.as_deref()));
+            indexed.comparison =
+                collation::looser(indexed.comparison, collation::collation_comparison(collation.as_deref()));
         }
         // A column of an index over an expression has no name.
         let names = parts.into_iter().map(|(column, _)| column.map(Arc::from));
@@ -364,16 +365,16 @@ fn unique_key(
     columns: &[Column],
     may_name_rows: impl Fn(&Column) -> bool,
 ) -> Option<Vec<usize>> {
-    let mut found: Vec<Vec<usize>> = Vec::new();
-    for known in unique.iter().filter(|known| !known.columns.is_empty() && known.compares_alike) {
+    let mut keys: Vec<Vec<usize>> = Vec::new();
+    for constraint in unique.iter().filter(|constraint| !constraint.columns.is_empty() && constraint.compares_alike) {
         // A generated column may show its sources.
         let is_part = |column: &Column| !column.nullable && !column.generated && may_name_rows(column);
         let position = |name: &Arc<str>| columns.iter().position(|column| column.name == *name && is_part(column));
-        let Some(positions) = known.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
-        found.push(positions);
+        let Some(positions) = constraint.columns.iter().map(position).collect::<Option<Vec<usize>>>() else { continue };
+        keys.push(positions);
     }
-    found.sort_by_key(|positions| (positions.len(), positions.clone()));
-    found.into_iter().next()
+    keys.sort_by_key(|positions| (positions.len(), positions.clone()));
+    keys.into_iter().next()
 }
 
 fn foreign_keys(connection: &Connection, table: &str) -> Result<Vec<ForeignKey>> {

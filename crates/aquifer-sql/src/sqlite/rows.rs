@@ -145,8 +145,8 @@ fn write_time(value: ValueRef<'_>, out: &mut Vec<u8>) {
     {
         return;
     }
-    let found = time_style::nanosecond(stored(value)).and_then(|time| jiff::Timestamp::from_nanosecond(time).ok());
-    match (found, value) {
+    let moment = time_style::nanosecond(stored(value)).and_then(|time| jiff::Timestamp::from_nanosecond(time).ok());
+    match (moment, value) {
         (Some(moment), _) => time::write_timestamp(moment, out),
         (None, ValueRef::Integer(number)) => write_integer(number, out),
         (None, ValueRef::Real(number)) => write_float(number, out),

@@ -60,11 +60,11 @@ impl<'c> SqliteSession<'c> {
             Ok(SchemaState::Known) => Ok(()),
             other => {
                 self.schema = SchemaState::PossiblyChanged;
-                let done = other.map(|_| ()).map_err(|error| error::from_rusqlite(&error));
-                if let (Err(SqlError::Timeout { .. }), Some(slow)) = (&done, self.slow_reads) {
+                let outcome = other.map(|_| ()).map_err(|error| error::from_rusqlite(&error));
+                if let (Err(SqlError::Timeout { .. }), Some(slow)) = (&outcome, self.slow_reads) {
                     slow.record(statement.text());
                 }
-                done
+                outcome
             }
         }
     }
@@ -94,13 +94,13 @@ impl Session for SqliteSession<'_> {
         cell_types: &[CellType],
     ) -> impl Future<Output = Result<Vec<Vec<Value>>, SqlError>> + Send {
         let mut all = Vec::new();
-        let done = self.for_each_row(statement, |row| {
+        let outcome = self.for_each_row(statement, |row| {
             let row = rows::Row(row);
             let cells = cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, *cell_type));
             all.push(cells.collect());
             std::ops::ControlFlow::Continue(())
         });
-        std::future::ready(done.map(|()| all))
+        std::future::ready(outcome.map(|()| all))
     }
 
     fn known_time_style(&mut self, check: &TimeCheck) -> impl Future<Output = Result<TimeStyle, SqlError>> + Send {

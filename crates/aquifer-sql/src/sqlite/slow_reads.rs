@@ -33,13 +33,13 @@ impl SlowReads {
     /// Whether a statement should skip the inline attempt.
     pub(super) fn should_skip(&self, text: &str) -> bool {
         let Some((slot, hash)) = self.slot(text) else { return false };
-        let found = slot.load(Ordering::Relaxed);
-        if found & !MAX_SKIPS != hash {
+        let entry = slot.load(Ordering::Relaxed);
+        if entry & !MAX_SKIPS != hash {
             return false;
         }
-        let is_forgotten = found & MAX_SKIPS == MAX_SKIPS;
+        let is_forgotten = entry & MAX_SKIPS == MAX_SKIPS;
         // Two callers may count one skip: the count need not be exact.
-        slot.store(if is_forgotten { 0 } else { found + 1 }, Ordering::Relaxed);
+        slot.store(if is_forgotten { 0 } else { entry + 1 }, Ordering::Relaxed);
         !is_forgotten
     }
 

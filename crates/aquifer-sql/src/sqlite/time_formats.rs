@@ -43,8 +43,8 @@ impl TimeFormats {
     /// The style for the next answer: the last one found.
     pub(super) fn known_style(&mut self, connection: &Connection, check: &TimeCheck) -> Result<TimeStyle> {
         let version = data_version(connection)?;
-        let known = self.0.iter().find(|checked| checked.matches_check(check));
-        Ok(match known {
+        let checked = self.0.iter().find(|checked| checked.matches_check(check));
+        Ok(match checked {
             None => check.style,
             // The data of another version may be in one style again.
             Some(checked) if checked.version != version => checked.expected,
@@ -123,18 +123,19 @@ impl CheckedColumn {
                 }
             }
         }
-        let found = finder.finish().unwrap_or(check.style);
-        if found == check.style {
-            self.are_numbers = matches!(found, TimeStyle::Number { .. });
+        let seen_style = finder.finish().unwrap_or(check.style);
+        if seen_style == check.style {
+            self.are_numbers = matches!(seen_style, TimeStyle::Number { .. });
             self.remember(seen, &check.spans);
-            self.expected = found;
-            return Ok(found);
+            self.expected = seen_style;
+            return Ok(seen_style);
         }
         self.forget_ranges();
         self.are_numbers = false;
         // All values may be in another style than expected, such as in a table that was empty before.
-        let found = if found.is_sortable() { Some(found) } else { sample_style(connection, check)? };
-        self.style = found.filter(|style| style.is_sortable() && *style != check.style).unwrap_or(TimeStyle::Mixed);
+        let other_style = if seen_style.is_sortable() { Some(seen_style) } else { sample_style(connection, check)? };
+        self.style =
+            other_style.filter(|style| style.is_sortable() && *style != check.style).unwrap_or(TimeStyle::Mixed);
         if self.style.is_sortable() {
             self.expected = self.style;
         }

@@ -25,8 +25,8 @@ const COMPOUND: [&str; 3] = ["union", "intersect", "except"];
 
 /// Traces what views show.
 pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()> {
-    let known = Definitions::read(connection)?;
-    if known.views.is_empty() {
+    let definitions = Definitions::read(connection)?;
+    if definitions.views.is_empty() {
         return Ok(());
     }
     let reads = Reads::default();
@@ -39,7 +39,7 @@ pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()
         Authorization::Allow
     };
     connection.authorizer(Some(note))?;
-    let traced = trace_all(connection, model, &known, &reads);
+    let traced = trace_all(connection, model, &definitions, &reads);
     connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
     traced
 }
@@ -55,7 +55,7 @@ struct Definitions {
 
 impl Definitions {
     fn read(connection: &Connection) -> Result<Self> {
-        let mut found = Self { views: Vec::new(), tables: HashSet::new(), full_text: Vec::new() };
+        let mut definitions = Self { views: Vec::new(), tables: HashSet::new(), full_text: Vec::new() };
         let sql = "SELECT s.name, s.type, coalesce(s.sql, ''), t.type FROM sqlite_schema s
                    JOIN pragma_table_list t ON t.schema = 'main' AND t.name = s.name WHERE s.type IN ('view', 'table')";
         let mut statement = connection.prepare(sql)?;
@@ -65,17 +65,17 @@ impl Definitions {
                 (row.get(0)?, row.get::<_, String>(1)? == "view", row.get(2)?);
             let is_plain = row.get::<_, String>(3)? != "shadow" && !full_text::is_internal(&sql);
             if is_view {
-                found.views.push((name, Mentions::parse(&sql)));
+                definitions.views.push((name, Mentions::parse(&sql)));
                 continue;
             }
             if let Some(full_text) = FullTextTable::read(connection, &name, &sql)? {
-                found.full_text.extend(full_text.columns().map(|column| ColumnId::for_sqlite(&name, column)));
+                definitions.full_text.extend(full_text.columns().map(|column| ColumnId::for_sqlite(&name, column)));
             }
             if is_plain {
-                found.tables.insert(name.to_ascii_lowercase());
+                definitions.tables.insert(name.to_ascii_lowercase());
             }
         }
-        Ok(found)
+        Ok(definitions)
     }
 
     fn is_view(&self, name: &str) -> bool {
@@ -89,14 +89,14 @@ impl Definitions {
 }
 
 /// Traces every view, including excluded ones: a trigger may copy from them.
-fn trace_all(connection: &Connection, model: &mut Model, known: &Definitions, reads: &Reads) -> Result<()> {
+fn trace_all(connection: &Connection, model: &mut Model, definitions: &Definitions, reads: &Reads) -> Result<()> {
     let mut derivations = Vec::new();
-    for table in model.tables.iter_mut().filter(|table| known.is_view(&table.name)) {
-        derivations.extend(trace_view(connection, &table.name, &mut table.columns, known, reads)?);
+    for table in model.tables.iter_mut().filter(|table| definitions.is_view(&table.name)) {
+        derivations.extend(trace_view(connection, &table.name, &mut table.columns, definitions, reads)?);
     }
-    for table in model.excluded.iter().filter(|table| known.is_view(&table.name)) {
-        match trace_view(connection, &table.name, &mut [], known, reads) {
-            Ok(found) => derivations.extend(found),
+    for table in model.excluded.iter().filter(|table| definitions.is_view(&table.name)) {
+        match trace_view(connection, &table.name, &mut [], definitions, reads) {
+            Ok(traced) => derivations.extend(traced),
             // A view of a dropped table cannot be read by anything.
             Err(rusqlite::Error::SqliteFailure(code, _)) if code.extended_code == rusqlite::ffi::SQLITE_ERROR => {}
             Err(error) => return Err(error),
@@ -115,7 +115,7 @@ fn trace_view(
     connection: &Connection,
     view: &str,
     columns: &mut [Column],
-    known: &Definitions,
+    definitions: &Definitions,
     reads: &Reads,
 ) -> Result<Vec<ColumnDerivation>> {
     let mut derivations = Vec::new();
@@ -127,17 +127,17 @@ fn trace_view(
     // Columns of the view itself and of other views are only intermediate.
     let is_used =
         |other: &str| other.eq_ignore_ascii_case(view) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(other));
-    let is_compound = known
+    let is_compound = definitions
         .views
         .iter()
         .filter(|(view, _)| is_used(view))
         .any(|(_, mentions)| COMPOUND.iter().any(|word| mentions.contains(word)));
     let everything = ColumnId::for_sqlite(view, "").whole_table();
     let into = |from: ColumnId| ColumnDerivation { from, to: everything.clone() };
-    for (name, column) in read.iter().filter(|(name, _)| !known.is_view(name)) {
+    for (name, column) in read.iter().filter(|(name, _)| !definitions.is_view(name)) {
         derivations.push(into(ColumnId::for_sqlite(name, column)));
-        if !known.is_table(name) {
-            derivations.extend(known.full_text.iter().cloned().map(into));
+        if !definitions.is_table(name) {
+            derivations.extend(definitions.full_text.iter().cloned().map(into));
         }
     }
     for index in 0..prepared.column_count() {
@@ -146,7 +146,7 @@ fn trace_view(
         let text = |part: &CStr| part.to_string_lossy().into_owned();
         // A table-valued function has columns, but is not a table.
         let origin = match prepared.column_metadata(index).ok().flatten() {
-            Some((_, table, origin, declared, collation, ..)) if !is_compound && known.is_table(&text(table)) => {
+            Some((_, table, origin, declared, collation, ..)) if !is_compound && definitions.is_table(&text(table)) => {
                 Some((text(table), text(origin), declared.map(text), collation.map(text)))
             }
             _ => None,

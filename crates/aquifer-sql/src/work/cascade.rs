@@ -65,21 +65,22 @@ impl<'c> DeletionEffects<'c> {
         while !level.is_empty() && !effects.is_cut {
             let parents = effects.rows.get(level.clone()).unwrap_or_default().to_vec();
             for reference in context.references.iter().filter(|known| known.on_delete.changes_rows()) {
-                let mut found = referring_rows(context, session, reference, &parents, max_rows - total + 1).await?;
+                let mut referring = referring_rows(context, session, reference, &parents, max_rows - total + 1).await?;
                 let cascades = reference.on_delete == OnDelete::Cascade;
                 if cascades {
                     // A row is deleted only once, however it was reached.
                     let deleted = &mut effects.deleted;
-                    found.retain(|row| identity(context, reference.from, row).is_none_or(|row| deleted.insert(row)));
+                    referring
+                        .retain(|row| identity(context, reference.from, row).is_none_or(|row| deleted.insert(row)));
                 }
-                let is_cut = total + found.len() > max_rows;
-                found.truncate(max_rows - total);
-                total += found.len();
-                if !found.is_empty() || is_cut {
-                    effects.add(reference, found.len(), is_cut);
+                let is_cut = total + referring.len() > max_rows;
+                referring.truncate(max_rows - total);
+                total += referring.len();
+                if !referring.is_empty() || is_cut {
+                    effects.add(reference, referring.len(), is_cut);
                 }
                 if cascades {
-                    effects.rows.extend(found.into_iter().map(|row| (reference.from, row)));
+                    effects.rows.extend(referring.into_iter().map(|row| (reference.from, row)));
                 }
                 if is_cut {
                     break;
@@ -120,24 +121,24 @@ impl<'c> DeletionEffects<'c> {
                 blocking.is_cut = true;
                 break;
             }
-            let found = referring_rows(context, session, reference, &self.rows, MAX_COUNTED_ROWS + 1).await;
+            let referring = referring_rows(context, session, reference, &self.rows, MAX_COUNTED_ROWS + 1).await;
             // A table that takes too long is not mentioned.
-            let Ok(mut found) = found else {
+            let Ok(mut referring) = referring else {
                 blocking.is_cut = true;
                 continue;
             };
             let is_kept = |row: &Map<String, Value>| {
                 identity(context, reference.from, row).is_none_or(|row| !self.deleted.contains(&row))
             };
-            found.retain(is_kept);
+            referring.retain(is_kept);
             match context.tables.get(reference.from).filter(|_| context.is_readable(reference)) {
-                _ if found.is_empty() => {}
+                _ if referring.is_empty() => {}
                 None => blocking.has_unreadable = true,
                 Some(_) if blocking.groups.len() >= MAX_LISTED => blocking.more_tables += 1,
                 Some(from) => blocking.groups.push(ReferringRows {
                     table: from.words.plural.clone(),
                     fields: reference.columns.iter().map(|column| column.to_string()).collect(),
-                    count: row_count(found.len(), found.len() > MAX_COUNTED_ROWS, MAX_COUNTED_ROWS),
+                    count: row_count(referring.len(), referring.len() > MAX_COUNTED_ROWS, MAX_COUNTED_ROWS),
                 }),
             }
         }
@@ -165,8 +166,8 @@ pub(super) async fn count_cascaded<'c, S: Session>(
         let fate = if reference.on_delete == OnDelete::Cascade { "deleted" } else { "cleared" };
         let name = if reference.conceals_from { ANOTHER_TABLE } else { &*reference.name };
         let entry = touched.entry(name).or_insert_with(|| json!({}));
-        let known = entry[fate].as_u64().unwrap_or(0);
-        entry[fate] = (known + group.count as u64).into();
+        let counted = entry[fate].as_u64().unwrap_or(0);
+        entry[fate] = (counted + group.count as u64).into();
     }
     if effects.is_cut {
         touched.insert("more".to_owned(), true.into());
@@ -191,14 +192,14 @@ async fn referring_rows<S: Session>(
 ) -> Result<Vec<Map<String, Value>>, WorkError> {
     let parents = rows.iter().filter(|(table, _)| *table == reference.to);
     let values = distinct(parents.filter_map(|(_, row)| values_at(row, &reference.to_columns)));
-    let mut found = Vec::new();
+    let mut referring = Vec::new();
     for chunk in values.chunks(VALUES_PER_STATEMENT) {
-        if found.len() >= max_rows {
+        if referring.len() >= max_rows {
             break;
         }
-        found.extend(select_referring(context, session, reference, chunk, max_rows - found.len()).await?);
+        referring.extend(select_referring(context, session, reference, chunk, max_rows - referring.len()).await?);
     }
-    Ok(found)
+    Ok(referring)
 }
 
 /// Rows that refer to any of these values: their keys, and the values that others refer to.

@@ -23,7 +23,7 @@ use crate::schema::relationship::Relationship;
 use crate::sql::scope::Scope;
 use crate::sql::write::{self, ChangeStatement, NewValue, ReturnedColumns};
 use crate::statement::{Dialect, Fragment};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// The reason if a trigger or a policy prevented a change.
 const NOTHING_CHANGED: &str = "a trigger or a policy of the database prevented the change";
@@ -129,14 +129,14 @@ impl Work for Create {
         self.context.dry_run
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         if self.context.dry_run {
             let (row, warnings) = self.try_out(session).await?;
             let data = json!({ "dry_run": true, "would": "create", "after": row });
-            return Ok((OperationOutput::new(data, warnings), false));
+            return Ok((OperationOutput::new(data, warnings), TransactionEnd::Rollback));
         }
         let row = self.insert(session, &[]).await?;
-        Ok((OperationOutput::from_json_text(row, Vec::new())?, true))
+        Ok((OperationOutput::from_json_text(row, Vec::new())?, TransactionEnd::Commit))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
@@ -153,10 +153,10 @@ impl Create {
         predicted: &[(&UntestableDefault, &Fragment)],
     ) -> Result<Vec<u8>, WorkError> {
         let Create { context, values } = self;
-        let given = values
+        let assigned = values
             .iter()
             .filter_map(|(name, value)| Some((context.exposed.table.column(name)?, NewValue::Value(value))));
-        let change = write::insert(&context.scope(), given.collect(), predicted, &context.all_fields());
+        let change = write::insert(&context.scope(), assigned.collect(), predicted, &context.all_fields());
         Ok(context.apply(session, change).await?.unwrap_or_else(|| b"{}".to_vec()))
     }
 
@@ -197,17 +197,17 @@ impl Work for Update {
         self.context.dry_run
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         if !self.context.dry_run {
             let (_, after) = self.apply(session).await?;
-            return Ok((OperationOutput::from_json_text(after, Vec::new())?, true));
+            return Ok((OperationOutput::from_json_text(after, Vec::new())?, TransactionEnd::Commit));
         }
         let (before, after) = self.try_out(session).await?;
         let changes: Map<String, Value> = changed_fields(&before, &after)
             .map(|(name, from, to)| (name.clone(), json!({ "from": from, "to": to })))
             .collect();
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });
-        Ok((OperationOutput::new(data, Vec::new()), false))
+        Ok((OperationOutput::new(data, Vec::new()), TransactionEnd::Rollback))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
@@ -228,13 +228,13 @@ impl Update {
             return Ok((before, text));
         }
         let stored = Members::parse(&text);
-        let given = input.iter().filter_map(|(name, change)| {
+        let assigned = input.iter().filter_map(|(name, change)| {
             let column = context.exposed.table.column(name)?;
             let is_merged = column.of == FieldType::Json && !change.is_null();
             let stored = || stored.as_ref().and_then(|stored| stored.get(name));
             Some((column, if is_merged { NewValue::Json(merge(stored(), change)) } else { NewValue::Value(change) }))
         });
-        let change = write::update(&context.scope(), given.collect(), key, &context.all_fields());
+        let change = write::update(&context.scope(), assigned.collect(), key, &context.all_fields());
         // A trigger or a policy may have prevented it.
         let nothing =
             || SqlError::PermissionDenied { reason: NOTHING_CHANGED, cause: "an update touched no row".to_owned() };
@@ -285,11 +285,11 @@ impl Work for Delete {
         self.context.dry_run
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         let (text, row) = self.read(session).await?;
         if !self.context.dry_run {
             self.remove(session).await?;
-            return Ok((OperationOutput::from_json_text(text, Vec::new())?, true));
+            return Ok((OperationOutput::from_json_text(text, Vec::new())?, TransactionEnd::Commit));
         }
         let (also, effects) = cascade::count_cascaded(&self.context, session, &row).await?;
         self.remove(session).await?;
@@ -298,7 +298,7 @@ impl Work for Delete {
         if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
             data.insert("also".to_owned(), Value::Object(also));
         }
-        Ok((OperationOutput::new(data, Vec::new()), false))
+        Ok((OperationOutput::new(data, Vec::new()), TransactionEnd::Rollback))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {

@@ -17,11 +17,11 @@ impl ChangeContext {
     /// value cannot be predicted.
     pub(super) fn predicted_defaults(
         &self,
-        given: &Map<String, Value>,
+        values: &Map<String, Value>,
     ) -> Result<Option<Vec<(&UntestableDefault, &Fragment)>>, WorkError> {
         let mut predicted = Vec::new();
         let untestable = if self.dry_run { self.exposed.table.dry_run.untestable.as_slice() } else { &[] };
-        for column in untestable.iter().filter(|column| !given.contains_key(&*column.name)) {
+        for column in untestable.iter().filter(|column| !values.contains_key(&*column.name)) {
             match &column.prediction {
                 DefaultPrediction::Predicted(value) => predicted.push((column, value)),
                 DefaultPrediction::Unknown => return Ok(None),
@@ -40,13 +40,13 @@ impl ChangeContext {
     pub(super) async fn check_only<S: Session>(
         &self,
         session: &mut S,
-        given: &Map<String, Value>,
+        row_values: &Map<String, Value>,
     ) -> Result<Warning, WorkError> {
         let table = &self.exposed.table;
-        let columns = || given.iter().filter_map(|(name, value)| Some((table.column(name)?, value)));
+        let columns = || row_values.iter().filter_map(|(name, value)| Some((table.column(name)?, value)));
         session.rows(&write::read_values(&self.scope(), columns().collect()), &[]).await?;
         let whole = |names: &[std::sync::Arc<str>]| -> Option<Vec<(&Column, &Value)>> {
-            let value = |name: &std::sync::Arc<str>| Some((table.column(name)?, given.get(&**name)?));
+            let value = |name: &std::sync::Arc<str>| Some((table.column(name)?, row_values.get(&**name)?));
             names.iter().map(value).collect::<Option<Vec<_>>>().filter(|values| !values.is_empty())
         };
         for unique in &table.unique {
@@ -60,7 +60,7 @@ impl ChangeContext {
                 return Err(violation(Constraint::Unique, &unique.name, &unique.columns, None));
             }
         }
-        if let Some(foreign) = self.find_missing_parent(session, given).await {
+        if let Some(foreign) = self.find_missing_parent(session, row_values).await {
             let name = foreign.name.clone().unwrap_or_default();
             return Err(violation(Constraint::MissingParent, &name, &foreign.columns, self.parent_name(foreign)));
         }

@@ -35,7 +35,7 @@ impl ChangeContext {
         &self,
         session: &mut S,
         error: SqlError,
-        given: &Map<String, Value>,
+        values: &Map<String, Value>,
         versions: &RowVersions,
     ) -> SqlError {
         match error {
@@ -44,7 +44,7 @@ impl ChangeContext {
                 SqlError::Violation(violation)
             }
             SqlError::InvalidValue { problem, column: None, cause } => {
-                let column = self.find_rejected_column(session, given).await;
+                let column = self.find_rejected_column(session, values).await;
                 SqlError::InvalidValue { problem, column, cause }
             }
             error => error,
@@ -158,12 +158,12 @@ impl ChangeContext {
     }
 
     /// The column whose value PostgreSQL rejects, found by trying the values one by one.
-    async fn find_rejected_column<S: Session>(&self, session: &mut S, given: &Map<String, Value>) -> Option<String> {
-        if let (1, Some(only)) = (given.len(), given.keys().next()) {
+    async fn find_rejected_column<S: Session>(&self, session: &mut S, values: &Map<String, Value>) -> Option<String> {
+        if let (1, Some(only)) = (values.len(), values.keys().next()) {
             return Some(only.clone());
         }
         let mut bounded = Vec::new();
-        for (name, value) in given {
+        for (name, value) in values {
             let column = self.exposed.table.column(name)?;
             let Store::Postgres(store) = &column.store else { return None };
             let mut statement = Statement::new(Dialect::Postgres);

@@ -3,7 +3,7 @@
 use crate::settings::ComputedSettings;
 use crate::sql::scope::cast_for;
 use crate::statement::{Dialect, Fragment, Name, Statement};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// Evaluates an expression for no rows.
 pub(crate) struct Probe {
@@ -19,7 +19,7 @@ impl Work for Probe {
         false
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<((), bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<((), TransactionEnd), WorkError> {
         let mut statement = Statement::new(self.dialect);
         statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
         if self.dialect == Dialect::Postgres {
@@ -27,6 +27,6 @@ impl Work for Probe {
         }
         statement.push(" FROM ").name(&self.table).push(" AS t LIMIT 0");
         session.rows(&statement, &[]).await?;
-        Ok(((), false))
+        Ok(((), TransactionEnd::Rollback))
     }
 }

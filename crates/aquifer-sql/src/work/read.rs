@@ -21,7 +21,7 @@ use crate::sql::time_checks::{PageSpan, page_span, time_uses};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
 use crate::work::sample::count_rows;
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// A list or search, with its aggregates.
 pub(crate) struct Query {
@@ -53,38 +53,42 @@ impl Work for Query {
         self.plan.text.is_none() && !self.has_aggregates()
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         let (scope, plan) = (self.scope(), &self.plan);
-        let uses = time_uses(&scope, plan);
-        let mut styles: Vec<ColumnStyle> = Vec::with_capacity(uses.len());
-        for one in &uses {
-            let sampled = scope.time_style(PathTarget::Column(one.column)).unwrap_or(TimeStyle::Mixed);
-            let style = session.known_time_style(&one.check(&scope, plan, sampled, PageSpan::Nothing)).await?;
-            styles.push((one.column.name.clone(), style));
+        let time_uses = time_uses(&scope, plan);
+        let mut styles: Vec<ColumnStyle> = Vec::with_capacity(time_uses.len());
+        for time_use in &time_uses {
+            let sampled = scope.time_style(PathTarget::Column(time_use.column)).unwrap_or(TimeStyle::Mixed);
+            let style = session.known_time_style(&time_use.check(&scope, plan, sampled, PageSpan::Nothing)).await?;
+            styles.push((time_use.column.name.clone(), style));
         }
+        // The SQL depends on the styles of the times, and which times matter is known only when the page is: the page
+        // is computed for the assumed styles, then they are checked. If one was wrong, the page is computed again for
+        // the styles that were found. After `MAX_STYLE_ATTEMPTS`, a wrong style becomes mixed, which needs no check.
         for attempt in 1.. {
             let scope = scope.with_times(&styles);
-            let (mut done, span) = self.answer(session, &scope).await?;
-            let mut found = styles.clone();
-            for (one, (_, style)) in uses.iter().zip(&mut found).filter(|(_, (_, style))| style.is_sortable()) {
-                let check = one.check(&scope, plan, *style, span);
+            let (mut output, span) = self.answer(session, &scope).await?;
+            let mut checked_styles = styles.clone();
+            let sortable = time_uses.iter().zip(&mut checked_styles).filter(|(_, (_, style))| style.is_sortable());
+            for (time_use, (_, style)) in sortable {
+                let check = time_use.check(&scope, plan, *style, span);
                 *style = session.check_times(&check).await?;
-                if *style != check.style && attempt >= MAX_STYLES {
+                if *style != check.style && attempt >= MAX_STYLE_ATTEMPTS {
                     *style = TimeStyle::Mixed;
                 }
             }
-            if found == styles {
-                done.warnings.extend(styles.iter().filter(|(_, style)| !style.is_sortable()).map(mixed_formats));
-                return Ok((done, false));
+            if checked_styles == styles {
+                output.warnings.extend(styles.iter().filter(|(_, style)| !style.is_sortable()).map(mixed_formats));
+                return Ok((output, TransactionEnd::Rollback));
             }
-            styles = found;
+            styles = checked_styles;
         }
         Err(Failure::internal("the time formats kept changing").into())
     }
 }
 
-/// How many time formats are tried before every time is parsed.
-const MAX_STYLES: usize = 3;
+/// How many times a page is computed for sortable time styles before every time is parsed.
+const MAX_STYLE_ATTEMPTS: usize = 3;
 
 fn mixed_formats((column, _): &ColumnStyle) -> Warning {
     let message = format!("The times in '{column}' are not all in one sortable format, so every row was read");
@@ -97,8 +101,8 @@ const MAX_ROWS_WITHOUT_WARNING: u64 = 10_000;
 impl Query {
     /// Whether the table is large enough for a warning about reading all of it.
     async fn has_many_rows<S: Session>(&self, session: &mut S) -> Result<bool, WorkError> {
-        let known = self.exposed.sample.get().and_then(|sample| sample.rows);
-        let rows = match known {
+        let sampled_rows = self.exposed.sample.get().and_then(|sample| sample.rows);
+        let rows = match sampled_rows {
             Some(rows) => Some(rows),
             None => count_rows(session, self.dialect, &self.exposed.table.quoted).await?,
         };
@@ -192,12 +196,12 @@ impl Work for Get {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         let Get { exposed, dialect, now, key, select, embeds, tables, joins } = self;
         let scope = Scope::across(exposed, *dialect, *now, tables, joins);
         let row =
             read_row_with(session, &scope, select, embeds, key, false).await?.ok_or_else(|| not_found(exposed, key))?;
-        Ok((OperationOutput::from_json_text(row, Vec::new())?, false))
+        Ok((OperationOutput::from_json_text(row, Vec::new())?, TransactionEnd::Rollback))
     }
 }
 

@@ -8,7 +8,7 @@ use super::change::{ChangeContext, Create, Delete, Update};
 use super::labels::labels;
 use crate::error::{Constraint, SqlError, Violation};
 use crate::schema::model::OnDelete;
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// A change that can be rehearsed.
 pub(crate) trait Rehearsable: Work {
@@ -34,8 +34,8 @@ impl<W: Rehearsable> Work for Rehearsal<W> {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, bool), WorkError> {
-        Ok((self.0.preview(session).await?, false))
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Preview, TransactionEnd), WorkError> {
+        Ok((self.0.preview(session).await?, TransactionEnd::Rollback))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {

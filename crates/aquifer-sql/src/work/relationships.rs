@@ -23,7 +23,7 @@ use crate::schema::relationship::{Direction, Relationship};
 use crate::sql::scope::{PathTarget, Scope};
 use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// The maximum number of reported references, which bounds the memory.
 const MAX_RELATIONSHIPS: usize = 5_000;
@@ -105,9 +105,9 @@ impl RelationshipWalk {
     fn columns(&self, table: usize) -> Result<Vec<Arc<str>>, WorkError> {
         let mut columns: Vec<Arc<str>> =
             self.exposed_table(table)?.table.key_columns().map(|column| column.name.clone()).collect();
-        for known in self.relationships.iter() {
-            let own = if known.from == table { known.columns.as_slice() } else { &[] };
-            let referred = if known.to == table { known.to_columns.as_slice() } else { &[] };
+        for relationship in self.relationships.iter() {
+            let own = if relationship.from == table { relationship.columns.as_slice() } else { &[] };
+            let referred = if relationship.to == table { relationship.to_columns.as_slice() } else { &[] };
             for name in own.iter().chain(referred) {
                 if !columns.contains(name) {
                     columns.push(name.clone());
@@ -162,7 +162,7 @@ impl RelationshipWalk {
         let mut frontier = vec![root];
         for depth in 1..=self.depth {
             let mut next = Vec::new();
-            for (index, known) in self.relationships.iter().enumerate() {
+            for (index, relationship) in self.relationships.iter().enumerate() {
                 if self.only.is_some_and(|only| only != index) {
                     continue;
                 }
@@ -172,15 +172,15 @@ impl RelationshipWalk {
                     }
                     // The other side of the reference depends on the direction.
                     let (here, there, ours, theirs) = if outgoing {
-                        (known.from, known.to, &known.columns, &known.to_columns)
+                        (relationship.from, relationship.to, &relationship.columns, &relationship.to_columns)
                     } else {
-                        (known.to, known.from, &known.to_columns, &known.columns)
+                        (relationship.to, relationship.from, &relationship.to_columns, &relationship.columns)
                     };
                     let here: Vec<&Arc<Node>> = frontier.iter().filter(|node| node.table == here).collect();
                     let wanted = distinct(here.iter().filter_map(|node| node.values(ours)));
                     let limit = max_count - edges.len() + reported.len();
-                    let found = self.rows(session, there, theirs, &wanted, limit).await?;
-                    for node in found {
+                    let nodes = self.rows(session, there, theirs, &wanted, limit).await?;
+                    for node in nodes {
                         let node = visited.get(&node.id).cloned().unwrap_or_else(|| {
                             let node = Arc::new(node);
                             visited.insert(node.id.clone(), node.clone());
@@ -404,24 +404,24 @@ impl Work for RelationshipWalk {
         true
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         let (table, key) = &self.root;
         let exposed = self.exposed_table(*table)?.clone();
         let by: Vec<Arc<str>> = exposed.table.key_columns().map(|column| column.name.clone()).collect();
-        let found = self.rows(session, *table, &by, std::slice::from_ref(key), 1).await?;
-        let root = found.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&exposed, key))?;
+        let rows = self.rows(session, *table, &by, std::slice::from_ref(key), 1).await?;
+        let root = rows.into_iter().next().map(Arc::new).ok_or_else(|| not_found(&exposed, key))?;
         let max_count = (self.skip + self.first + 1).min(MAX_RELATIONSHIPS + 1);
         let edges = self.walk(session, root.clone(), max_count).await?;
-        Ok((self.answer(&root, edges), false))
+        Ok((self.answer(&root, edges), TransactionEnd::Rollback))
     }
 }
 
 /// The key values that a caller gave, in key order.
-pub(crate) fn parse_root_key(exposed: &ExposedTable, given: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn parse_root_key(exposed: &ExposedTable, root: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let mut key = Vec::new();
     let valid: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
     for column in exposed.table.key_columns() {
-        let Some(value) = given.get(&*column.name) else {
+        let Some(value) = root.get(&*column.name) else {
             let path = format!("root.{}", column.name);
             return Err(Failure::new(
                 aquifer_protocol::error::Code::ValidationMissingParam,
@@ -439,12 +439,12 @@ pub(crate) fn parse_root_key(exposed: &ExposedTable, given: &Map<String, Value>)
             Failure::invalid_value(&format!("root.{}", column.name), format!("must be {looks}"))
         })?);
     }
-    let known = |name: &str| {
+    let is_valid_name = |name: &str| {
         name == "element_type"
             || name == "element_name"
             || exposed.table.key_columns().any(|column| *column.name == *name)
     };
-    if let Some(unknown) = given.keys().find(|name| !known(name)) {
+    if let Some(unknown) = root.keys().find(|name| !is_valid_name(name)) {
         let shown: String = unknown.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(64).collect();
         return Err(Failure::new(
             aquifer_protocol::error::Code::ValidationUnknownField,

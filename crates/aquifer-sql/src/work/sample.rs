@@ -11,7 +11,7 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::schema::model::Column;
 use crate::schema::table_sample::{RowCount, TableSample};
 use crate::statement::{Bind, Dialect, Name, Statement};
-use crate::work::session::{Session, Work, WorkError};
+use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// Maximum number of rows that are counted. Beyond it, the database's estimate is used.
 const MAX_COUNTED: usize = 10_000;
@@ -36,7 +36,7 @@ impl Work for Sample {
         false
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(TableSample, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(TableSample, TransactionEnd), WorkError> {
         let mut sample = match self.dialect {
             Dialect::Sqlite => self.sqlite(session).await?,
             Dialect::Postgres => self.postgres(session).await?,
@@ -46,7 +46,7 @@ impl Work for Sample {
         for column in json.take(if sample.definition.is_some() { 0 } else { MAX_JSON_COLUMNS }) {
             sample.keys.push((column.name.clone(), self.keys(session, column).await?));
         }
-        Ok((sample, false))
+        Ok((sample, TransactionEnd::Rollback))
     }
 }
 
@@ -83,11 +83,11 @@ impl Sample {
         );
         statement.bind(Bind::Text(table.schema.as_deref().unwrap_or("public").to_owned()));
         statement.push("::text AND c.relname = ").bind(Bind::Text(table.name.to_string())).push("::text");
-        let found = cell(session, &statement, CellType::Json).await?.unwrap_or_default();
-        if let Some(definition) = found.get("sql").and_then(Value::as_str) {
+        let statistics = cell(session, &statement, CellType::Json).await?.unwrap_or_default();
+        if let Some(definition) = statistics.get("sql").and_then(Value::as_str) {
             return Ok(TableSample { definition: Some(definition.to_owned()), ..TableSample::default() });
         }
-        let estimate = found.get("rows").and_then(Value::as_u64).filter(|rows| *rows > 0);
+        let estimate = statistics.get("rows").and_then(Value::as_u64).filter(|rows| *rows > 0);
         let rows = match estimate {
             Some(rows) => Some(RowCount::About(rows)),
             None => count_rows(session, self.dialect, &table.quoted).await?,

@@ -59,6 +59,13 @@ impl From<Failure> for WorkError {
     }
 }
 
+/// How the transaction of work ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransactionEnd {
+    Commit,
+    Rollback,
+}
+
 /// Work that runs in one transaction.
 pub(crate) trait Work: Send + Sync + 'static {
     type Output: Send + 'static;
@@ -82,9 +89,12 @@ pub(crate) trait Work: Send + Sync + 'static {
         false
     }
 
-    /// Runs the work, perhaps more than once: a slow inline read is restarted on another thread. Also returns whether
-    /// to commit.
-    fn run<S: Session>(&self, session: &mut S) -> impl Future<Output = Result<(Self::Output, bool), WorkError>> + Send;
+    /// Runs the work, perhaps more than once: a slow inline read is restarted on another thread. Also returns how to
+    /// end the transaction.
+    fn run<S: Session>(
+        &self,
+        session: &mut S,
+    ) -> impl Future<Output = Result<(Self::Output, TransactionEnd), WorkError>> + Send;
 
     /// Adds details to an error. Called after the rollback, in a session that cannot write.
     fn explain<S: Session>(&self, _session: &mut S, error: SqlError) -> impl Future<Output = SqlError> + Send {
@@ -118,11 +128,11 @@ impl<W: Work> Work for GuardedWork<W> {
         self.work.is_rehearsal()
     }
 
-    async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, bool), WorkError> {
+    async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, TransactionEnd), WorkError> {
         self.validity.check()?;
-        let done = self.work.run(session).await?;
+        let output_and_end = self.work.run(session).await?;
         self.validity.check()?;
-        Ok(done)
+        Ok(output_and_end)
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {

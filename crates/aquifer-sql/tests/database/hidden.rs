@@ -401,8 +401,8 @@ async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
             Fixture::sqlite_with(&format!("{users} CREATE VIEW seen AS {view};"), hide(&["users.notes"])).await;
         nothing_tells(&fixture).await;
         let all = fixture.call("list_seens", json!({ "fields": "full" })).await.to_string();
-        for letters in [SECRET, "68756E746572", "aHVudGVy"] {
-            assert!(!all.contains(letters), "{view}: {all}");
+        for spelling in [SECRET, "68756E746572", "aHVudGVy"] {
+            assert!(!all.contains(spelling), "{view}: {all}");
         }
     }
     let vocabulary = format!(

@@ -249,7 +249,7 @@ impl Connection {
         Some(meta)
     }
 
-    /// Sends a request and waits for the answer. The method determines whether the request may be sent again.
+    /// Sends a request and waits for the response. The method determines whether the request may be sent again.
     pub(crate) async fn request<P: Serialize>(
         &self,
         method: &str,
@@ -261,7 +261,7 @@ impl Connection {
         self.deliver(&mut Delivery::for_method(method), method, name, call_origin, timeout, params).await
     }
 
-    /// Sends a request and waits for the answer. `params` is called with the request id. Dropping the future sends a
+    /// Sends a request and waits for the response. `params` is called with the request id. Dropping the future sends a
     /// cancellation to the upstream.
     pub(crate) async fn deliver<P: Serialize>(
         &self,
@@ -278,22 +278,22 @@ impl Connection {
         match self.shared.outbound.get() {
             Some(Outbound::Pipe(pipe)) => {
                 delivery.begin_attempt()?;
-                let (sender, mut answer) = oneshot::channel();
+                let (sender, mut response) = oneshot::channel();
                 let registered = self.shared.calls.register(id, call_origin.clone(), Some(sender));
                 registered.map_err(into_unsent).inspect_err(|_| delivery.mark_unsent())?;
                 let mut pending = PendingRequest { shared: &self.shared, id, is_waiting: true };
                 if let Err(outage) = pipe.send(message) {
                     delivery.mark_unsent();
                     pending.is_waiting = false;
-                    let outage = if pipe.is_broken() { self.exit_outage(outage, answer).await } else { outage };
+                    let outage = if pipe.is_broken() { self.exit_outage(outage, response).await } else { outage };
                     self.shared.close(&outage);
                     return Err(UpstreamError::Unsent(outage));
                 }
                 loop {
                     let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
-                    if let Ok(answer) = timeout_at(deadline, &mut answer).await {
+                    if let Ok(response) = timeout_at(deadline, &mut response).await {
                         pending.is_waiting = false;
-                        return answer
+                        return response
                             .unwrap_or_else(|_| Err(UpstreamError::unavailable("its process ended", "no answer")));
                     }
                 }
@@ -302,20 +302,20 @@ impl Connection {
                 self.shared.calls.register(id, call_origin.clone(), None).map_err(into_unsent)?;
                 let mut pending = PendingRequest { shared: &self.shared, id, is_waiting: true };
                 let info = RequestInfo { id, method, name };
-                let answer = {
+                let response = {
                     let mut exchange =
                         std::pin::pin!(http.exchange(&self.shared, info, message, delivery, &call_origin));
                     loop {
                         let deadline = call_origin.deadline(timeout).ok_or(UpstreamError::TimedOut)?;
-                        if let Ok(answer) = timeout_at(deadline, &mut exchange).await {
-                            break answer;
+                        if let Ok(response) = timeout_at(deadline, &mut exchange).await {
+                            break response;
                         }
                     }
                 };
                 pending.is_waiting = false;
                 self.shared.calls.remove(id);
-                match answer {
-                    Ok(answer) => Ok(answer),
+                match response {
+                    Ok(response) => Ok(response),
                     Err(error) => Err(self.check_after_error(http, method, delivery, error).await),
                 }
             }
@@ -376,7 +376,7 @@ fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     guard
 }
 
-/// A request without an answer yet. Dropping it sends a cancellation.
+/// A request without a response yet. Dropping it sends a cancellation.
 struct PendingRequest<'a> {
     shared: &'a Arc<SharedState>,
     id: u64,

@@ -121,7 +121,7 @@ pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> 
     Ok(ToolList { capture, left_out: OmittedTools { is_cut, ..left_out }, changes })
 }
 
-/// Requests all pages of a list. All pages together must not exceed the maximum size of one answer.
+/// Requests all pages of a list. All pages together must not exceed the maximum size of one response.
 pub(crate) async fn list_pages(
     connection: &Connection,
     settings: &Settings,

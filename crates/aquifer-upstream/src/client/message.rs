@@ -1,6 +1,6 @@
 //! JSON-RPC messages, parsed only as far as needed.
 //!
-//! The `result` of an answer keeps its original bytes: discovery stores them, and the caller parses the result of a
+//! The `result` of a response keeps its original bytes: discovery stores them, and the caller parses the result of a
 //! call once.
 
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ impl IncomingMessage<'_> {
         id.trim_matches('"').parse().ok()
     }
 
-    /// The result or error of an answer.
+    /// The result or error of a response.
     pub(crate) fn outcome(&self, message: &Bytes) -> Result<Json, RpcError> {
         match (self.error, self.result) {
             (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| RpcError::new(0, ""))),

@@ -1,4 +1,4 @@
-//! The pending calls of one connection: the waiter for each answer, and the client behind each call.
+//! The pending calls of one connection: the waiter for each response, and the client behind each call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -114,7 +114,7 @@ impl PendingCalls {
         self.next.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Registers a call. Its answer goes to the waiter, if there is one.
+    /// Registers a call. Its response goes to the waiter, if there is one.
     pub(crate) fn register(
         &self,
         id: u64,
@@ -134,10 +134,10 @@ impl PendingCalls {
         self.registry().pending.remove(&id).is_some()
     }
 
-    /// Passes an answer to its waiter. Returns whether there was one.
+    /// Passes a response to its waiter. Returns whether there was one.
     pub(crate) fn settle(&self, id: u64, outcome: Result<Json, UpstreamError>) -> bool {
         let pending = self.registry().pending.remove(&id);
-        // A dropped receiver no longer wants the answer.
+        // A dropped receiver no longer wants the response.
         pending.and_then(|pending| pending.waiter).map(|waiter| waiter.send(outcome)).is_some()
     }
 

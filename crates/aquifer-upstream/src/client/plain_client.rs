@@ -94,12 +94,12 @@ impl PlainClient {
         let params = |_| Params { name: tool, arguments, meta: self.connection.meta(None) };
         let origin = Arc::new(CallOrigin::internal());
         let (mut delivery, timeout) = (Delivery::once_only(), self.settings.timeout);
-        let answer = self.connection.deliver(&mut delivery, "tools/call", Some(tool), origin, timeout, params).await;
+        let response = self.connection.deliver(&mut delivery, "tools/call", Some(tool), origin, timeout, params).await;
         let Settings { name, max_answer_bytes, .. } = &self.settings;
         let to_failure = |error: UpstreamError| {
             error.into_call_failure(delivery.is_in_doubt(), name, &self.sanitizer, *max_answer_bytes)
         };
-        answer.and_then(|answer| parse(&answer)).map_err(to_failure)
+        response.and_then(|response| parse(&response)).map_err(to_failure)
     }
 
     fn to_failure(&self, error: UpstreamError) -> Failure {
@@ -107,6 +107,6 @@ impl PlainClient {
     }
 }
 
-fn parse(answer: &Json) -> Result<Value, UpstreamError> {
-    serde_json::from_str(answer.text()).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))
+fn parse(response: &Json) -> Result<Value, UpstreamError> {
+    serde_json::from_str(response.text()).map_err(|cause| UpstreamError::InvalidResponse(cause.to_string()))
 }

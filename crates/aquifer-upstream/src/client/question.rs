@@ -138,15 +138,15 @@ fn mark_prompt(text: &str) -> String {
 
 fn lines(text: &str) -> Vec<String> {
     let is_break =
-        |letter: char| matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        |character: char| matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     text.replace("\r\n", "\n").split(is_break).map(str::to_owned).collect()
 }
 
 /// Whether a text begins like our lines that name a source.
 fn reads_like_ours(text: &str) -> bool {
-    let letters = text.chars().filter(|letter| letter.is_alphanumeric()).take(16);
-    let letters: String = letters.flat_map(char::to_lowercase).collect();
-    letters.starts_with("source") || letters.starts_with("requestedby")
+    let characters = text.chars().filter(|c| c.is_alphanumeric()).take(16);
+    let characters: String = characters.flat_map(char::to_lowercase).collect();
+    characters.starts_with("source") || characters.starts_with("requestedby")
 }
 
 /// The form for a person. Field names are sent back to the server, so a form with an unclean field name is declined.

@@ -133,7 +133,7 @@ impl PinLedger {
 
     /// The key of the record.
     pub(crate) fn key(settings: &Settings) -> String {
-        let name: String = settings.pin_name().chars().filter(|letter| *letter != '/').take(MAX_NAME_CHARS).collect();
+        let name: String = settings.pin_name().chars().filter(|c| *c != '/').take(MAX_NAME_CHARS).collect();
         format!("pins/{name}/{}", settings.identity())
     }
 

@@ -55,8 +55,8 @@ pub(crate) struct ReviewArgs {
     pub(crate) accept_all: bool,
 
     /// Set a tool's category: CREATE, READ, UPDATE, DELETE or EXECUTE. Can be repeated.
-    #[arg(long = "endpoint", value_name = "TOOL=CATEGORY")]
-    pub(crate) endpoints: Vec<String>,
+    #[arg(long = "category", alias = "endpoint", value_name = "TOOL=CATEGORY")]
+    pub(crate) categories: Vec<String>,
 
     /// Set a tool's danger level: safe, reversible, destructive, dangerous or forbidden. Can be repeated.
     #[arg(long = "danger", value_name = "TOOL=LEVEL")]
@@ -77,7 +77,7 @@ pub(crate) struct ReviewArgs {
 impl ReviewArgs {
     /// Whether an argument applies to a single server only.
     pub(crate) fn needs_single_server(&self) -> bool {
-        !self.endpoints.is_empty() || !self.dangers.is_empty() || self.output.is_some() || self.name.is_some()
+        !self.categories.is_empty() || !self.dangers.is_empty() || self.output.is_some() || self.name.is_some()
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct RemoteArgs {
 
     /// Use this server from a file that names several.
     #[arg(long = "server", value_name = "NAME")]
-    pub(crate) one: Option<String>,
+    pub(crate) server_name: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -161,7 +161,7 @@ The bundle records the time of the capture. Set SOURCE_DATE_EPOCH to fix it.")]
 Examples:
   aquifer review files.bundle.json               ask in a terminal, list elsewhere
   aquifer review files.bundle.json --accept-all
-  aquifer review files.bundle.json --accept read_file --endpoint touch=UPDATE
+  aquifer review files.bundle.json --accept read_file --category touch=UPDATE
   aquifer review files-adapter.md -- npx -y @modelcontextprotocol/server-filesystem .
                                                  has the server changed since the review?
   aquifer review files                           what is quarantined, why, and how to accept it
@@ -505,10 +505,10 @@ pub(crate) struct IntrospectArgs {
 
 /// Parses an address to listen on and resolves names such as localhost.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let found =
+    let addresses =
         text.to_socket_addrs().map_err(|_| "use HOST:PORT, for example 127.0.0.1:3910 or localhost:0".to_owned())?;
     // A name may resolve to several addresses. IPv4 comes first, because clients try it first.
-    let mut found: Vec<SocketAddr> = found.collect();
-    found.sort_by_key(SocketAddr::is_ipv6);
-    found.into_iter().next().ok_or_else(|| "the name does not resolve to an address".to_owned())
+    let mut addresses: Vec<SocketAddr> = addresses.collect();
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    addresses.into_iter().next().ok_or_else(|| "the name does not resolve to an address".to_owned())
 }

@@ -210,7 +210,7 @@ pub(crate) struct TrustArgs {
 
 fn parse_trust(text: &str) -> Result<Trust, String> {
     Trust::from_name(text).ok_or_else(|| {
-        let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
-        format!("use one of {}", known.join(", "))
+        let levels: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
+        format!("use one of {}", levels.join(", "))
     })
 }

@@ -43,9 +43,9 @@ pub(crate) fn choose_config(
 pub(crate) fn default_config() -> Option<PathBuf> {
     const WORLD_WRITABLE: u32 = 0o002;
     let path = Path::new(DEFAULT_CONFIG);
-    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let is_own = found.uid() == rustix::process::geteuid().as_raw() || found.uid() == 0;
-    if !is_own || found.mode() & WORLD_WRITABLE != 0 {
+    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == 0;
+    if !is_own || metadata.mode() & WORLD_WRITABLE != 0 {
         let reason = if is_own { "is writable by everyone" } else { "belongs to another user" };
         eprintln!(
             "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"

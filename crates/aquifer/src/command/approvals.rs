@@ -67,8 +67,8 @@ impl StateArgs {
 /// Asks for the admin secret and opens the store that the servers use.
 fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
-    let found = StoreLocation::new(&config.state)?;
-    if found == StoreLocation::Memory {
+    let location = StoreLocation::new(&config.state)?;
+    if location == StoreLocation::Memory {
         bail!(
             "the server keeps its state in memory, where this command cannot reach it. Set state.store to \"sqlite\" or to a \
              Redis URL"
@@ -79,17 +79,17 @@ fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>,
     };
     admin.ask()?;
     let clock = state::steady_clock();
-    let store = found.open(&config.state, &clock)?;
+    let store = location.open(&config.state, &clock)?;
     Ok((config, store, clock))
 }
 
 fn secret(config: &Config) -> anyhow::Result<CommandOutcome> {
     terminal::require("Creating the admin secret")?;
-    if let Some(known) = Admin::load(&config.state)? {
+    if let Some(admin) = Admin::load(&config.state)? {
         let words = "There is already an admin secret. Type it to replace it. If you lost it, remove admin.key from the state \
                      directory.\n";
         terminal::print(words)?;
-        known.ask()?;
+        admin.ask()?;
     }
     let secret = Admin::create(&config.state)?;
     terminal::print(&format!(
@@ -156,13 +156,13 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> 
 /// Denies a call. The person does not have to see all of it.
 async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
-    let found = approvals::find(&*store, id, &*clock).await?;
-    terminal::print(&describe(&found))?;
+    let approval = approvals::find(&*store, id, &*clock).await?;
+    terminal::print(&describe(&approval))?;
     if !terminal::yes("Deny this call? [y/N] ")? {
         return nothing_done();
     }
     let audit = safety::audit(&config, store.clone(), &clock)?;
-    let decided = approvals::deny(&*store, &found.id, &*clock).await?;
+    let decided = approvals::deny(&*store, &approval.id, &*clock).await?;
     record(&audit, Event::Declined, &decided).await;
     terminal::print("Denied.\n")?;
     Ok(CommandOutcome::Done)
@@ -227,11 +227,11 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
 /// Renders JSON in ASCII, so that it cannot control the terminal.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
-    for letter in format!("{value:#}").chars() {
-        match letter {
-            '\n' | ' '..='~' => out.push(letter),
-            letter => {
-                for unit in letter.encode_utf16(&mut [0; 2]) {
+    for character in format!("{value:#}").chars() {
+        match character {
+            '\n' | ' '..='~' => out.push(character),
+            character => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }
             }

@@ -164,11 +164,11 @@ fn keep_newest(lines: &mut Vec<Line>, last: usize) {
 
 fn files(directory: &std::path::Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for found in std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
-        let found = found?;
-        let is_log = found.path().extension().is_some_and(|extension| extension == "jsonl");
-        if is_log && found.file_type()?.is_file() {
-            files.push(found.path());
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        let entry = entry?;
+        let is_log = entry.path().extension().is_some_and(|extension| extension == "jsonl");
+        if is_log && entry.file_type()?.is_file() {
+            files.push(entry.path());
         }
     }
     files.sort();

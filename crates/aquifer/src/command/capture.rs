@@ -33,8 +33,8 @@ pub(super) fn server(
         anyhow::ensure!(!plans.plans.is_empty(), "the configuration has no MCP server '{called}'");
     }
     let names = plans.plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
-    match (found.next(), found.next()) {
+    let mut upstreams = plans.plans.iter().filter_map(|plan| plan.upstream());
+    match (upstreams.next(), upstreams.next()) {
         (Some(settings), None) => {
             let mut settings = settings.clone();
             if let Some(name) = name {

@@ -17,23 +17,23 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 fn indent(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
-    let mut letters = text.trim().chars().peekable();
+    let mut characters = text.trim().chars().peekable();
     let new_line = |out: &mut String, depth: usize| {
         out.push('\n');
         out.extend(std::iter::repeat_n("  ", depth));
     };
-    while let Some(letter) = letters.next() {
+    while let Some(character) = characters.next() {
         if in_string {
-            out.push(letter);
-            in_string = is_escaped || letter != '"';
-            is_escaped = !is_escaped && letter == '\\';
+            out.push(character);
+            in_string = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
             continue;
         }
-        match letter {
+        match character {
             '{' | '[' => {
-                out.push(letter);
-                while letters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
-                match letters.next_if(|next| matches!(next, '}' | ']')) {
+                out.push(character);
+                while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                match characters.next_if(|next| matches!(next, '}' | ']')) {
                     Some(end) => out.push(end),
                     None => {
                         depth += 1;
@@ -44,17 +44,17 @@ fn indent(text: &str) -> String {
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
                 new_line(&mut out, depth);
-                out.push(letter);
+                out.push(character);
             }
             ',' => {
-                out.push(letter);
+                out.push(character);
                 new_line(&mut out, depth);
             }
             ':' => out.push_str(": "),
             blank if blank.is_ascii_whitespace() => {}
-            letter => {
-                in_string = letter == '"';
-                out.push(letter);
+            character => {
+                in_string = character == '"';
+                out.push(character);
             }
         }
     }

@@ -70,41 +70,41 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<CommandOutco
 
 /// The selected server: a source in the configuration by name, or a target as in other commands.
 fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
-    let given = &arguments.server;
-    let usual = || default_config().filter(|_| !is_source(given));
+    let server = &arguments.server;
+    let usual = || default_config().filter(|_| !is_source(server));
     let config = Config::read(arguments.config.clone().or_else(usual).as_deref())?;
     let is_target =
-        given.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| given.ends_with(end));
-    let none = UpstreamArgs { servers: arguments.one.iter().cloned().collect(), ..UpstreamArgs::default() };
+        server.contains("://") || [".json", ".jsonc", ".json5", ".md"].iter().any(|end| server.ends_with(end));
+    let none = UpstreamArgs { servers: arguments.server_name.iter().cloned().collect(), ..UpstreamArgs::default() };
     if !config.source.is_empty() {
         let plans = SourceSelection { targets: &[], upstream: &none, config: &config }.plan()?;
         let is_meant = |settings: &&Settings| match &settings.transport {
-            Transport::Http { url, .. } if is_target => url == given,
-            _ => settings.name == *given,
+            Transport::Http { url, .. } if is_target => url == server,
+            _ => settings.name == *server,
         };
-        let found = plans.plans.iter().find(|plan| plan.upstream().is_some_and(|settings| is_meant(&settings)));
-        if let Some((settings, plan)) = found.and_then(|plan| Some((plan.upstream()?, plan))) {
+        let meant = plans.plans.iter().find(|plan| plan.upstream().is_some_and(|settings| is_meant(&settings)));
+        if let Some((settings, plan)) = meant.and_then(|plan| Some((plan.upstream()?, plan))) {
             secret_is_there(plan.login(), settings)?;
             return Ok(settings.clone());
         }
-        if let Some(broken) = plans.broken.iter().find(|broken| broken.name == *given) {
-            bail!("'{given}' cannot be served: {}", broken.why);
+        if let Some(broken) = plans.broken.iter().find(|broken| broken.name == *server) {
+            bail!("'{server}' cannot be served: {}", broken.why);
         }
         let names: Vec<&str> =
             plans.plans.iter().filter(|plan| plan.upstream().is_some()).map(|plan| plan.name.as_str()).collect();
         if !is_target {
-            bail!("the configuration has no MCP server '{given}'. It has: {}", names.join(", "));
+            bail!("the configuration has no MCP server '{server}'. It has: {}", names.join(", "));
         }
     }
     if !is_target {
         bail!(
-            "'{given}' is neither a URL nor a file. If it is the name of a source, name its configuration with --config FILE"
+            "'{server}' is neither a URL nor a file. If it is the name of a source, name its configuration with --config FILE"
         );
     }
-    let targets = [given.clone()];
+    let targets = [server.clone()];
     let plans = SourceSelection { targets: &targets, upstream: &none, config: &config }.plan()?;
-    let mut found = plans.plans.iter().filter_map(|plan| plan.upstream());
-    match (found.next(), found.next()) {
+    let mut upstreams = plans.plans.iter().filter_map(|plan| plan.upstream());
+    match (upstreams.next(), upstreams.next()) {
         (Some(settings), None) => Ok(settings.clone()),
         (None, _) => bail!("this is not an MCP server"),
         (Some(_), Some(_)) => bail!("there are several servers. Choose one with --server NAME"),
@@ -114,8 +114,8 @@ fn server(arguments: &RemoteArgs) -> anyhow::Result<Settings> {
 fn secret_is_there(configured: Option<&LoginConfig>, settings: &Settings) -> anyhow::Result<()> {
     let Some(name) = configured.and_then(|login| login.client_secret_env.as_deref()) else { return Ok(()) };
     let Some(login) = &settings.login else { return Ok(()) };
-    let found = login.client_secret.as_deref().filter(|value| !value.is_empty());
-    found.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
+    let secret = login.client_secret.as_deref().filter(|value| !value.is_empty());
+    secret.map(|_| ()).with_context(|| format!("set the environment variable {name}, which holds the client's secret"))
 }
 
 /// Reads typed lines until the receiver is dropped.

@@ -127,10 +127,10 @@ const DESCRIPTORS: u64 = 8_192;
 
 fn allow_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let given = getrlimit(Resource::Nofile);
-    let wanted = given.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
-    if given.current.is_some_and(|current| current < wanted) {
-        let more = Rlimit { current: Some(wanted), maximum: given.maximum };
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let more = Rlimit { current: Some(wanted), maximum: limit.maximum };
         if let Err(cause) = setrlimit(Resource::Nofile, more) {
             tracing::warn!(%cause, "cannot raise the limit of open files: fewer connections than configured may be possible");
         }

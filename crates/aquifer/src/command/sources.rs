@@ -22,10 +22,10 @@ pub(super) fn to_json(opened: &[OpenSource]) -> Vec<Value> {
 /// The same as text, for MCP servers only.
 pub(super) fn to_text(opened: &[OpenSource]) -> String {
     let mut out = String::new();
-    for one in opened.iter().filter(|one| one.upstream.is_some()) {
-        let SourceStatus { state, catalog_age, quarantined, notes, .. } = one.source.status();
+    for opened_source in opened.iter().filter(|opened_source| opened_source.upstream.is_some()) {
+        let SourceStatus { state, catalog_age, quarantined, notes, .. } = opened_source.source.status();
         let age = catalog_age.map(|age| format!(", listed {}", ago(age))).unwrap_or_default();
-        let _ = write!(out, "\n{}: {}{age}", one.source.name(), state.as_str());
+        let _ = write!(out, "\n{}: {}{age}", opened_source.source.name(), state.as_str());
         if quarantined > 0 {
             let _ = write!(out, ", {quarantined} quarantined (see aquifer review)");
         }

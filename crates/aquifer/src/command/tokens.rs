@@ -106,14 +106,14 @@ async fn connect_upstreams(
 ) -> anyhow::Result<Vec<MeasuredServer>> {
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config };
     let plans = wanted.plan()?;
-    let mut found: Vec<(Settings, Option<String>)> = Vec::new();
+    let mut upstreams: Vec<(Settings, Option<String>)> = Vec::new();
     for plan in &plans.plans {
         match plan.upstream() {
-            Some(settings) => found.push((settings.clone(), plan.prefix.clone())),
+            Some(settings) => upstreams.push((settings.clone(), plan.prefix.clone())),
             None => remarks.push(format!("'{}' has no tools of its own to compare with", plan.name)),
         }
     }
-    if found.is_empty() {
+    if upstreams.is_empty() {
         plans.report();
         return Ok(Vec::new());
     }
@@ -125,7 +125,7 @@ async fn connect_upstreams(
     drop(opened);
     let mut servers = Vec::new();
     let mut failed = None;
-    for (settings, prefix) in found {
+    for (settings, prefix) in upstreams {
         if missing.contains(&settings.name) {
             remarks.push(format!("skipped: '{}' cannot be reached", settings.name));
             continue;

@@ -409,11 +409,11 @@ impl Config {
             };
             let mut words = message.split('`').skip(1).step_by(2);
             let wrong = words.next().unwrap_or_default();
-            let known: Vec<&str> = words.collect();
-            let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == wrong && known.contains(new));
+            let valid: Vec<&str> = words.collect();
+            let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == wrong && valid.contains(new));
             let suggestion = match renamed {
                 Some((_, new)) => Some(format!("It is called '{new}' now.")),
-                None => suggest::nearest(wrong, known)
+                None => suggest::nearest(wrong, valid)
                     .filter(|_| message.starts_with("unknown"))
                     .map(|word| format!("Did you mean '{word}'?")),
             };
@@ -428,10 +428,10 @@ impl Config {
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
-        if let Some(found) =
+        if let Some(resolved) =
             self.state.store.as_deref().and_then(|store| resolve_target(store, &self.state.variables, folder))
         {
-            self.state.store = Some(found);
+            self.state.store = Some(resolved);
         }
         for source in &mut self.source {
             let files = [&mut source.adapter, &mut source.overrides, &mut source.cwd].into_iter().flatten();
@@ -439,13 +439,13 @@ impl Config {
                 *file = folder.join(&*file);
             }
             let written = source.openapi.as_deref().and_then(|written| source.variables.expand(written).ok());
-            if let Some(found) = written.and_then(|path| resolve_path(&path, folder)) {
-                source.openapi = Some(found);
+            if let Some(resolved) = written.and_then(|path| resolve_path(&path, folder)) {
+                source.openapi = Some(resolved);
             }
-            if let Some(found) =
+            if let Some(resolved) =
                 source.target.as_deref().and_then(|target| resolve_target(target, &source.variables, folder))
             {
-                source.target = Some(found);
+                source.target = Some(resolved);
             }
             // A server's arguments may contain relative paths, too.
             if source.command.is_some() && source.cwd.is_none() {

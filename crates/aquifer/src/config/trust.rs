@@ -18,10 +18,10 @@ impl std::str::FromStr for TrustSetting {
             ("file", _) => Ok(TrustSetting::File),
             (_, Some(level)) => Ok(TrustSetting::Level(level)),
             _ => {
-                let known: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
+                let levels: Vec<&str> = Trust::ALL.iter().map(|level| level.as_str()).collect();
                 Err(format!(
                     "trust must be one of {}, or file (the level that an adapter file claims)",
-                    known.join(", ")
+                    levels.join(", ")
                 ))
             }
         }

@@ -152,9 +152,9 @@ impl Reloader {
             match same {
                 Some(same) => opened.push(OpenSource { prefix: plan.prefix, ..same.clone() }),
                 None => {
-                    let one = plan.open(&key, OnUnreachable::Serve).await?;
-                    opened.push(one.clone());
-                    new.push(one);
+                    let source = plan.open(&key, OnUnreachable::Serve).await?;
+                    opened.push(source.clone());
+                    new.push(source);
                 }
             }
         }

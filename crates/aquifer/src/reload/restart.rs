@@ -123,9 +123,9 @@ mod tests {
         ];
         for (running, file, waits, stricter) in table {
             let [running, file] = [running, file].map(|text| Config::parse(text).unwrap());
-            let found = compare(&file, &running);
-            assert_eq!(names(found.iter()), waits, "{file:?}");
-            assert_eq!(names(found.iter().filter(|one| one.is_stricter)), stricter, "{file:?}");
+            let changes = compare(&file, &running);
+            assert_eq!(names(changes.iter()), waits, "{file:?}");
+            assert_eq!(names(changes.iter().filter(|one| one.is_stricter)), stricter, "{file:?}");
         }
     }
 }

@@ -42,15 +42,15 @@ enum Stamp {
 
 impl Stamp {
     fn read(path: &Path) -> Self {
-        let Ok(found) = std::fs::metadata(path) else { return Stamp::Missing };
-        if !found.is_file() {
+        let Ok(metadata) = std::fs::metadata(path) else { return Stamp::Missing };
+        if !metadata.is_file() {
             return Stamp::NoFile;
         }
         Stamp::Present {
-            modified: found.modified().ok(),
-            changed: (found.ctime(), found.ctime_nsec()),
-            length: found.len(),
-            number: found.ino(),
+            modified: metadata.modified().ok(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            length: metadata.len(),
+            number: metadata.ino(),
         }
     }
 }
@@ -74,10 +74,10 @@ impl WatchedFiles {
     /// Watches these files in addition to the configuration. New ones were read before they were watched and may have
     /// changed since, so they are read once more.
     fn name(&mut self, files: &[PathBuf]) {
-        let known = std::mem::take(&mut self.stamps);
+        let old_stamps = std::mem::take(&mut self.stamps);
         for path in self.config.iter().chain(files) {
             if !self.stamps.iter().any(|(there, _)| there == path) {
-                let stamp = known.iter().find(|(there, _)| there == path).map(|(_, stamp)| stamp.clone());
+                let stamp = old_stamps.iter().find(|(there, _)| there == path).map(|(_, stamp)| stamp.clone());
                 self.stamps.push((path.clone(), stamp.unwrap_or(Stamp::Unknown)));
             }
         }

@@ -45,9 +45,8 @@ impl Admin {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
         };
-        let known = bytes.try_into().map(Self);
-        known
-            .map(Some)
+        let hash = bytes.try_into().map(Self);
+        hash.map(Some)
             .map_err(|_| anyhow::anyhow!("{} holds no secret. Remove it to have a new one created", file.display()))
     }
 
@@ -82,8 +81,8 @@ fn hash(secret: &str) -> [u8; 32] {
 fn new_secret() -> anyhow::Result<String> {
     let mut bits = [0_u8; 52];
     getrandom::fill(&mut bits).context("cannot get random bytes from the system")?;
-    let letters: Vec<u8> = bits.iter().filter_map(|bits| ALPHABET.get(usize::from(bits % 32)).copied()).collect();
-    let groups: Vec<String> = letters.chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+    let characters: Vec<u8> = bits.iter().filter_map(|bits| ALPHABET.get(usize::from(bits % 32)).copied()).collect();
+    let groups: Vec<String> = characters.chunks(4).map(|group| String::from_utf8_lossy(group).into_owned()).collect();
     Ok(groups.join("-"))
 }
 

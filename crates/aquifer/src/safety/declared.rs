@@ -86,9 +86,9 @@ fn counter_scope(source: &str, scope: &LimitScope) -> CounterScope {
 /// A pattern that matches this name. Special characters cannot be escaped in a pattern, so they are replaced by a
 /// wildcard: a limit that counts too much is better than one that counts nothing.
 fn literal(name: &str) -> String {
-    let one = |letter: char| match letter {
+    let escape = |character: char| match character {
         '*' | '!' | '|' | '[' | ']' | '{' | '}' => '?',
         other => other,
     };
-    name.chars().map(one).collect()
+    name.chars().map(escape).collect()
 }

@@ -27,9 +27,9 @@ pub(crate) fn find_unused(engine: &Engine, gate: &SafetyGate, unknown_sources: &
 
 /// The sources whose operations are not known yet.
 pub(crate) fn unknown_sources(opened: &[OpenSource]) -> Vec<String> {
-    let is_unknown = |one: &&OpenSource| {
-        let is_absent = one.absent.is_some() && one.source.offering().operations.is_empty();
-        one.unknown().is_some() || is_absent
+    let is_unknown = |source: &&OpenSource| {
+        let is_absent = source.absent.is_some() && source.source.offering().operations.is_empty();
+        source.unknown().is_some() || is_absent
     };
     opened.iter().filter(is_unknown).map(|one| one.source.name().to_owned()).collect()
 }
@@ -41,13 +41,13 @@ pub(crate) fn report_unused(engine: &Arc<Engine>, gate: &Arc<SafetyGate>, opened
     if !gate.has_rules() {
         return UnusedReporter(None);
     }
-    let found = find_unused(engine, gate, &unknown_sources(opened));
-    found.iter().for_each(warn);
+    let unused = find_unused(engine, gate, &unknown_sources(opened));
+    unused.iter().for_each(warn);
     let awaited: Vec<(String, Weak<Upstream>)> =
         opened.iter().filter_map(|one| Some((one.source.name().to_owned(), Arc::downgrade(one.unknown()?)))).collect();
     let absent: Vec<String> =
         opened.iter().filter(|one| one.absent.is_some()).map(|one| one.source.name().to_owned()).collect();
-    let task = tokio::spawn(report_later(Arc::downgrade(engine), gate.clone(), awaited, absent, found));
+    let task = tokio::spawn(report_later(Arc::downgrade(engine), gate.clone(), awaited, absent, unused));
     UnusedReporter(Some(task.abort_handle()))
 }
 

@@ -19,8 +19,8 @@ pub(super) fn add(
 ) -> anyhow::Result<()> {
     let path = Path::new(file);
     let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
-    let found = match Servers::read(&text) {
-        Ok(found) => found,
+    let listed = match Servers::read(&text) {
+        Ok(listed) => listed,
         Err(problems) => {
             let problems: Vec<String> = problems.iter().map(|problem| format!("{file}:{problem}")).collect();
             bail!("{}", problems.join("\n"));
@@ -28,21 +28,21 @@ pub(super) fn add(
     };
     let wanted = |name: &str| source.servers.is_empty() || source.servers.iter().any(|one| one == name);
     for name in &source.servers {
-        let known = |server: &Server| &server.name == name;
-        if !found.servers.iter().any(known) && !found.invalid.iter().any(|broken| &broken.name == name) {
-            let names: Vec<&str> = found.servers.iter().map(|server| server.name.as_str()).collect();
+        let is_named = |server: &Server| &server.name == name;
+        if !listed.servers.iter().any(is_named) && !listed.invalid.iter().any(|broken| &broken.name == name) {
+            let names: Vec<&str> = listed.servers.iter().map(|server| server.name.as_str()).collect();
             bail!("{file} has no server '{name}'. It has: {}", names.join(", "));
         }
     }
-    plans.remarks.extend(found.warnings.iter().map(|warning| format!("{file}:{warning}")));
-    for broken in found.invalid.iter().filter(|broken| wanted(&broken.name)) {
+    plans.remarks.extend(listed.warnings.iter().map(|warning| format!("{file}:{warning}")));
+    for broken in listed.invalid.iter().filter(|broken| wanted(&broken.name)) {
         let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
         plans.broken.push(InvalidSource { name: broken.name.clone(), why: why.join("; ") });
     }
     let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.display().to_string()));
     let environment =
         Environment { variable: &|name| source.variables.get(name), folder: folder.as_deref().unwrap_or(".") };
-    let used = found.servers.iter().filter(|server| wanted(&server.name));
+    let used = listed.servers.iter().filter(|server| wanted(&server.name));
     for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
         if is_ourselves(server) {
             plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));

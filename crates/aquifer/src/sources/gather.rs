@@ -111,11 +111,11 @@ mod tests {
     use super::*;
 
     fn asked(answers: &[Option<bool>]) -> Vec<(String, futures::future::BoxFuture<'static, bool>)> {
-        let one = |answer: &Option<bool>| match answer {
+        let future = |answer: &Option<bool>| match answer {
             Some(answer) => ready(*answer).boxed(),
             None => pending().boxed(),
         };
-        answers.iter().map(|answer| (String::new(), one(answer))).collect()
+        answers.iter().map(|answer| (String::new(), future(answer))).collect()
     }
 
     #[tokio::test]

@@ -205,28 +205,28 @@ impl Plans {
             "demo:" | "demo" => self.plans.push(Plan::new(source, "shop", Kind::Demo)?),
             "tasks:" | "tasks" => self.plans.push(Plan::new(source, "tasks", Kind::Tasks)?),
             web if is_http_url(web) => {
-                let found = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
-                self.push(gateway::plan(&found, state_files));
+                let resolved = SourceConfig { url: Some(web.to_owned()), target: None, ..source.clone() };
+                self.push(gateway::plan(&resolved, state_files));
             }
             file if is_adapter(file) => {
-                let found = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
+                let resolved = SourceConfig { adapter: Some(file.into()), target: None, ..source.clone() };
                 self.push(match rest::is_rest_adapter(file) {
-                    true => rest::plan(&found, state_files),
-                    false => gateway::plan(&found, state_files),
+                    true => rest::plan(&resolved, state_files),
+                    false => gateway::plan(&resolved, state_files),
                 });
             }
             description if is_openapi(description) => {
                 let openapi = description.strip_prefix(OPENAPI).map(str::to_owned);
-                let found = SourceConfig { openapi, target: None, ..source.clone() };
-                self.push(rest::plan(&found, state_files));
+                let resolved = SourceConfig { openapi, target: None, ..source.clone() };
+                self.push(rest::plan(&resolved, state_files));
             }
             file if is_client_file(file) => {
                 client_file::add(file, source, state_files, self)?;
             }
             target => match Target::parse(target) {
-                Some(found) => {
-                    let name = source.name.clone().unwrap_or_else(|| found.name());
-                    let settings = database::settings(source, &name, found)?;
+                Some(target) => {
+                    let name = source.name.clone().unwrap_or_else(|| target.name());
+                    let settings = database::settings(source, &name, target)?;
                     self.plans.push(Plan::new(source, &name, Kind::Database(Box::new(settings)))?);
                 }
                 None => bail!(
@@ -335,7 +335,7 @@ impl Plans {
         for (plan, stays) in self.plans.iter_mut().zip(&stays) {
             match stays {
                 _ if plan.origin.has_chosen_name() => {}
-                Some(one) => one.source.name().clone_into(&mut plan.name),
+                Some(same) => same.source.name().clone_into(&mut plan.name),
                 None => {
                     plan.name = naming::make_unique(&plan.name, &names, "-");
                     names.push(plan.name.clone());
@@ -349,17 +349,17 @@ impl Plans {
             }
         }
         // A changed source with the same name keeps its prefix, too.
-        let known = |plan: &Plan| {
+        let kept_prefix = |plan: &Plan| {
             let same = served.iter().find(|one| one.source.name() == plan.name);
             let automatic = same.filter(|one| !one.origin.has_chosen_prefix() && plan.prefix.is_none());
             automatic.map(|one| one.prefix.clone().unwrap_or_default())
         };
-        let known: Vec<Option<String>> = self.plans.iter().map(known).collect();
+        let kept_prefixes: Vec<Option<String>> = self.plans.iter().map(kept_prefix).collect();
         let mut prefixes: Vec<String> =
-            known.iter().flatten().map(|prefix| prefix.trim_end_matches('_').to_owned()).collect();
-        for (plan, known) in self.plans.iter_mut().zip(known) {
-            if known.is_some() {
-                plan.prefix = known;
+            kept_prefixes.iter().flatten().map(|prefix| prefix.trim_end_matches('_').to_owned()).collect();
+        for (plan, kept) in self.plans.iter_mut().zip(kept_prefixes) {
+            if kept.is_some() {
+                plan.prefix = kept;
             } else if several && plan.prefix.is_none() {
                 let prefix = naming::make_unique(&naming::prefix(&plan.name), &prefixes, "_");
                 prefixes.push(prefix.clone());
@@ -553,25 +553,25 @@ pub(crate) fn files_of(configured: &[SourceConfig]) -> Vec<PathBuf> {
 /// Operations that the configuration names and its servers do not have, each with a suggestion. Servers whose
 /// operations are unknown are skipped.
 pub(crate) fn unmatched(opened: &[OpenSource]) -> Vec<(String, Option<String>)> {
-    let mut found = Vec::new();
-    for one in opened {
-        let config = &one.origin.config;
+    let mut unknown = Vec::new();
+    for source in opened {
+        let config = &source.origin.config;
         let same: Vec<&OpenSource> = opened.iter().filter(|other| other.origin.config == *config).collect();
-        let is_first = same.first().is_some_and(|first| std::ptr::eq(*first, one));
-        if !is_first || one.upstream.is_none() || same.iter().any(|one| one.unknown().is_some()) {
+        let is_first = same.first().is_some_and(|first| std::ptr::eq(*first, source));
+        if !is_first || source.upstream.is_none() || same.iter().any(|one| one.unknown().is_some()) {
             continue;
         }
         let offered = same.iter().flat_map(|one| one.source.offering().operations);
-        let known: Vec<String> = offered.map(|operation| operation.name.to_string()).collect();
+        let operations: Vec<String> = offered.map(|operation| operation.name.to_string()).collect();
         for name in config.operations.keys() {
             let spelled = snake_identifier(name);
-            if !known.contains(&spelled) {
-                let near = suggest::nearest(&spelled, known.iter().map(String::as_str));
-                found.push((name.clone(), near.map(str::to_owned)));
+            if !operations.contains(&spelled) {
+                let near = suggest::nearest(&spelled, operations.iter().map(String::as_str));
+                unknown.push((name.clone(), near.map(str::to_owned)));
             }
         }
     }
-    found
+    unknown
 }
 
 /// Opens the database and returns whether its schema could be read.

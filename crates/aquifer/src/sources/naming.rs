@@ -20,8 +20,7 @@ const GENERIC_NAMES: &[&str] =
 /// Why a source name is invalid. Names that look alike must not be different, because a rule about one would be read as
 /// a rule about the other.
 pub(crate) fn problem(name: &str) -> Option<String> {
-    let is_invisible =
-        |letter: char| letter.is_control() || is_hidden(letter) || (letter.is_whitespace() && letter != ' ');
+    let is_invisible = |c: char| c.is_control() || is_hidden(c) || (c.is_whitespace() && c != ' ');
     let problem = if name.trim().is_empty() {
         "is empty"
     } else if name.chars().any(is_invisible) {

@@ -224,11 +224,11 @@ pub(super) fn default_name(source: &SourceConfig) -> Option<String> {
     let stem = [".json", ".yaml", ".yml", ".md"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let endings = ["-adapter", "-openapi", ".openapi", "-swagger", ".swagger"];
     let stem = endings.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
-    let is_host = stem.rsplit_once('.').is_some_and(|(_, end)| end.chars().all(|letter| letter.is_ascii_alphabetic()));
+    let is_host = stem.rsplit_once('.').is_some_and(|(_, end)| end.chars().all(|c| c.is_ascii_alphabetic()));
     if is_host {
         return Some(naming::name_from_url(&format!("https://{stem}")));
     }
-    let is_version = stem.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let is_version = stem.trim_start_matches('v').chars().all(|c| c.is_ascii_digit() || c == '.');
     let is_telling = !is_version && !["openapi", "swagger", "api", "index", "spec", "schema"].contains(&stem);
     is_telling.then(|| stem.to_owned())
 }
@@ -242,7 +242,7 @@ pub(super) fn titled_name(description: &Value) -> String {
     let title = description.pointer("/info/title").and_then(Value::as_str).unwrap_or_default();
     let words = snake_identifier(title);
     let telling = words.split('_').filter(|word| {
-        let is_version = word.trim_start_matches('v').chars().all(|letter| letter.is_ascii_digit());
+        let is_version = word.trim_start_matches('v').chars().all(|c| c.is_ascii_digit());
         !is_version && !GENERIC_WORDS.contains(word)
     });
     let name = telling.take(2).collect::<Vec<_>>().join("-");

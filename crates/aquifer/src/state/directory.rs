@@ -48,17 +48,17 @@ enum Verdict {
 
 impl DirectoryFacts {
     fn read(path: &Path) -> io::Result<Self> {
-        let found = fs::metadata(path)?;
-        if !found.is_dir() {
+        let metadata = fs::metadata(path)?;
+        if !metadata.is_dir() {
             return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a directory"));
         }
         let is_link = fs::symlink_metadata(path)?.is_symlink();
         let link_is_public = || path.parent().is_some_and(is_public);
         let target_is_public = || path.canonicalize().is_ok_and(|target| target.parent().is_some_and(is_public));
         let is_public_link = is_link && (link_is_public() || target_is_public());
-        let mode = found.mode();
+        let mode = metadata.mode();
         let has_other_entries = mode & ANY_ACCESS_OF_OTHERS != 0 && has_other_entries(path);
-        Ok(Self { owner: found.uid(), mode, is_public_link, has_other_entries })
+        Ok(Self { owner: metadata.uid(), mode, is_public_link, has_other_entries })
     }
 
     fn verdict(self, user: u32) -> Verdict {
@@ -127,13 +127,13 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
 
 /// Removes the access of other users to a file or directory of ours, if it exists. Symbolic links are skipped.
 pub(crate) fn close_to_others(path: &Path) {
-    let Ok(found) = fs::symlink_metadata(path) else { return };
-    let is_ours = found.uid() == rustix::process::geteuid().as_raw() && (found.is_file() || found.is_dir());
-    if !is_ours || found.mode() & ANY_ACCESS_OF_OTHERS == 0 {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return };
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw() && (metadata.is_file() || metadata.is_dir());
+    if !is_ours || metadata.mode() & ANY_ACCESS_OF_OTHERS == 0 {
         return;
     }
     let shown = path.display();
-    match fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY)) {
+    match fs::set_permissions(path, Permissions::from_mode(metadata.mode() & OWNER_ONLY)) {
         Ok(()) => tracing::warn!("{shown} was accessible to other users; it is now private"),
         Err(error) => tracing::warn!("{shown} is accessible to other users and cannot be made private: {error}"),
     }

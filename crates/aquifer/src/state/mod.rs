@@ -147,11 +147,11 @@ fn make(directory: &Path, path: &Path) -> anyhow::Result<()> {
 
 /// Reads a small file. Fails for anything but a regular file, because a pipe would block the command forever.
 pub(crate) fn read_small_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    let found = fs::metadata(path)?;
-    if !found.is_file() {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
         return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    if found.len() > MAX_SMALL_FILE_BYTES {
+    if metadata.len() > MAX_SMALL_FILE_BYTES {
         return Err(std::io::Error::new(ErrorKind::FileTooLarge, "it is too large"));
     }
     fs::read(path)

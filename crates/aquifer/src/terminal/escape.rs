@@ -11,13 +11,13 @@ pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => escaped.push(letter),
-            letter if letter.is_control() || is_hidden(letter) => {
-                letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => escaped.push(character),
+            character if character.is_control() || is_hidden(character) => {
+                character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
             }
-            letter => escaped.push(letter),
+            character => escaped.push(character),
         }
     }
     Cow::Owned(escaped)

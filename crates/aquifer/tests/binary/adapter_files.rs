@@ -52,17 +52,21 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     assert!(table.contains("frobnicate") && table.contains("no annotation") && table.contains("2 of 4"), "{table}");
     let (code, _, stderr) = run(&folder, &["review", "small.bundle.json", "--accept", "frobnicat"]);
     assert!(code == 2 && stderr.contains("Did you mean 'frobnicate'?"), "{stderr}");
-    let decided = [
-        "review",
-        "small.bundle.json",
-        "--endpoint",
-        "frobnicate=update",
-        "--danger",
-        "frobnicate=reversible",
-        "-o",
-        "small.overrides.yaml",
-    ];
-    assert_eq!(run(&folder, &decided).0, 1, "one is left");
+    // The flag used to be called --endpoint, which is still accepted.
+    for flag in ["--endpoint", "--category"] {
+        let decided = [
+            "review",
+            "small.bundle.json",
+            flag,
+            "frobnicate=update",
+            "--danger",
+            "frobnicate=reversible",
+            "-o",
+            "small.overrides.yaml",
+        ];
+        let (code, _, stderr) = run(&folder, &decided);
+        assert_eq!(code, 1, "one is left after {flag}: {stderr}");
+    }
     let (code, table, _) =
         run(&folder, &["review", "small.bundle.json", "--accept-all", "--all", "-o", "small.overrides.yaml"]);
     assert_eq!(code, 0);

@@ -121,7 +121,7 @@ fn r_dis_7a_an_unnamed_source_keeps_what_was_accepted_when_its_name_changes() {
     let both = config(&format!("{one}{two}"));
     let shown = text(&forgetful(&folder).args(["policy", "show", "--config", &both]).output().unwrap().stdout);
     let named = |tool: &str| {
-        let words = shown.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let words = shown.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.filter(|word| word.ends_with(tool)).max_by_key(|word| word.len()).unwrap().to_owned()
     };
     for tool in ["get_one", "get_two"] {

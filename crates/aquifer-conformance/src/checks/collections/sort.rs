@@ -92,8 +92,7 @@ fn ordered(rows: &[Row], field: &str, forward: bool) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| if value == true { 1.0 } else { 0.0 });
     if values.iter().any(|value| value.is_string()) {
-        let plain =
-            |text: &str| -> String { text.to_lowercase().chars().filter(|letter| letter.is_alphanumeric()).collect() };
+        let plain = |text: &str| -> String { text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect() };
         holds(&|left, right| text(left).cmp(&text(right)))
             || holds(&|left, right| text(left).to_lowercase().cmp(&text(right).to_lowercase()))
             || holds(&|left, right| plain(&text(left)).cmp(&plain(&text(right))))

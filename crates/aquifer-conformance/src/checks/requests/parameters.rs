@@ -280,13 +280,13 @@ async fn names(context: &mut CheckContext<'_>, tally: &mut Tally) {
 fn camel_case(name: &str) -> String {
     let mut camel = String::new();
     for (place, word) in name.split('_').enumerate() {
-        let mut letters = word.chars();
-        match letters.next() {
+        let mut characters = word.chars();
+        match characters.next() {
             Some(first) if place > 0 => camel.extend(first.to_uppercase()),
             Some(first) => camel.push(first),
             None => {}
         }
-        camel.push_str(letters.as_str());
+        camel.push_str(characters.as_str());
     }
     camel
 }

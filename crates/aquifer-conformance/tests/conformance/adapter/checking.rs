@@ -93,7 +93,7 @@ impl Server {
             return invalid(format!("is longer than {longest}"));
         }
         if own["pattern"].is_string()
-            && (value == "" || !value.as_str().unwrap().chars().all(|letter| letter.is_ascii_uppercase()))
+            && (value == "" || !value.as_str().unwrap().chars().all(|c| c.is_ascii_uppercase()))
             && !self.has(Flaw::PatternNotEnforced)
         {
             return invalid("is not written in capitals".into());

@@ -138,8 +138,8 @@ fn block(words: &str, indent: usize) -> String {
 fn quoted(words: &str) -> String {
     let mut text = String::with_capacity(words.len() + 2);
     text.push('"');
-    for letter in words.chars() {
-        match letter {
+    for character in words.chars() {
+        match character {
             '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
             '\n' => text.push_str("\\n"),
@@ -158,9 +158,9 @@ fn quoted(words: &str) -> String {
 }
 
 /// Whether YAML or an editor may not preserve the character. Includes all whitespace other than the ASCII space.
-fn may_be_altered(letter: char) -> bool {
-    (letter.is_whitespace() && letter != ' ')
-        || matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}')
-        || u32::from(letter) & 0xfffe == 0xfffe
-        || u32::from(letter) >= 0xf_0000
+fn may_be_altered(character: char) -> bool {
+    (character.is_whitespace() && character != ' ')
+        || matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{fffe}' | '\u{ffff}')
+        || u32::from(character) & 0xfffe == 0xfffe
+        || u32::from(character) >= 0xf_0000
 }

@@ -74,8 +74,8 @@ pub fn verify(paths: &[PathBuf], heads: Option<&Heads>) -> Result<Report, AuditE
 
 /// Whether a process is currently writing any of these audit files, as far as the file system can tell.
 pub fn is_being_written(paths: &[PathBuf]) -> bool {
-    let found = list_files(paths, &mut Vec::new()).unwrap_or_default();
-    found.iter().any(|file| in_use(&file.path))
+    let files = list_files(paths, &mut Vec::new()).unwrap_or_default();
+    files.iter().any(|file| in_use(&file.path))
 }
 
 /// Verifies the lines in a store, from the head of each chain back to its oldest line.
@@ -139,11 +139,11 @@ struct ListedFile {
 /// Lists the files in the order in which they were written, chain by chain. Files that only look like audit files are
 /// added to `unknown`.
 fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<ListedFile>, AuditError> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for path in paths {
         let metadata = std::fs::metadata(path).map_err(|error| AuditError::file(path, &error))?;
         if metadata.is_file() {
-            found.push(ListedFile::new(path));
+            files.push(ListedFile::new(path));
             continue;
         }
         for entry in std::fs::read_dir(path).map_err(|error| AuditError::file(path, &error))? {
@@ -153,18 +153,18 @@ fn list_files(paths: &[PathBuf], unknown: &mut Vec<PathBuf>) -> Result<Vec<Liste
             let is_named = FileName::parse(&entry.file_name().to_string_lossy()).is_some();
             let is_log = entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonl"));
             if is_file && is_named {
-                found.push(ListedFile::new(&entry.path()));
+                files.push(ListedFile::new(&entry.path()));
             } else if (is_named || is_log) && unknown.len() < MAX_UNKNOWN_FILES {
                 unknown.push(entry.path());
             }
-            if found.len() > MAX_FILES {
+            if files.len() > MAX_FILES {
                 return Err(AuditError::Settings(format!("more than {MAX_FILES} audit files")));
             }
         }
     }
-    found.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
-    found.dedup_by(|one, other| one.path == other.path);
-    Ok(found)
+    files.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
+    files.dedup_by(|one, other| one.path == other.path);
+    Ok(files)
 }
 
 impl ListedFile {

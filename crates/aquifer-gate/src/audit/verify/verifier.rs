@@ -45,10 +45,10 @@ struct Chain {
 
 impl<'a> Verifier<'a> {
     pub(super) fn new(heads: Option<&'a Heads>) -> Self {
-        let known = heads.map(|heads| heads.known.as_slice()).unwrap_or_default();
+        let known_heads = heads.map(|heads| heads.known.as_slice()).unwrap_or_default();
         Self {
             heads,
-            by_chain: known.iter().map(|head| (head.chain.as_str(), head)).collect(),
+            by_chain: known_heads.iter().map(|head| (head.chain.as_str(), head)).collect(),
             chains: BTreeMap::new(),
             beginnings: BTreeMap::new(),
             stray: Vec::new(),

@@ -118,9 +118,9 @@ impl Condition {
         let test = match <[Test; 1]>::try_from(tests) {
             Ok([test]) => test,
             Err(several) => {
-                let known = "equals, one_of, matches, greater, less or present";
+                let test_names = "equals, one_of, matches, greater, less or present";
                 let problem = if several.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
-                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {known}"));
+                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {test_names}"));
                 return None;
             }
         };
@@ -169,13 +169,13 @@ impl Condition {
                 RuleDirection::Loosens => verdict == Verdict::Yes,
             };
         }
-        let found = self.path.values(typed, params);
-        let mut verdicts = found.iter().map(|found| {
-            let verdict = self.verdict(found, typed);
+        let values = self.path.values(typed, params);
+        let mut verdicts = values.iter().map(|value| {
+            let verdict = self.verdict(value, typed);
             if self.not { verdict.not() } else { verdict }
         });
         // The source may ignore a value under another spelling, which leaves the parameter missing.
-        let may_be_missing = !found.iter().any(|found| found.is_certain);
+        let may_be_missing = !values.iter().any(|value| value.is_certain);
         match direction {
             RuleDirection::Restricts => (may_be_missing && self.not) || verdicts.any(|verdict| verdict != Verdict::No),
             RuleDirection::Loosens => !may_be_missing && verdicts.all(|verdict| verdict == Verdict::Yes),

@@ -109,7 +109,7 @@ impl Path {
         params: &'a Map<String, Value>,
         for_values: bool,
     ) -> Vec<FoundValue<'a>> {
-        let mut found = Vec::new();
+        let mut values = Vec::new();
         let mut open = Vec::new();
         let declared: Vec<&Parameter> = typed.operation.parameters.iter().collect();
         step(params, &declared, &[], &self.names, true, for_values, &mut open);
@@ -130,19 +130,19 @@ impl Path {
                 }
                 Value::String(text) if !rest.is_empty() => {
                     if may_hold(text, rest) {
-                        found.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
+                        values.push(FoundValue { value, schemas, is_certain: false, is_structured_text: true });
                     }
                 }
                 // The path continues, but the value has no fields.
                 _ if !rest.is_empty() => {}
                 Value::String(text) => {
                     let is_structured_text = is_structured(text) && !are_texts(&schemas, typed);
-                    found.push(FoundValue { value, schemas, is_certain, is_structured_text });
+                    values.push(FoundValue { value, schemas, is_certain, is_structured_text });
                 }
-                _ => found.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
+                _ => values.push(FoundValue { value, schemas, is_certain, is_structured_text: false }),
             }
         }
-        found
+        values
     }
 
     /// Whether the operation has a parameter under the path, and its declared schemas.
@@ -220,13 +220,13 @@ fn step<'a, 'p>(
 /// `options[0].max_amount`, because a number may be a list index. A key that is only an index matches none and is
 /// skipped.
 fn names_in(key: &str, names: &[Name]) -> Vec<usize> {
-    let mut found: Vec<usize> = exact_names_in(key, names).into_iter().collect();
-    if key.contains(|letter: char| letter.is_numeric()) {
-        found.extend(names_around_indices(key, names));
-        found.sort_unstable();
-        found.dedup();
+    let mut positions: Vec<usize> = exact_names_in(key, names).into_iter().collect();
+    if key.contains(|character: char| character.is_numeric()) {
+        positions.extend(names_around_indices(key, names));
+        positions.sort_unstable();
+        positions.dedup();
     }
-    found
+    positions
 }
 
 /// How many names of a path a key matches if all of its letters and digits belong to them.
@@ -278,8 +278,7 @@ const INVISIBLE: [char; 2] = ['\u{feff}', '\u{200b}'];
 
 /// Whether a lenient source may parse the text as an object, a list or another string.
 fn is_structured(text: &str) -> bool {
-    let text =
-        text.trim_matches(|letter: char| letter.is_whitespace() || letter.is_control() || INVISIBLE.contains(&letter));
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || INVISIBLE.contains(&c));
     let is_quoted = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
     text.starts_with(['{', '[']) || is_quoted('"') || is_quoted('\'')
 }
@@ -302,19 +301,19 @@ fn are_texts(schemas: &[&Schema], typed: TypedOperation<'_>) -> bool {
 /// Resolves named types and unions.
 pub(super) fn variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
     let mut open: Vec<&Schema> = schemas.to_vec();
-    let mut found = Vec::new();
+    let mut resolved = Vec::new();
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
             Kind::Named(name) => match typed.types.and_then(|types| types.get(name)) {
                 Some(named) => open.push(named),
-                None => found.push(schema),
+                None => resolved.push(schema),
             },
             Kind::Union(members) => open.extend(members),
-            _ => found.push(schema),
+            _ => resolved.push(schema),
         }
     }
-    found
+    resolved
 }
 
 /// The element schemas of lists.
@@ -328,16 +327,16 @@ fn item_schemas<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'
 
 /// The schemas, with lists replaced by their elements.
 fn item_variants<'a>(schemas: &[&'a Schema], typed: TypedOperation<'a>) -> Vec<&'a Schema> {
-    let mut found = Vec::new();
+    let mut resolved = Vec::new();
     let mut open = variants(schemas, typed);
     for _ in 0..MAX_REFERENCES {
         let Some(schema) = open.pop() else { break };
         match &schema.kind {
             Kind::Array(Some(items)) => open.extend(variants(&[items], typed)),
-            _ => found.push(schema),
+            _ => resolved.push(schema),
         }
     }
-    found
+    resolved
 }
 
 /// The declared fields of objects, and the schemas of additional fields.

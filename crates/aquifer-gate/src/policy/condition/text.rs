@@ -232,7 +232,7 @@ impl TextPatterns {
 impl TextPatterns {
     /// Whether a number may match the including patterns.
     fn may_match_numbers(&self) -> bool {
-        let may = |word: &str| word.chars().all(|letter| is_part_of_number(letter) || matches!(letter, '*' | '?'));
+        let may = |word: &str| word.chars().all(|c| is_part_of_number(c) || matches!(c, '*' | '?'));
         let mut selecting = self.written.iter().filter(|word| !word.starts_with('!')).peekable();
         selecting.peek().is_none() || selecting.any(may)
     }
@@ -265,7 +265,7 @@ impl fmt::Display for TextPatterns {
 #[derive(Debug, Clone)]
 enum LooseText {
     Whole(String),
-    /// Contains letters that may match anything.
+    /// Contains characters that may match anything.
     Gaps(Glob),
 }
 
@@ -276,18 +276,18 @@ impl LooseText {
 
     /// Reduces a pattern, whose `*` and `?` match anything.
     fn pattern(pattern: &str) -> Self {
-        Self::reduce(pattern, |letter| matches!(letter, '*' | '?'))
+        Self::reduce(pattern, |c| matches!(c, '*' | '?'))
     }
 
     fn reduce(text: &str, is_wildcard: impl Fn(char) -> bool) -> Self {
         let mut parts = vec![String::new()];
-        for letter in fold_case(text).chars() {
-            if is_wildcard(letter) || (letter.is_alphanumeric() && !letter.is_ascii()) {
+        for character in fold_case(text).chars() {
+            if is_wildcard(character) || (character.is_alphanumeric() && !character.is_ascii()) {
                 parts.push(String::new());
-            } else if letter.is_ascii_alphanumeric()
+            } else if character.is_ascii_alphanumeric()
                 && let Some(part) = parts.last_mut()
             {
-                part.push(letter);
+                part.push(character);
             }
         }
         match <[String; 1]>::try_from(parts) {
@@ -324,11 +324,11 @@ pub(super) fn may_mean_null(text: &str) -> bool {
 /// compared, because columns round them.
 fn may_be_number(text: &str) -> bool {
     let text = text.trim();
-    text.contains(|letter: char| letter.is_ascii_digit()) && text.chars().all(is_part_of_number)
+    text.contains(|c: char| c.is_ascii_digit()) && text.chars().all(is_part_of_number)
 }
 
-fn is_part_of_number(letter: char) -> bool {
-    letter.is_ascii_digit() || matches!(letter, '+' | '-' | '.' | 'e' | 'E')
+fn is_part_of_number(character: char) -> bool {
+    character.is_ascii_digit() || matches!(character, '+' | '-' | '.' | 'e' | 'E')
 }
 
 fn unsure_if(alike: bool) -> Verdict {
@@ -388,19 +388,19 @@ fn uuid(text: &str) -> Option<String> {
         .filter(|urn| urn.eq_ignore_ascii_case("urn:uuid:"))
         .map_or(text, |urn| text.get(urn.len()..).unwrap_or_default());
     let bare = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
-    let digits: String = bare.chars().filter(|letter| *letter != '-').collect();
-    let is_uuid = digits.len() == 32 && digits.chars().all(|letter| letter.is_ascii_hexdigit());
+    let digits: String = bare.chars().filter(|c| *c != '-').collect();
+    let is_uuid = digits.len() == 32 && digits.chars().all(|c| c.is_ascii_hexdigit());
     is_uuid.then(|| digits.to_ascii_lowercase())
 }
 
 /// Formats a UUID in the canonical form.
 fn hyphenated(digits: &str) -> String {
     let mut written = String::with_capacity(36);
-    for (letter, index) in digits.chars().zip(0..) {
+    for (character, index) in digits.chars().zip(0..) {
         if matches!(index, 8 | 12 | 16 | 20) {
             written.push('-');
         }
-        written.push(letter);
+        written.push(character);
     }
     written
 }

@@ -56,7 +56,7 @@ impl RedisConnection {
         let work = async {
             let (number, mut connection) = self.connection().await?;
             match act(&mut connection).await {
-                Ok(done) => Ok(done),
+                Ok(output) => Ok(output),
                 Err(error) => {
                     if error.is_io_error() || error.is_unrecoverable_error() {
                         self.discard(number).await;

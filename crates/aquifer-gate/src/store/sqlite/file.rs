@@ -18,24 +18,24 @@ pub(super) struct Identity {
 }
 
 pub(super) fn identity(path: &Path) -> Result<Identity> {
-    let found = std::fs::metadata(path)?;
-    Ok(system::identity(&found))
+    let metadata = std::fs::metadata(path)?;
+    Ok(system::identity(&metadata))
 }
 
 /// Creates the file if it is missing, and restricts it to its owner.
 pub(super) fn prepare(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
-        Ok(found) => {
-            system::restrict_to_owner(path, &found)?;
+        Ok(metadata) => {
+            system::restrict_to_owner(path, &metadata)?;
             // SQLite creates these with the mode of the state file. If it was read-only, they still are.
             for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
-                system::copy_mode(&rest, &found);
+                system::copy_mode(&rest, &metadata);
             }
             // The lock file is restricted as well, because anyone who can open it can hold the lock. It contains
             // nothing secret, so a failure is ignored.
             let lock = sibling(path, "-lock");
-            if let Ok(found) = std::fs::metadata(&lock) {
-                let _ = system::restrict_to_owner(&lock, &found);
+            if let Ok(metadata) = std::fs::metadata(&lock) {
+                let _ = system::restrict_to_owner(&lock, &metadata);
             }
             Ok(())
         }
@@ -102,15 +102,15 @@ mod system {
     const OWNER_ONLY: u32 = 0o600;
     const OTHERS: u32 = 0o077;
 
-    pub(super) fn identity(found: &Metadata) -> Identity {
-        Identity { device: found.dev(), number: found.ino() }
+    pub(super) fn identity(metadata: &Metadata) -> Identity {
+        Identity { device: metadata.dev(), number: metadata.ino() }
     }
 
-    pub(super) fn restrict_to_owner(path: &Path, found: &Metadata) -> Result<()> {
-        if found.mode() & OTHERS == 0 {
+    pub(super) fn restrict_to_owner(path: &Path, metadata: &Metadata) -> Result<()> {
+        if metadata.mode() & OTHERS == 0 {
             return Ok(());
         }
-        std::fs::set_permissions(path, Permissions::from_mode(found.mode() & OWNER_ONLY))
+        std::fs::set_permissions(path, Permissions::from_mode(metadata.mode() & OWNER_ONLY))
     }
 
     /// Copies the mode if possible; otherwise SQLite reports the problem.

@@ -50,11 +50,11 @@ impl StateFile {
         act: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.run(|open, stored, now| {
-            let done = act(&open.connection, now)?;
+            let output = act(&open.connection, now)?;
             if HighWater::is_due(stored, now) {
                 open.try_to_write_time(now);
             }
-            Ok(done)
+            Ok(output)
         })
     }
 
@@ -81,7 +81,7 @@ impl StateFile {
     ) -> Result<T, StoreError> {
         let due = self.swept_at.is_none_or(|swept_at| self.time.now().abs_diff(swept_at) >= SWEEP_INTERVAL_MS);
         let mut swept_at = self.swept_at;
-        let done = self.run(|open, _, now| {
+        let outcome = self.run(|open, _, now| {
             open.set_durable(is_durable)?;
             if due {
                 swept_at = match tables::sweep(&mut open.connection, now) {
@@ -98,7 +98,7 @@ impl StateFile {
             act(&mut open.connection, now)
         });
         self.swept_at = swept_at;
-        done
+        outcome
     }
 
     /// Runs a function on the open file, passing the time stored in the file and the current time, which is never
@@ -119,9 +119,9 @@ impl StateFile {
         match acted {
             // A change to a removed file is lost.
             Ok(_) if !is_there(&open) => Err(self.error("was removed")),
-            Ok(done) => {
+            Ok(output) => {
                 self.open = Some(open);
-                Ok(done)
+                Ok(output)
             }
             Err(error) => {
                 // A lock is temporary; after any other error the file is reopened.

@@ -124,16 +124,16 @@ pub(super) fn list(connection: &Connection, now: u64, prefix: &str, limit: usize
     let mut statement = connection
         .prepare_cached("SELECT key, value, version FROM records WHERE key >= ?1 AND until > ?2 ORDER BY key")?;
     let mut rows = statement.query(params![prefix, now])?;
-    let mut found = Vec::new();
-    while found.len() < limit {
+    let mut records = Vec::new();
+    while records.len() < limit {
         let Some(row) = rows.next()? else { break };
         let key: String = row.get(0)?;
         if !key.starts_with(prefix) {
             break;
         }
-        found.push((key, Record { value: row.get(1)?, version: row.get(2)? }));
+        records.push((key, Record { value: row.get(1)?, version: row.get(2)? }));
     }
-    Ok(found)
+    Ok(records)
 }
 
 /// Reads the amount spent.

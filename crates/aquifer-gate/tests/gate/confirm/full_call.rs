@@ -282,10 +282,10 @@ const HOSTILE: &[&str] = &[
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars();
-    while let Some(letter) = rest.next() {
-        let escaped = (letter == '\\').then(|| rest.next().unwrap());
+    while let Some(character) = rest.next() {
+        let escaped = (character == '\\').then(|| rest.next().unwrap());
         match escaped {
-            None => out.push(letter),
+            None => out.push(character),
             Some('n') => out.push('\n'),
             Some('r') => out.push('\r'),
             Some('t') => out.push('\t'),
@@ -299,8 +299,8 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-fn is_frame(letter: char) -> bool {
-    ('\u{2500}'..='\u{259f}').contains(&letter)
+fn is_frame(character: char) -> bool {
+    ('\u{2500}'..='\u{259f}').contains(&character)
 }
 
 #[tokio::test]

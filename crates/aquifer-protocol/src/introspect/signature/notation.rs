@@ -265,10 +265,10 @@ fn string_word(schema: &Schema) -> &'static str {
 fn has_alternatives(text: &str) -> bool {
     let mut depth = 0_usize;
     let mut is_quoted = false;
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' if is_quoted => drop(letters.next()),
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if is_quoted => drop(characters.next()),
             '"' => is_quoted = !is_quoted,
             _ if is_quoted => {}
             '{' | '(' => depth += 1,

@@ -108,19 +108,19 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
 fn plain(line: &str, description: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(letter) = rest.chars().next() {
-        let tag = if letter == '<' { tag_length(rest, description) } else { 0 };
+    while let Some(character) = rest.chars().next() {
+        let tag = if character == '<' { tag_length(rest, description) } else { 0 };
         if tag > 0 {
             text.push(' ');
             rest = rest.get(tag..).unwrap_or_default();
             continue;
         }
-        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
-        match letter {
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        match character {
             '`' | '*' => {}
-            _ if is_pictograph(letter) => {}
-            letter if letter.is_whitespace() || letter.is_control() => text.push(' '),
-            letter => text.push(letter),
+            _ if is_pictograph(character) => {}
+            character if character.is_whitespace() || character.is_control() => text.push(' '),
+            character => text.push(character),
         }
     }
     let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
@@ -146,8 +146,8 @@ fn tag_length(text: &str, description: &str) -> usize {
     if is_word && description.contains(&format!("</{name}>")) { end + 1 } else { 0 }
 }
 
-fn is_pictograph(letter: char) -> bool {
-    matches!(letter, '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+fn is_pictograph(character: char) -> bool {
+    matches!(character, '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 fn without_label(line: &str) -> &str {
@@ -176,8 +176,8 @@ fn without_boilerplate(line: &str) -> String {
         head.eq_ignore_ascii_case(start).then(|| line.get(start.len()..).unwrap_or_default())
     });
     let Some(rest) = found else { return line.to_owned() };
-    let mut letters = rest.chars();
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+    let mut characters = rest.chars();
+    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
 /// The text before the first full stop that ends a sentence.

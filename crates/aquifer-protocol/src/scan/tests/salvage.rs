@@ -1,4 +1,5 @@
-//! The id in the answer to a message that could not be parsed.
+//! The id in the answer to a message that could not be parsed. A message that exceeds a limit is answered with a
+//! failure (R-REQ-7), which its client can assign only by the id.
 
 use super::*;
 

@@ -136,7 +136,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || matches!(value, "%s" | "%v" | "?")
         || body.strip_prefix('$').is_some_and(is_variable)
         || body.is_empty()
-        || body.chars().all(|letter| matches!(letter, '*' | '•' | 'x' | 'X' | '.'))
+        || body.chars().all(|c| matches!(c, '*' | '•' | 'x' | 'X' | '.'))
         || WORDS.iter().any(|word| body.eq_ignore_ascii_case(word))
 }
 

@@ -224,22 +224,22 @@ fn split_compound(word: &str) -> Option<(&str, &str)> {
 
 /// The words of a name in any style, in lower case.
 fn words(name: &str) -> Vec<String> {
-    let letters: Vec<char> = name.chars().take(MAX_NAME_BYTES).collect();
+    let characters: Vec<char> = name.chars().take(MAX_NAME_BYTES).collect();
     let mut words: Vec<String> = vec![String::new()];
-    for (index, &letter) in letters.iter().enumerate() {
-        if !letter.is_alphanumeric() {
+    for (index, &character) in characters.iter().enumerate() {
+        if !character.is_alphanumeric() {
             words.push(String::new());
             continue;
         }
-        let before = index.checked_sub(1).and_then(|index| letters.get(index)).copied().unwrap_or(' ');
-        let next_is_small = letters.get(index + 1).is_some_and(|next| next.is_lowercase());
-        let begins = letter.is_uppercase()
+        let before = index.checked_sub(1).and_then(|index| characters.get(index)).copied().unwrap_or(' ');
+        let next_is_small = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
+        let begins = character.is_uppercase()
             && (before.is_lowercase() || before.is_numeric() || (before.is_uppercase() && next_is_small));
         if begins {
             words.push(String::new());
         }
         if let Some(word) = words.last_mut() {
-            word.extend(letter.to_lowercase());
+            word.extend(character.to_lowercase());
         }
     }
     words.retain(|word| !word.is_empty());

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::handover::{AwaitedAnswer, DetachedFuture, RequestStart};
+use super::handover::{CompleteOnDrop, PendingRequest, RunningRequest};
 use super::rate;
 use super::session::{KeptBytes, OpenStream, RequestRejection, Session};
 use super::table::{self, SessionLimit, SessionTable};
@@ -51,7 +51,7 @@ pub(super) struct Scope {
 pub(in crate::http) enum SessionRefusal {
     /// Too many sessions are being opened. Retry after this many seconds.
     TooFast(u64),
-    /// Every session is waiting for an answer.
+    /// Every session is waiting for a response.
     AllBusy,
     /// The request that opens a session is too large.
     TooLarge,
@@ -115,7 +115,7 @@ impl BoundedSessions {
     pub(in crate::http) fn new(max: usize, connections: Arc<Connections>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(Duration::from_millis(table::IDLE_TIMEOUT_MS));
-        // The SDK would only cache streams of cancelled requests. They get no answer, so no client resumes them.
+        // The SDK would only cache streams of cancelled requests. They get no response, so no client resumes them.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let table = Mutex::new(SessionTable::new(max));
         Self {
@@ -136,8 +136,8 @@ impl BoundedSessions {
         handled: impl Future<Output = T>,
     ) -> Result<T, SessionRefusal> {
         let watched = async {
-            let answer = handled.await;
-            SCOPE.with(|scope| scope.refusal.get()).map_or(Ok(answer), Err)
+            let outcome = handled.await;
+            SCOPE.with(|scope| scope.refusal.get()).map_or(Ok(outcome), Err)
         };
         SCOPE.scope(Scope { connection, body, refusal: Cell::new(None) }, watched).await
     }
@@ -272,11 +272,11 @@ impl SessionManager for BoundedSessions {
         id: &SessionId,
         mut message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        // Either the request is answered or its session ends.
-        let awaited = RequestStart::new(self.get(id)?, &mut message)?.hand_over();
-        let answer = self.inner.initialize_session(id, message).await?;
-        awaited.complete();
-        Ok(answer)
+        // Either the request gets a response or its session ends.
+        let running = PendingRequest::new(self.get(id)?, &mut message)?.hand_over();
+        let response = self.inner.initialize_session(id, message).await?;
+        running.complete();
+        Ok(response)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -299,23 +299,23 @@ impl SessionManager for BoundedSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let session = self.get(id)?;
         session.count_request();
-        let begun = RequestStart::new(session, &mut message)?;
+        let pending = PendingRequest::new(session, &mut message)?;
         progress::adopt_token(&mut message);
         let handle = self.inner.sessions.read().await.get(id).cloned();
         let handle = handle.ok_or_else(|| refused(SessionRefusal::Gone))?;
-        let handing_on = async move {
+        let hand_over = async move {
             let channel = handle.establish_request_wise_channel().await?;
             handle.push_message(message, channel.http_request_id).await?;
-            Ok::<_, SessionError>((channel.inner, begun.hand_over()))
+            Ok::<_, SessionError>((channel.inner, pending.hand_over()))
         };
-        let (mut messages, answer) = DetachedFuture::new(handing_on).await.map_err(LocalSessionManagerError::from)?;
-        let mut answer = Some(answer);
+        let (mut messages, running) = CompleteOnDrop::new(hand_over).await.map_err(LocalSessionManagerError::from)?;
+        let mut running = Some(running);
         Ok(futures::stream::poll_fn(move |context| {
             let polled = messages.poll_recv(context);
             if let Poll::Ready(Some(ServerSseMessage { message: Some(message), .. })) = &polled
                 && matches!(&**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
             {
-                answer.take().into_iter().for_each(AwaitedAnswer::complete);
+                running.take().into_iter().for_each(RunningRequest::complete);
             }
             polled
         }))
@@ -324,7 +324,7 @@ impl SessionManager for BoundedSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         let session = self.get(id)?;
         session.set_initialized();
-        // An answer that is being sent can no longer be cancelled: the SDK would cache it for resumption.
+        // A response that is being sent can no longer be cancelled: the SDK would cache it for resumption.
         if cancelled_id(&message).is_some_and(|cancelled| !session.cancel(cancelled)) {
             return Ok(());
         }

@@ -28,7 +28,7 @@ const MAX_WAITING: usize = 64;
 /// A session used less than this many milliseconds ago counts as in use.
 const RECENT_MS: u64 = 60_000;
 
-/// An answer that has not arrived this many milliseconds after its handler ended never will. A cancelled id is free
+/// A response that has not arrived this many milliseconds after its handler ended never will. A cancelled id is free
 /// again after this time.
 const LOST_TIMEOUT_MS: u64 = 10_000;
 
@@ -63,7 +63,8 @@ impl Requests {
     }
 }
 
-/// Identifies one request, even if a later one has the same id: a client may reuse an id as soon as it has the answer.
+/// Identifies one request, even if a later one has the same id: a client may reuse an id as soon as it has the
+/// response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestKey {
     id: RequestId,
@@ -79,13 +80,13 @@ impl Drop for Session {
 struct Request {
     serial: u64,
     state: RequestState,
-    /// `None` if no client is waiting for the answer.
-    answer: Option<Arc<AnswerSlot>>,
+    /// `None` if no client is waiting for the response.
+    response_slot: Option<Arc<ResponseSlot>>,
 }
 
 impl Request {
-    /// Whether its answer can no longer arrive. The SDK silently discards the answer to a cancelled request, so only
-    /// the elapsed time tells.
+    /// Whether its response can no longer arrive. The SDK silently discards the response to a cancelled request, so
+    /// only the elapsed time tells.
     fn is_over(&self, now: u64) -> bool {
         matches!(self.state, RequestState::Discarded(done) if now.saturating_sub(done) >= LOST_TIMEOUT_MS)
     }
@@ -94,44 +95,44 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestState {
     Running,
-    /// Its handler has ended and its answer is about to arrive, unless the handler panicked.
+    /// Its handler has ended and its response is about to arrive, unless the handler panicked.
     Done(u64),
-    /// Its answer is being sent and can no longer be cancelled.
-    Answering,
-    /// Its client has cancelled it, but its handler is still running. Its id stays in use: the SDK assigns answers by
-    /// id alone, so a later request with the same id would get the answer to this one.
+    /// Its response is being sent and can no longer be cancelled.
+    Responding,
+    /// Its client has cancelled it, but its handler is still running. Its id stays in use: the SDK assigns responses by
+    /// id alone, so a later request with the same id would get the response to this one.
     Cancelled,
-    /// It was cancelled and its handler has ended. The answer is being discarded.
+    /// It was cancelled and its handler has ended. The response is being discarded.
     Discarded(u64),
 }
 
-/// Counts the bytes of an answer until its connection has taken it over as text. It is kept together with the answer
+/// Counts the bytes of a response until its connection has taken it over as text. It is kept together with the response
 /// and counts until the last clone is dropped.
-pub(super) struct AnswerSlot {
+pub(super) struct ResponseSlot {
     connection: Option<Arc<Connection>>,
     held: AtomicUsize,
 }
 
-impl AnswerSlot {
+impl ResponseSlot {
     pub(super) fn new(connection: Option<Arc<Connection>>) -> Arc<Self> {
         Arc::new(Self { connection, held: AtomicUsize::new(0) })
     }
 
-    /// Counts the answer. Returns `false` if there is no room for it.
+    /// Counts the response. Returns `false` if there is no room for it.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let Some(connection) = &self.connection else { return true };
         self.held.fetch_add(bytes, Ordering::SeqCst);
         connection.hold(bytes)
     }
 
-    /// Releases the bytes of an answer that was not sent.
+    /// Releases the bytes of a response that was not sent.
     pub(super) fn release(&self) {
         let held = self.held.swap(0, Ordering::SeqCst);
         self.connection.iter().for_each(|connection| connection.release(held));
     }
 }
 
-impl Drop for AnswerSlot {
+impl Drop for ResponseSlot {
     fn drop(&mut self) {
         self.release();
     }
@@ -171,14 +172,14 @@ pub(super) enum Rank {
     Listening,
     /// It was used recently.
     Recent,
-    /// It is waiting for an answer and is never closed.
+    /// It is waiting for a response and is never closed.
     Busy,
 }
 
 /// Why a request cannot be made in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestRejection {
-    /// A running request has the same id, so their answers could not be told apart.
+    /// A running request has the same id, so their responses could not be told apart.
     DuplicateId,
     TooManyRequests,
     TooManyStreams,
@@ -223,7 +224,7 @@ impl Session {
         let has_requested = self.requests_made() > 0;
         let is_recent = now.saturating_sub(self.last_used()) < RECENT_MS;
         let is_under_way = |request: &Request| match request.state {
-            RequestState::Running | RequestState::Answering => true,
+            RequestState::Running | RequestState::Responding => true,
             RequestState::Done(done) => now.saturating_sub(done) < LOST_TIMEOUT_MS,
             RequestState::Cancelled | RequestState::Discarded(_) => false,
         };
@@ -248,7 +249,7 @@ impl Session {
     pub(super) fn begin_request(
         &self,
         id: &RequestId,
-        answer: Arc<AnswerSlot>,
+        response_slot: Arc<ResponseSlot>,
     ) -> Result<RequestKey, RequestRejection> {
         let now = self.connections.now();
         let mut requests = self.lock();
@@ -266,7 +267,9 @@ impl Session {
         }
         requests.begun += 1;
         let serial = requests.begun;
-        requests.by_id.insert(id.clone(), Request { serial, state: RequestState::Running, answer: Some(answer) });
+        requests
+            .by_id
+            .insert(id.clone(), Request { serial, state: RequestState::Running, response_slot: Some(response_slot) });
         Ok(RequestKey { id: id.clone(), serial })
     }
 
@@ -286,17 +289,17 @@ impl Session {
         self.requests_made.load(Ordering::Relaxed)
     }
 
-    /// Starts passing on an answer. Returns `None` if no client is waiting for it.
-    pub(super) fn begin_answer(&self, id: &RequestId) -> Option<(RequestKey, Arc<AnswerSlot>)> {
+    /// Starts passing on a response. Returns `None` if no client is waiting for it.
+    pub(super) fn begin_response(&self, id: &RequestId) -> Option<(RequestKey, Arc<ResponseSlot>)> {
         let mut requests = self.lock();
         let request = requests.by_id.get_mut(id)?;
-        let Some(answer) = request.answer.clone() else {
-            // The request was cancelled, and nothing follows its answer.
+        let Some(response_slot) = request.response_slot.clone() else {
+            // The request was cancelled, and nothing follows its response.
             requests.by_id.remove(id);
             return None;
         };
-        request.state = RequestState::Answering;
-        Some((RequestKey { id: id.clone(), serial: request.serial }, answer))
+        request.state = RequestState::Responding;
+        Some((RequestKey { id: id.clone(), serial: request.serial }, response_slot))
     }
 
     pub(super) fn end_request(&self, key: &RequestKey) {
@@ -306,19 +309,19 @@ impl Session {
         }
     }
 
-    /// Cancels a request. Its id stays in use until no more messages for it can arrive. Returns `false` if its answer
+    /// Cancels a request. Its id stays in use until no more messages for it can arrive. Returns `false` if its response
     /// is already being sent.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
         let now = self.connections.now();
         let mut requests = self.lock();
         let Some(request) = requests.by_id.get_mut(id) else { return true };
         request.state = match request.state {
-            RequestState::Answering => return false,
+            RequestState::Responding => return false,
             RequestState::Running => RequestState::Cancelled,
             RequestState::Done(_) => RequestState::Discarded(now),
             cancelled @ (RequestState::Cancelled | RequestState::Discarded(_)) => cancelled,
         };
-        request.answer = None;
+        request.response_slot = None;
         true
     }
 
@@ -334,7 +337,7 @@ impl Session {
         self.streams.load(Ordering::SeqCst)
     }
 
-    /// Counts a message that is not an answer, if there is room for it. It counts until the guard is dropped.
+    /// Counts a message that is not a response, if there is room for it. It counts until the guard is dropped.
     pub(super) fn keep(self: &Arc<Self>, bytes: usize) -> Option<KeptBytes> {
         let before = self.kept_bytes.fetch_add(bytes, Ordering::SeqCst);
         self.connections.charge_for_sessions(bytes);

@@ -169,7 +169,7 @@ mod tests {
 
     use rmcp::model::NumberOrString;
 
-    use super::super::session::AnswerSlot;
+    use super::super::session::ResponseSlot;
     use super::*;
     use crate::http::connections::Connections;
 
@@ -219,7 +219,7 @@ mod tests {
         get("listening").touch(SECOND);
         all.use_session("recent", now - SECOND);
         all.use_session("recent-before", now - 2 * SECOND);
-        get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
+        get("busy").begin_request(&NumberOrString::Number(1), ResponseSlot::new(None)).unwrap();
         let mut order = Vec::new();
         while let Some((_, id)) = all.table.next_to_close(now, |_| true) {
             all.table.remove(&id);
@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_wait_for_answers_are_never_replaced() {
+    fn sessions_that_wait_for_responses_are_never_replaced() {
         let mut all = Sessions::new(2);
         for id in ["one", "two"] {
             all.open(id, SECOND).unwrap();
             all.table
                 .get(&id.into())
                 .unwrap()
-                .begin_request(&NumberOrString::Number(1), AnswerSlot::new(None))
+                .begin_request(&NumberOrString::Number(1), ResponseSlot::new(None))
                 .unwrap();
         }
         assert_eq!(all.open("three", SECOND), Err(SessionLimit::AllBusy));
@@ -358,7 +358,7 @@ mod tests {
         get("unused").set_initialized();
         all.use_session("idle", 30 * SECOND);
         let _stream = get("listening").open_stream().ok();
-        get("busy").begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
+        get("busy").begin_request(&NumberOrString::Number(1), ResponseSlot::new(None)).unwrap();
         get("listening").touch(SECOND);
         let mut gone =
             |second: u64| all.table.expire(second * SECOND).iter().map(|id| id.to_string()).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Limits the messages of a session to its client before the SDK stores them.
 //!
 //! The SDK stores the last messages of every stream, so that a client that lost its connection can fetch them again,
-//! and queues any number of messages while the client does not read. It also stores answers to cancelled requests of
+//! and queues any number of messages while the client does not read. It also stores responses to cancelled requests of
 //! any size. None of this is bounded in bytes, so this transport bounds the messages that it passes to the SDK.
 
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use rmcp::transport::{Transport, WorkerTransport};
 use rmcp::{ErrorData, RoleServer};
 
 use super::manager::SharedSessions;
-use super::session::{AnswerSlot, RequestKey, Session, WaitingMessage};
+use super::session::{RequestKey, ResponseSlot, Session, WaitingMessage};
 use crate::answer::refusal::{self, SERVER_BUSY};
 
 /// The maximum size of a notification, and of a question to a client.
 const MAX_NOTIFICATION_BYTES: usize = 64 * 1024;
 const MAX_QUESTION_BYTES: usize = 1024 * 1024;
 
-/// An answer up to this size is always passed on.
-const SMALL_ANSWER_BYTES: usize = 64 * 1024;
+/// A response up to this size is always passed on.
+const SMALL_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// The memory of a tree of values as a multiple of its text.
 const TREE_FACTOR: usize = 2;
@@ -44,18 +44,18 @@ enum SendDecision {
 
 /// Counts a message while it is being sent.
 enum SendGuard {
-    Answer(#[expect(dead_code, reason = "counts until it is dropped")] AnswerGuard),
+    Response(#[expect(dead_code, reason = "counts until it is dropped")] ResponseGuard),
     Other(#[expect(dead_code, reason = "counts until it is dropped")] WaitingMessage),
 }
 
-/// Ends a request once its answer was taken over or dropped.
-struct AnswerGuard {
+/// Ends a request once its response was taken over or dropped.
+struct ResponseGuard {
     session: Arc<Session>,
     key: RequestKey,
-    _answer: Arc<AnswerSlot>,
+    _slot: Arc<ResponseSlot>,
 }
 
-impl Drop for AnswerGuard {
+impl Drop for ResponseGuard {
     fn drop(&mut self) {
         self.session.end_request(&self.key);
     }
@@ -74,10 +74,10 @@ impl SessionTransport {
         let (max_bytes, otherwise) = match message {
             JsonRpcMessage::Response(response) => {
                 let id = response.id.clone();
-                return self.decide_answer(id, message);
+                return self.decide_response(id, message);
             }
             JsonRpcMessage::Error(error) => {
-                return error.id.clone().map_or(SendDecision::Dropped, |id| self.decide_answer(id, message));
+                return error.id.clone().map_or(SendDecision::Dropped, |id| self.decide_response(id, message));
             }
             JsonRpcMessage::Notification(_) => (MAX_NOTIFICATION_BYTES, SendDecision::Dropped),
             JsonRpcMessage::Request(_) => (MAX_QUESTION_BYTES, SendDecision::Refused),
@@ -105,29 +105,29 @@ impl SessionTransport {
         SendDecision::Sent(SendGuard::Other(waiting))
     }
 
-    /// Passes on an answer if a client is waiting for it. If there is no room for it even after closing clients that do
-    /// not read, it is replaced with a failure.
-    fn decide_answer(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
-        let Some((key, answer)) = self.session.begin_answer(&id) else { return SendDecision::Dropped };
-        let bytes = answer_size(message);
-        if !answer.hold(bytes) && bytes > SMALL_ANSWER_BYTES {
-            answer.release();
+    /// Passes on a response if a client is waiting for it. If there is no room for it even after closing clients that
+    /// do not read, it is replaced with a failure.
+    fn decide_response(&self, id: RequestId, message: &mut TxJsonRpcMessage<RoleServer>) -> SendDecision {
+        let Some((key, slot)) = self.session.begin_response(&id) else { return SendDecision::Dropped };
+        let bytes = response_size(message);
+        if !slot.hold(bytes) && bytes > SMALL_RESPONSE_BYTES {
+            slot.release();
             let error = ErrorData::new(ErrorCode(SERVER_BUSY), refusal::DISCARDED, None);
             *message = JsonRpcMessage::error(error, Some(id));
         }
-        SendDecision::Sent(SendGuard::Answer(AnswerGuard { session: self.session.clone(), key, _answer: answer }))
+        SendDecision::Sent(SendGuard::Response(ResponseGuard { session: self.session.clone(), key, _slot: slot }))
     }
 }
 
-/// Estimates the memory of an answer: its text plus its tree of values.
-fn answer_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
+/// Estimates the memory of a response: its text plus its tree of values.
+fn response_size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     let JsonRpcMessage::Response(response) = message else { return 0 };
     let ServerResult::CallToolResult(result) = &response.result else { return size(message) };
     let text = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => text.text.len() * (1 + TREE_FACTOR),
         ContentBlock::Image(image) => image.data.len(),
         ContentBlock::Audio(audio) => audio.data.len(),
-        _ => SMALL_ANSWER_BYTES,
+        _ => SMALL_RESPONSE_BYTES,
     };
     result.content.iter().map(text).sum()
 }
@@ -210,7 +210,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn answer(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
+    fn response(id: i64, text: &str) -> TxJsonRpcMessage<RoleServer> {
         message(
             json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": text }], "isError": false } }),
         )
@@ -232,13 +232,13 @@ mod tests {
             serde_json::from_value(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "tests", "version": "1" } } }))
             .unwrap();
-        session.begin_request(&NumberOrString::Number(1), AnswerSlot::new(None)).unwrap();
-        let answering = async {
+        session.begin_request(&NumberOrString::Number(1), ResponseSlot::new(None)).unwrap();
+        let responding = async {
             transport.receive().await.unwrap();
-            transport.send(answer(1, "welcome")).await
+            transport.send(response(1, "welcome")).await
         };
-        let (greeted, answered) = futures::join!(handle.initialize(initialize), answering);
-        assert!(greeted.is_ok() && answered.is_ok());
+        let (greeted, sent) = futures::join!(handle.initialize(initialize), responding);
+        assert!(greeted.is_ok() && sent.is_ok());
         OpenSession { connections, session, transport, handle }
     }
 
@@ -274,8 +274,8 @@ mod tests {
         for _ in 0..1_000 {
             sending.push(opened.transport.send(log(1_000)).boxed());
         }
-        for one in &mut sending {
-            let _ = futures::poll!(one);
+        for message in &mut sending {
+            let _ = futures::poll!(message);
         }
         assert!(opened.session.kept_bytes() < 100 * 2_000, "{} bytes are kept", opened.session.kept_bytes());
         drop(stream);
@@ -290,14 +290,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_without_a_waiting_client_are_not_stored() {
+    async fn responses_without_a_waiting_client_are_not_stored() {
         let mut opened = open(256 << 20).await;
         let id = NumberOrString::Number(5);
-        opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        opened.session.begin_request(&id, ResponseSlot::new(None)).unwrap();
         assert!(opened.session.cancel(&id));
-        opened.transport.send(answer(5, "too late")).await.unwrap();
-        opened.transport.send(answer(6, "never asked")).await.unwrap();
-        // Answers without their own stream would arrive here.
+        opened.transport.send(response(5, "too late")).await.unwrap();
+        opened.transport.send(response(6, "never asked")).await.unwrap();
+        // Responses without their own stream would arrive here.
         let mut stream = opened.handle.establish_common_channel().await.unwrap();
         opened.transport.send(log(1)).await.unwrap();
         let first = tokio::time::timeout(DEADLINE, stream.inner.recv()).await.unwrap().unwrap();
@@ -305,22 +305,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_count_until_their_stream_has_taken_them() {
+    async fn responses_count_until_their_stream_has_taken_them() {
         let mut opened = open(1 << 20).await;
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
         let id = NumberOrString::Number(5);
-        let slot = AnswerSlot::new(Some(connection));
+        let slot = ResponseSlot::new(Some(connection));
         opened.session.begin_request(&id, slot.clone()).unwrap();
-        let sending = opened.transport.send(answer(5, &"x".repeat(100_000))).boxed();
+        let sending = opened.transport.send(response(5, &"x".repeat(100_000))).boxed();
         assert_eq!(opened.connections.held(), 300_000);
         let _ = tokio::time::timeout(DEADLINE, sending).await.unwrap();
         assert_eq!(opened.connections.held(), 300_000, "a stream that nobody reads holds it");
         drop(slot);
         assert_eq!(opened.connections.held(), 0);
-        // An answer that cannot be held is reported.
+        // A response that cannot be held is reported.
         let (connection, _registration) = opened.connections.register([127, 0, 0, 1].into());
-        opened.session.begin_request(&id, AnswerSlot::new(Some(connection))).unwrap();
-        let mut too_large = answer(5, &"x".repeat(1 << 20));
+        opened.session.begin_request(&id, ResponseSlot::new(Some(connection))).unwrap();
+        let mut too_large = response(5, &"x".repeat(1 << 20));
         assert!(matches!(opened.transport.decide(&mut too_large), SendDecision::Sent(_)));
         let JsonRpcMessage::Error(error) = &too_large else { panic!("{too_large:?}") };
         assert!(error.error.message.contains("was carried out"), "{error:?}");
@@ -328,12 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_being_sent_cannot_be_cancelled() {
+    fn a_response_being_sent_cannot_be_cancelled() {
         let session = Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE));
         let id = NumberOrString::Number(5);
-        let begin = || session.begin_request(&id, AnswerSlot::new(None));
+        let begin = || session.begin_request(&id, ResponseSlot::new(None));
         let first = begin().unwrap();
-        assert!(session.begin_answer(&id).is_some());
+        assert!(session.begin_response(&id).is_some());
         assert!(!session.cancel(&id), "it would be kept for nobody");
         assert!(begin().is_err(), "and its id is still in use");
         session.end_request(&first);
@@ -341,42 +341,42 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
+    async fn an_id_is_free_as_soon_as_its_response_is_seen() {
         let opened = open(1 << 20).await;
         let id = NumberOrString::Number(5);
-        let first = opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let first = opened.session.begin_request(&id, ResponseSlot::new(None)).unwrap();
         let guard = opened.session.guard(first.clone());
-        let mut late = answer(5, "first");
+        let mut late = response(5, "first");
         let SendDecision::Sent(sending) = opened.transport.decide(&mut late) else { panic!("it is awaited") };
-        // The answer is in its stream, and its sender has not been notified yet.
+        // The response is in its stream, and its sender has not been notified yet.
         opened.session.end_request(&first);
-        opened.session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        opened.session.begin_request(&id, ResponseSlot::new(None)).unwrap();
         drop((sending, guard));
         assert_eq!(opened.session.rank(1_000_000_000), Rank::Busy, "the second one is still under way");
-        assert!(opened.session.begin_answer(&id).is_some());
+        assert!(opened.session.begin_response(&id).is_some());
     }
 
-    /// An answer to the first request would be mistaken for one to the second.
+    /// A response to the first request would be mistaken for one to the second.
     #[test]
     fn a_cancelled_id_stays_in_use_until_no_message_can_arrive() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
-        let begin = || session.begin_request(&id, AnswerSlot::new(None));
+        let begin = || session.begin_request(&id, ResponseSlot::new(None));
         let guard = session.guard(begin().unwrap());
         assert!(session.cancel(&id) && session.cancel(&id));
         assert!(begin().is_err(), "somebody still works on it");
         assert_ne!(session.rank(1_000_000_000), Rank::Busy, "but nobody waits for it");
         drop(guard);
         assert!(begin().is_err(), "its answer may not have been discarded yet");
-        assert!(session.begin_answer(&id).is_none(), "it was cancelled too late for the SDK, and is discarded here");
+        assert!(session.begin_response(&id).is_none(), "it was cancelled too late for the SDK, and is discarded here");
         let guard = session.guard(begin().unwrap());
         drop(guard);
         assert!(session.cancel(&id), "done, but not answered");
         assert!(begin().is_err());
-        assert!(session.begin_answer(&id).is_none());
-        // A client that has the answer can reuse the id at once.
+        assert!(session.begin_response(&id).is_none());
+        // A client that has the response can reuse the id at once.
         let again = begin().unwrap();
-        assert!(session.begin_answer(&id).is_some());
+        assert!(session.begin_response(&id).is_some());
         session.end_request(&again);
         assert!(begin().is_ok());
     }
@@ -387,7 +387,7 @@ mod tests {
         let mut accepted = 0;
         for number in 0..10_000 {
             let id = NumberOrString::Number(number);
-            let Ok(key) = session.begin_request(&id, AnswerSlot::new(None)) else { break };
+            let Ok(key) = session.begin_request(&id, ResponseSlot::new(None)) else { break };
             let guard = session.guard(key);
             assert!(session.cancel(&id));
             drop(guard);
@@ -400,7 +400,7 @@ mod tests {
     fn unanswered_requests_do_not_keep_a_session_forever() {
         let session = Arc::new(Session::new(None, 0, 1, Connections::new(1 << 20, DEADLINE)));
         let id = NumberOrString::Number(5);
-        let key = session.begin_request(&id, AnswerSlot::new(None)).unwrap();
+        let key = session.begin_request(&id, ResponseSlot::new(None)).unwrap();
         let guard = session.guard(key);
         assert_eq!(session.rank(1_000_000_000), Rank::Busy, "as long as somebody works on it");
         drop(guard);

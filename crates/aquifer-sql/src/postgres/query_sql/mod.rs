@@ -81,11 +81,11 @@ impl Postgres {
         session.connection.is_busy = true;
         let timeout = session.timeout;
         let running = execute(session, &self.search_path, request);
-        let Ok(done) = tokio::time::timeout(timeout, running).await else {
+        let Ok(outcome) = tokio::time::timeout(timeout, running).await else {
             return Err(SqlError::Timeout { cause: "the server did not end the statement in time".to_owned() }.into());
         };
         session.connection.is_busy = false;
-        match done {
+        match outcome {
             Ok(result) => result.finish(),
             Err(ExecuteError::Failure(failure)) => Err((*failure).into()),
             Err(ExecuteError::Driver(error)) => Err(failure::explain(&error, access, request)),

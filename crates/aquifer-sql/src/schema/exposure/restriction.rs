@@ -85,9 +85,9 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
     let mut withdrawn = vec![false; model.tables.len()];
     check_tables(model, settings, &mut mismatches);
     for (table, withdrawn) in model.tables.iter().zip(&mut withdrawn) {
-        let found = check_columns(table, settings);
-        *withdrawn = !found.is_empty();
-        mismatches.extend(found);
+        let column_mismatches = check_columns(table, settings);
+        *withdrawn = !column_mismatches.is_empty();
+        mismatches.extend(column_mismatches);
     }
     check_namesakes(model, settings, baseline, &mut mismatches);
     let derivations = all_derivations(model);
@@ -246,9 +246,9 @@ fn check_tables(model: &Model, settings: &Settings, mismatches: &mut Vec<Mismatc
             }
             continue;
         }
-        let known: Vec<String> =
+        let valid: Vec<String> =
             model.tables.iter().flat_map(|table| [table.name.to_string(), table.full_name()]).collect();
-        let hint = suggestion(name, known.iter().map(String::as_str));
+        let hint = suggestion(name, valid.iter().map(String::as_str));
         let words = format!("'{what}' is set for table '{name}', but there is no such table to serve.{hint}");
         mismatches.push(Mismatch(words));
     }
@@ -339,10 +339,10 @@ fn is_shown(table: &Table, settings: &Settings, column: &Column) -> bool {
     table_settings(table, settings).is_some_and(|entry| entry.show.iter().any(|shown| **shown == *column.name))
 }
 
-fn suggestion<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+fn suggestion<'a>(wrong: &str, valid: impl Iterator<Item = &'a str> + Clone) -> String {
     // The same name in another case is the best suggestion.
-    let same = known.clone().find(|name| name.eq_ignore_ascii_case(wrong));
-    match same.or_else(|| suggest::nearest(wrong, known)) {
+    let same = valid.clone().find(|name| name.eq_ignore_ascii_case(wrong));
+    match same.or_else(|| suggest::nearest(wrong, valid)) {
         Some(name) => format!(" Did you mean '{name}'?"),
         None => String::new(),
     }

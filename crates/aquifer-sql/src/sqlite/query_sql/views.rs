@@ -86,9 +86,9 @@ fn create(connection: &mut Connection, table: &SqlTable) -> rusqlite::Result<Rea
 /// Makes the temporary schema writable for this statement only.
 fn change_temporary_schema(connection: &Connection, statement: &Statement) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", false)?;
-    let done = connection.execute_batch(statement.text());
+    let outcome = connection.execute_batch(statement.text());
     connection.pragma_update(None, "query_only", true)?;
-    done
+    outcome
 }
 
 /// The served tables that a statement names. It can read no others.

@@ -1,4 +1,4 @@
-//! One request and its answer, as JSON or as an event stream.
+//! One request and its response, as JSON or as an event stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,15 +32,15 @@ const MAX_ERROR_TEXT: usize = 300;
 /// The messages in a response body.
 #[derive(Default)]
 struct BodyMessages {
-    /// The answer to this request.
-    answer: Option<Result<Json, RpcError>>,
+    /// The JSON-RPC response to this request.
+    outcome: Option<Result<Json, RpcError>>,
     /// An error without a request id. Servers send it if they fail before they have read the id.
     stray: Option<RpcError>,
     unreadable: Option<serde_json::Error>,
 }
 
 impl HttpTransport {
-    /// Sends a request and waits for its answer. Other messages on the same stream are dispatched.
+    /// Sends a request and waits for its response. Other messages on the same stream are dispatched.
     pub(crate) async fn exchange(
         &self,
         shared: &Arc<SharedState>,
@@ -63,9 +63,9 @@ impl HttpTransport {
                 return self.read_stream(response, shared, info.id, call_origin).await;
             }
             let body = self.read_body(response).await?;
-            let messages = find_answer(&body, false, shared, info.id, call_origin);
-            return match (messages.answer, messages.stray) {
-                (Some(answer), _) => answer.map_err(UpstreamError::Refused),
+            let messages = find_outcome(&body, false, shared, info.id, call_origin);
+            return match (messages.outcome, messages.stray) {
+                (Some(outcome), _) => outcome.map_err(UpstreamError::Refused),
                 (None, Some(error)) => Err(UpstreamError::Refused(error)),
                 (None, None) => {
                     Err(UpstreamError::InvalidResponse(format!("no answer in the body: {:?}", messages.unreadable)))
@@ -74,9 +74,9 @@ impl HttpTransport {
         }
         let is_text = ["text/plain", "application/json"].into_iter().any(|kind| has_media_type(&response, kind));
         let body = error_body(response).await;
-        let messages = find_answer(&body, is_stream, shared, info.id, call_origin);
-        if let Some(answer) = messages.answer {
-            return answer.map_err(|error| refused(status, error));
+        let messages = find_outcome(&body, is_stream, shared, info.id, call_origin);
+        if let Some(outcome) = messages.outcome {
+            return outcome.map_err(|error| refused(status, error));
         }
         if status == StatusCode::NOT_FOUND && in_session {
             self.session.lose();
@@ -104,9 +104,9 @@ impl HttpTransport {
         Ok(body.freeze())
     }
 
-    /// Reads a stream until the answer arrives. A stream that ends early is resumed after its last event, which
-    /// requests the rest of the answer and does not repeat the request. Servers may end a stream often to make the
-    /// client poll; the caller's timeout bounds that.
+    /// Reads a stream until the JSON-RPC response arrives. A stream that ends early is resumed after its last event,
+    /// which requests the rest of the response and does not repeat the request. Servers may end a stream often to make
+    /// the client poll; the caller's timeout bounds that.
     async fn read_stream(
         &self,
         mut response: Response,
@@ -117,22 +117,22 @@ impl HttpTransport {
         let mut resumption = Resumption::default();
         loop {
             let mut events = EventParser::new(self.max_bytes);
-            let mut answer = None;
+            let mut result = None;
             let outcome = self
                 .read_events(&mut response, &mut events, |event| {
                     let read = message::for_each_message(event, |message| {
                         if message.answered_id() == Some(id) {
-                            answer = Some(message.outcome(event));
+                            result = Some(message.outcome(event));
                         } else {
                             shared.handle_message(event, &message, Some(call_origin));
                         }
                     });
                     log_unreadable(shared, read);
-                    answer.is_none()
+                    result.is_none()
                 })
                 .await;
-            if let Some(answer) = answer {
-                return answer.map_err(UpstreamError::Refused);
+            if let Some(result) = result {
+                return result.map_err(UpstreamError::Refused);
             }
             if let Err(error @ UpstreamError::TooLarge { .. }) = outcome {
                 return Err(error);
@@ -245,8 +245,8 @@ async fn error_body(mut response: Response) -> Bytes {
     body.freeze()
 }
 
-/// Finds the answer to a request and dispatches all other messages.
-fn find_answer(
+/// Finds the JSON-RPC response to a request and dispatches all other messages.
+fn find_outcome(
     body: &Bytes,
     is_stream: bool,
     shared: &Arc<SharedState>,
@@ -256,7 +256,7 @@ fn find_answer(
     let mut messages = BodyMessages::default();
     let mut scan = |text: &Bytes| {
         let read = message::for_each_message(text, |message: IncomingMessage<'_>| match message.answered_id() {
-            Some(answered) if answered == id => messages.answer = Some(message.outcome(text)),
+            Some(answered) if answered == id => messages.outcome = Some(message.outcome(text)),
             None if message.method.is_none() && message.error.is_some() => messages.stray = message.outcome(text).err(),
             _ => shared.handle_message(text, &message, Some(call_origin)),
         });

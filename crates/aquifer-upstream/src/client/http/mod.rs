@@ -1,4 +1,4 @@
-//! A connection over Streamable HTTP. Every message is sent as an HTTP request; answers arrive as JSON or as
+//! A connection over Streamable HTTP. Every message is sent as an HTTP request; responses arrive as JSON or as
 //! server-sent events.
 
 mod exchange;

@@ -1,9 +1,9 @@
 //! Checks whether a session still works.
 //!
-//! Only a 404 without an answer means that a session is lost. Some servers answer 400 for an unknown session; a broken
-//! connection or a server error leaves it open. Giving up a session loses the state that the server keeps in it, and
-//! keeping a dead one fails every later call. The server is therefore pinged, and the connection is closed only if the
-//! ping is refused or not answered.
+//! Only a 404 without a JSON-RPC response means that a session is lost. Some servers respond with 400 for an unknown
+//! session; a broken connection or a server error leaves it open. Giving up a session loses the state that the server
+//! keeps in it, and keeping a dead one fails every later call. The server is therefore pinged, and the connection is
+//! closed only if the ping is refused or not answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,9 +50,9 @@ impl HttpTransport {
         };
         let ended = shared.ended.clone();
         let ping = tokio::time::timeout(PROBE_TIMEOUT, self.ping(&shared, meta));
-        let Some(answer) = ended.run_until_cancelled(ping).await else { return false };
+        let Some(outcome) = ended.run_until_cancelled(ping).await else { return false };
         drop(turn);
-        match answer.unwrap_or(Err(UpstreamError::TimedOut)) {
+        match outcome.unwrap_or(Err(UpstreamError::TimedOut)) {
             Err(error) if is_fatal(&error) => {
                 if matches!(error, UpstreamError::Refused(_)) {
                     self.session.lose();

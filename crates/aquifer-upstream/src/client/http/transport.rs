@@ -201,8 +201,8 @@ impl HttpTransport {
 
     fn check_status(&self, response: Response, delivery: &Delivery) -> Result<Response, UpstreamError> {
         let status = response.status();
-        // A proxy also answers 503 if the server was disconnected during a call. It counts as a rate limit only for
-        // repeatable requests.
+        // A proxy also responds with 503 if the server was disconnected during a call. It counts as a rate limit only
+        // for repeatable requests.
         let is_refusal = status == StatusCode::TOO_MANY_REQUESTS || delivery.is_repeatable();
         if let Some(wait) = self.rate_limit.record(status, response.headers()).filter(|_| is_refusal) {
             return Err(UpstreamError::RateLimited { wait });
@@ -268,7 +268,7 @@ impl HttpTransport {
         })
     }
 
-    /// Sends a message that has no answer, in the background.
+    /// Sends a message that has no response, in the background.
     pub(crate) fn send_later(self: &Arc<Self>, shared: &Arc<SharedState>, message: Vec<u8>) {
         let (http, shared) = (self.clone(), shared.clone());
         tokio::spawn(async move {

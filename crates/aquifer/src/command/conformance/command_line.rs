@@ -47,7 +47,7 @@ fn without_secrets(word: &str) -> String {
 
 /// Quotes an argument for the shell.
 fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+…".contains(letter);
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+…".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }

@@ -24,11 +24,11 @@ use progress::ProgressDisplay;
 
 /// Errors that prevent a run or a report have the exit code of invalid usage.
 pub(crate) async fn run(arguments: ConformanceArgs) -> CommandOutcome {
-    let done = match arguments.report {
+    let outcome = match arguments.report {
         Some(ConformanceCommand::Report(arguments)) => render_again(&arguments),
         None => check(&arguments.run).await,
     };
-    done.unwrap_or_else(|problem| {
+    outcome.unwrap_or_else(|problem| {
         eprintln!("aquifer: {problem:#}");
         CommandOutcome::Code(BAD_USAGE)
     })

@@ -74,20 +74,20 @@ const PLACES: &[ConfigLocation] = &[
 
 /// Finds every client on this machine that has servers or a file for them.
 pub(super) fn find() -> Vec<Client> {
-    let mut found: Vec<Client> = Vec::new();
+    let mut clients: Vec<Client> = Vec::new();
     for ConfigLocation(name, dialect, base, relative) in PLACES {
         for folder in folders(*base) {
             let path = folder.join(relative);
             let is_known = |client: &Client| same(&client.path, &path);
             let workspace = matches!(base, Base::Here).then(|| folder.clone());
-            if !found.iter().any(is_known)
+            if !clients.iter().any(is_known)
                 && let Some(client) = read(name, *dialect, path, workspace)
             {
-                found.push(client);
+                clients.push(client);
             }
         }
     }
-    found
+    clients
 }
 
 fn same(one: &Path, other: &Path) -> bool {
@@ -115,10 +115,10 @@ fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<P
         _ => text.clone(),
     };
     let (servers, inputs, problems) = match Servers::read(&json) {
-        Ok(found) => {
-            let problems = found.invalid.into_iter().flat_map(|broken| broken.problems).collect();
+        Ok(file) => {
+            let problems = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
-            (found.servers.into_iter().filter(in_use).collect(), found.inputs, problems)
+            (file.servers.into_iter().filter(in_use).collect(), file.inputs, problems)
         }
         // A file without servers is valid; an unreadable one is reported.
         Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => (Vec::new(), Vec::new(), problems),

@@ -294,7 +294,7 @@ fn environment_reference(value: &str) -> Option<String> {
 
 /// The environment variables that servers refer to.
 fn environment_references(clients: &[Client]) -> BTreeSet<String> {
-    let mut found: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
+    let mut names: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
     for server in clients.iter().flat_map(|client| &client.servers) {
         let (mut texts, pairs): (Vec<&String>, _) = match &server.transport {
             ServerTransport::Stdio { command, args, env, cwd, .. } => {
@@ -306,10 +306,10 @@ fn environment_references(clients: &[Client]) -> BTreeSet<String> {
         for text in texts {
             let braced = text.split("${").skip(1).filter_map(|rest| variable_of(rest.split_once('}')?.0));
             let whole = text.rsplit(' ').next().and_then(|word| word.strip_prefix('$')).and_then(variable_of);
-            found.extend(braced.chain(whole).map(str::to_owned));
+            names.extend(braced.chain(whole).map(str::to_owned));
         }
     }
-    found
+    names
 }
 
 /// Whether a value is certainly not secret: a switch, a small number, an existing file, an address.

@@ -32,8 +32,9 @@ impl EnvFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
         };
-        let known = env_file(there.as_deref().unwrap_or_default());
-        let value_of = |name: &str| known.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
+        let stored = env_file(there.as_deref().unwrap_or_default());
+        let value_of =
+            |name: &str| stored.iter().rev().find(|(stored_name, _)| stored_name == name).map(|(_, value)| value);
         let mut text =
             "# Credentials of the servers in the configuration beside this file. Keep it private.\n".to_owned();
         for Variable { name, server, place, value: known_value, .. } in variables {
@@ -63,7 +64,7 @@ impl EnvFile {
                 None => text.push_str(&format!("# {name}=\n")),
             }
         }
-        let others = known.iter().filter(|(name, _)| !variables.iter().any(|variable| variable.name == *name));
+        let others = stored.iter().filter(|(name, _)| !variables.iter().any(|variable| variable.name == *name));
         let others: Vec<String> = others.filter_map(|(name, value)| env_line(name, value)).collect();
         if !others.is_empty() {
             text.push_str(&format!("\n# Kept from the earlier file.\n{}\n", others.join("\n")));

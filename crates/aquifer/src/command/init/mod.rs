@@ -26,20 +26,20 @@ use snippet::ServeCommand;
 use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
-    let found = clients::find();
-    for client in &found {
+    let clients = clients::find();
+    for client in &clients {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for problem in &client.problems {
             eprintln!("  {}:{problem}", client.path.display());
         }
     }
-    if found.iter().all(|client| client.servers.is_empty()) {
+    if clients.iter().all(|client| client.servers.is_empty()) {
         bail!(
             "the clients on this machine have no MCP servers. Start with aquifer serve -- COMMAND, or write a configuration: \
              see docs/configuration.md"
         );
     }
-    let mut made = configuration::build(&found);
+    let mut made = configuration::build(&clients);
     made.remarks.iter().for_each(|remark| eprintln!("{remark}"));
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
     let values = env_file::path_of(&path);
@@ -75,13 +75,13 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     report_variables(&made.variables, &values);
     let start = ServeCommand::new(&path)?;
     if arguments.apply {
-        return apply_to_clients(&found, &start, &made.variables);
+        return apply_to_clients(&clients, &start, &made.variables);
     }
     eprintln!(
         "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
     eprintln!("each of them with this:");
-    call::print(snippet::all(&found, &start, &made.variables)?.trim_end())?;
+    call::print(snippet::all(&clients, &start, &made.variables)?.trim_end())?;
     Ok(CommandOutcome::Done)
 }
 
@@ -130,10 +130,14 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
 }
 
 /// Changes every client's file. A failure does not affect the other files.
-fn apply_to_clients(found: &[Client], start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<CommandOutcome> {
+fn apply_to_clients(
+    clients: &[Client],
+    start: &ServeCommand,
+    variables: &[Variable],
+) -> anyhow::Result<CommandOutcome> {
     eprintln!();
     let mut ending = CommandOutcome::Done;
-    for client in found.iter().filter(|client| !client.servers.is_empty()) {
+    for client in clients.iter().filter(|client| !client.servers.is_empty()) {
         match apply::apply(client, start, variables) {
             Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {

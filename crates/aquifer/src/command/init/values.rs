@@ -66,12 +66,12 @@ impl Variables {
                 continue;
             }
             let (server, file) = (self.server.clone(), self.file.clone());
-            match self.all.iter().position(|known| known.name == name) {
+            match self.all.iter().position(|variable| variable.name == name) {
                 Some(index) => {
-                    let is_same = self.all.get(index).is_some_and(|known| self.is_same(known, &value));
-                    if let (true, Some(known)) = (is_same, self.all.get_mut(index)) {
-                        known.servers.push(server);
-                        known.files.push(file);
+                    let is_same = self.all.get(index).is_some_and(|variable| self.is_same(variable, &value));
+                    if let (true, Some(variable)) = (is_same, self.all.get_mut(index)) {
+                        variable.servers.push(server);
+                        variable.files.push(file);
                         return name;
                     }
                 }
@@ -93,13 +93,14 @@ impl Variables {
         }
     }
 
-    fn is_same(&self, known: &Variable, value: &VariableValue) -> bool {
+    fn is_same(&self, variable: &Variable, value: &VariableValue) -> bool {
         match value {
             // Inputs of two files are separate, even if they have the same id.
             VariableValue::Input { id, .. } => {
-                known.file == self.file && matches!(&known.value, VariableValue::Input { id: known, .. } if known == id)
+                variable.file == self.file
+                    && matches!(&variable.value, VariableValue::Input { id: other, .. } if other == id)
             }
-            VariableValue::Stored(_) | VariableValue::Unfilled => known.value == *value,
+            VariableValue::Stored(_) | VariableValue::Unfilled => variable.value == *value,
         }
     }
 }

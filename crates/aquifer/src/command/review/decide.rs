@@ -26,7 +26,7 @@ pub(super) fn apply_arguments(
     bundle: &Bundle,
     overrides: &mut Overrides,
 ) -> anyhow::Result<()> {
-    for (tool, word) in pairs(&arguments.endpoints)? {
+    for (tool, word) in pairs(&arguments.categories)? {
         let category = category(word)?;
         decision(bundle, overrides, &exact(bundle, tool)?)?.endpoint = Some(category);
     }
@@ -62,13 +62,13 @@ fn pairs(arguments: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
 }
 
 pub(super) fn category(word: &str) -> anyhow::Result<Category> {
-    let found = Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word));
-    found.with_context(|| format!("unknown category '{word}'. Use {}", Category::ALL.map(Category::as_str).join(", ")))
+    let named = Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word));
+    named.with_context(|| format!("unknown category '{word}'. Use {}", Category::ALL.map(Category::as_str).join(", ")))
 }
 
 pub(super) fn danger(word: &str) -> anyhow::Result<Danger> {
-    let found = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
-    found.with_context(|| format!("unknown danger level '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
+    let named = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
+    named.with_context(|| format!("unknown danger level '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
 }
 
 /// The decision about the current definition of a tool. A decision about an earlier definition is replaced.

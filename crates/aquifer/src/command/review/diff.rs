@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use aquifer_discovery::escape_invisible;
 use aquifer_discovery::tool::Tool;
-use aquifer_discovery::visible;
 use serde_json::{Map, Value};
 
 /// Maximum number of lines shown for one definition without `--all`.
@@ -54,7 +54,7 @@ fn text(part: Option<&Value>) -> Vec<String> {
         Some(Value::String(words)) => words.clone(),
         Some(value) => serde_json::to_string_pretty(&sorted(value)).unwrap_or_default(),
     };
-    visible(&text).lines().map(str::to_owned).collect()
+    escape_invisible(&text).lines().map(str::to_owned).collect()
 }
 
 fn sorted(value: &Value) -> Value {

@@ -21,7 +21,7 @@ use anyhow::bail;
 use aquifer_discovery::bundle::NormalizedOperation;
 use aquifer_discovery::name::kebab;
 use aquifer_discovery::text::presentable;
-use aquifer_discovery::{Bundle, Overrides, visible_name};
+use aquifer_discovery::{Bundle, Overrides, escape_name};
 use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
 
@@ -43,7 +43,7 @@ struct ReviewedServer {
     adapter: Option<PathBuf>,
     /// The overrides that the configuration names.
     overrides: Option<PathBuf>,
-    found: Examination,
+    examination: Examination,
 }
 
 pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<CommandOutcome> {
@@ -64,8 +64,8 @@ pub(crate) async fn run(mut arguments: ReviewArgs) -> anyhow::Result<CommandOutc
     check(&arguments, &reviewed)?;
     require_shown(&arguments, &reviewed).await?;
     let mut left = !is_complete;
-    for one in &reviewed {
-        left |= review(&arguments, &config, one).await?;
+    for server in &reviewed {
+        left |= review(&arguments, &config, server).await?;
     }
     Ok(if left { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
@@ -91,9 +91,9 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
     let (mut reviewed, mut missing) = (Vec::new(), Vec::new());
     for ((plan, settings), answer) in servers.into_iter().zip(answers) {
         match answer {
-            Some(Ok(found)) => {
+            Some(Ok(examination)) => {
                 let (adapter, overrides) = plan.files();
-                reviewed.push(ReviewedServer { settings, adapter, overrides, found });
+                reviewed.push(ReviewedServer { settings, adapter, overrides, examination });
             }
             Some(Err(error)) => missing.push(quarantined::into_error(error)),
             None => missing.push(UnreachableError::new(late_message(&settings.name)).into()),
@@ -153,10 +153,10 @@ fn plans(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<Vec<Plan>> {
 /// Checks that every tool to accept belongs to exactly one server.
 fn check(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<()> {
     for word in &arguments.accepted {
-        match reviewed.iter().filter(|one| quarantined::knows(&one.found, word)).count() {
+        match reviewed.iter().filter(|server| quarantined::knows(&server.examination, word)).count() {
             1 => {}
             0 => {
-                let near = quarantined::nearest(reviewed.iter().map(|one| &one.found), word);
+                let near = quarantined::nearest(reviewed.iter().map(|server| &server.examination), word);
                 let near = near.map(|name| format!(". Did you mean '{name}'?")).unwrap_or_default();
                 bail!("there is no tool '{word}'{near}");
             }
@@ -170,61 +170,62 @@ fn check(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<
 /// this run shows everything and accepts nothing.
 async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> anyhow::Result<()> {
     let mut is_new = false;
-    for ReviewedServer { found, .. } in reviewed.iter().filter(|one| one.found.is_remembered()) {
-        is_new |= arguments.accept_all && found.findings.iter().any(|finding| !finding.was_shown);
-        for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
-            let selected = select::select_tool(&found.bundle, &found.findings, word)?.filter(|one| !one.has_digest);
+    for ReviewedServer { examination, .. } in reviewed.iter().filter(|server| server.examination.is_remembered()) {
+        is_new |= arguments.accept_all && examination.findings.iter().any(|finding| !finding.was_shown);
+        for word in arguments.accepted.iter().filter(|word| quarantined::knows(examination, word)) {
+            let selected =
+                select::select_tool(&examination.bundle, &examination.findings, word)?.filter(|one| !one.has_digest);
             // Definitions that differ from the shown ones are refused individually.
             let is_unknown = |finding: &Finding| !finding.was_shown && !finding.differs_from_shown;
             is_new |= selected.is_some_and(|one| {
-                found.findings.iter().any(|finding| finding.tool == one.tool && is_unknown(finding))
+                examination.findings.iter().any(|finding| finding.tool == one.tool && is_unknown(finding))
             });
         }
     }
     if !is_new {
         return Ok(());
     }
-    for one in reviewed.iter().filter(|one| !one.found.findings.is_empty()) {
-        call::print(quarantined::render(arguments, &one.settings.name, &one.found).trim_end())?;
-        one.found.remember_shown().await.map_err(quarantined::into_error)?;
+    for server in reviewed.iter().filter(|server| !server.examination.findings.is_empty()) {
+        call::print(quarantined::render(arguments, &server.settings.name, &server.examination).trim_end())?;
+        server.examination.remember_shown().await.map_err(quarantined::into_error)?;
     }
     bail!("nothing was accepted, because not all of this had been shown before. Read it, then run the command again")
 }
 
 /// Reviews one server. Returns whether anything still needs review.
-async fn review(arguments: &ReviewArgs, config: &Config, one: &ReviewedServer) -> anyhow::Result<bool> {
-    let ReviewedServer { settings, adapter, overrides, found } = one;
+async fn review(arguments: &ReviewArgs, config: &Config, server: &ReviewedServer) -> anyhow::Result<bool> {
+    let ReviewedServer { settings, adapter, overrides, examination } = server;
     let mut selected = Vec::new();
-    for word in arguments.accepted.iter().filter(|word| quarantined::knows(found, word)) {
-        selected.extend(select::select_tool(&found.bundle, &found.findings, word)?);
+    for word in arguments.accepted.iter().filter(|word| quarantined::knows(examination, word)) {
+        selected.extend(select::select_tool(&examination.bundle, &examination.findings, word)?);
     }
     let words: Vec<String> = selected.iter().map(|one| one.tool.clone()).collect();
     let accepted = match (arguments.accept_all, is_asked(arguments)) {
-        (true, _) => found.findings.iter().collect(),
-        (false, true) => quarantined::ask(found, &settings.name)?,
-        (false, false) => quarantined::chosen(found, &selected)?,
+        (true, _) => examination.findings.iter().collect(),
+        (false, true) => quarantined::ask(examination, &settings.name)?,
+        (false, false) => quarantined::chosen(examination, &selected)?,
     };
-    if !is_asked(arguments) && !found.findings.is_empty() {
-        call::print(quarantined::render(arguments, &settings.name, found).trim_end())?;
+    if !is_asked(arguments) && !examination.findings.is_empty() {
+        call::print(quarantined::render(arguments, &settings.name, examination).trim_end())?;
     }
-    found.remember_shown().await.map_err(quarantined::into_error)?;
-    quarantined::accept(found, &settings.name, &accepted, config).await?;
+    examination.remember_shown().await.map_err(quarantined::into_error)?;
+    quarantined::accept(examination, &settings.name, &accepted, config).await?;
     let is_waiting = |finding: &&Finding| !accepted.iter().any(|accepted| accepted.tool == finding.tool);
-    let waiting: HashSet<&str> = found.findings.iter().filter(is_waiting).map(|one| one.tool.as_str()).collect();
+    let waiting: HashSet<&str> = examination.findings.iter().filter(is_waiting).map(|one| one.tool.as_str()).collect();
     let mut left = !waiting.is_empty();
     match adapter {
         Some(file) => {
-            let (words, is_open) = drift::report(file, found, &waiting)?;
+            let (words, is_open) = drift::report(file, examination, &waiting)?;
             call::print(&words)?;
             left |= is_open;
         }
         None => {
-            let known: HashSet<&str> = found.findings.iter().map(|finding| finding.tool.as_str()).collect();
-            let file = overrides_path(arguments, overrides.as_deref(), &found.bundle);
-            left |= review_bundle(arguments, &found.bundle, &file, &words, &known)?;
+            let quarantined: HashSet<&str> = examination.findings.iter().map(|finding| finding.tool.as_str()).collect();
+            let file = overrides_path(arguments, overrides.as_deref(), &examination.bundle);
+            left |= review_bundle(arguments, &examination.bundle, &file, &words, &quarantined)?;
         }
     }
-    for note in &found.notes {
+    for note in &examination.notes {
         eprintln!("{}: {note}", settings.name);
     }
     if !waiting.is_empty() {
@@ -243,7 +244,7 @@ fn review_bundle(
     quarantined: &HashSet<&str>,
 ) -> anyhow::Result<bool> {
     let mut overrides = match arguments.overrides.as_deref().or(Some(file).filter(|file| file.is_file())) {
-        Some(known) => capture::overrides(known)?,
+        Some(path) => capture::overrides(path)?,
         None => Overrides::default(),
     };
     let before = overrides.clone();
@@ -263,11 +264,11 @@ fn review_bundle(
 
 /// Whether to ask a person: nothing was decided on the command line, and there is a terminal.
 fn is_asked(arguments: &ReviewArgs) -> bool {
-    let is_said = !arguments.accepted.is_empty()
+    let is_decided = !arguments.accepted.is_empty()
         || arguments.accept_all
-        || !arguments.endpoints.is_empty()
+        || !arguments.categories.is_empty()
         || !arguments.dangers.is_empty();
-    !is_said && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    !is_decided && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn is_bundle(path: &Path) -> bool {
@@ -295,7 +296,7 @@ fn table(bundle: &Bundle, all: bool) -> String {
             let reasons =
                 if made.needs_review { presentable(&made.review_reasons.join("; ")) } else { "settled".to_owned() };
             [
-                visible_name(&made.source_tool_name),
+                escape_name(&made.source_tool_name),
                 made.endpoint.as_str().to_owned(),
                 made.endpoint_confidence.as_str().to_owned(),
                 made.danger_level.as_str().to_owned(),

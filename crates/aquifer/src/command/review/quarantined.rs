@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::bail;
-use aquifer_discovery::{redact, visible_name};
+use aquifer_discovery::{escape_name, redact};
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_protocol::suggest;
 use aquifer_upstream::{Examination, Finding, ReviewError};
@@ -18,19 +18,19 @@ use crate::state::{self, StoreLocation};
 use crate::terminal::quoted;
 
 /// Renders the quarantined definitions, with their differences and the command that accepts each.
-pub(super) fn render(arguments: &ReviewArgs, source: &str, found: &Examination) -> String {
+pub(super) fn render(arguments: &ReviewArgs, source: &str, examination: &Examination) -> String {
     let mut out = String::new();
-    for finding in &found.findings {
+    for finding in &examination.findings {
         let _ = writeln!(out, "{}", heading(finding));
         out.push_str(&diff::render(finding.accepted.as_ref(), &finding.current, arguments.all || arguments.accept_all));
-        let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, found, finding));
+        let _ = writeln!(out, "  To accept it: {}\n", command(arguments, source, examination, finding));
     }
     out
 }
 
 /// The command that accepts a definition. The upstream chooses the name of the tool, so everything is quoted for the
 /// shell.
-fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &Finding) -> String {
+fn command(arguments: &ReviewArgs, source: &str, examination: &Examination, finding: &Finding) -> String {
     let mut words = vec!["aquifer".to_owned(), "review".to_owned()];
     words.extend(arguments.source.clone());
     if let Some(config) = &arguments.config {
@@ -40,7 +40,7 @@ fn command(arguments: &ReviewArgs, source: &str, found: &Examination, finding: &
     if is_file || (arguments.source.is_none() && arguments.config.is_some()) {
         words.extend(["--server".to_owned(), source.to_owned()]);
     }
-    let word = select::word_for(&found.bundle, finding);
+    let word = select::word_for(&examination.bundle, finding);
     match word.starts_with('-') {
         // Otherwise it would be parsed as an option.
         true => words.push(format!("--accept={word}")),
@@ -66,19 +66,21 @@ fn heading(finding: &Finding) -> String {
         (parts, Some(_)) => format!("changed since it was accepted: {}", parts.join(", ")),
     };
     let seen = if finding.differs_from_shown { ". It differs from the definition that was shown before" } else { "" };
-    format!("quarantined  {} {what}{seen}", visible_name(&finding.tool))
+    format!("quarantined  {} {what}{seen}", escape_name(&finding.tool))
 }
 
 /// The definitions to accept.
-pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> anyhow::Result<Vec<&'a Finding>> {
+pub(super) fn chosen<'a>(examination: &'a Examination, selected: &[SelectedTool]) -> anyhow::Result<Vec<&'a Finding>> {
     let mut chosen = Vec::new();
-    for one in selected {
-        let Some(finding) = found.findings.iter().find(|finding| finding.tool == one.tool) else { continue };
+    for selected_tool in selected {
+        let Some(finding) = examination.findings.iter().find(|finding| finding.tool == selected_tool.tool) else {
+            continue;
+        };
         // Without a digest, only the definition that was shown can be accepted.
-        if !one.has_digest && finding.differs_from_shown {
+        if !selected_tool.has_digest && finding.differs_from_shown {
             bail!(
                 "the definition of '{}' differs from the one that was shown before. Review it again, then accept it",
-                visible_name(&one.tool)
+                escape_name(&selected_tool.tool)
             )
         }
         chosen.push(finding);
@@ -86,34 +88,34 @@ pub(super) fn chosen<'a>(found: &'a Examination, selected: &[SelectedTool]) -> a
     Ok(chosen)
 }
 
-fn is_listed(found: &Examination, name: &str) -> bool {
-    let operations = &found.bundle.normalized_bundle.operations;
-    found.findings.iter().any(|finding| finding.operation == name)
+fn is_listed(examination: &Examination, name: &str) -> bool {
+    let operations = &examination.bundle.normalized_bundle.operations;
+    examination.findings.iter().any(|finding| finding.operation == name)
         || operations.iter().any(|made| {
-            made.source_tool_name == name || made.operation_name == name || visible_name(&made.source_tool_name) == name
+            made.source_tool_name == name || made.operation_name == name || escape_name(&made.source_tool_name) == name
         })
 }
 
 /// Whether an argument refers to a tool of this server.
-pub(super) fn knows(found: &Examination, word: &str) -> bool {
-    is_listed(found, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(found, name))
+pub(super) fn knows(examination: &Examination, word: &str) -> bool {
+    is_listed(examination, word) || word.rsplit_once('@').is_some_and(|(name, _)| is_listed(examination, name))
 }
 
 /// A suggestion for the name of an unknown tool.
-pub(super) fn nearest<'a>(found: impl Iterator<Item = &'a Examination>, word: &str) -> Option<String> {
-    let names: Vec<&str> = found
+pub(super) fn nearest<'a>(examinations: impl Iterator<Item = &'a Examination>, word: &str) -> Option<String> {
+    let names: Vec<&str> = examinations
         .flat_map(|one| &one.bundle.normalized_bundle.operations)
         .map(|made| made.source_tool_name.as_str())
         .collect();
-    suggest::nearest(word, names).map(visible_name)
+    suggest::nearest(word, names).map(escape_name)
 }
 
 /// Asks a person about each definition.
-pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Vec<&'a Finding>> {
+pub(super) fn ask<'a>(examination: &'a Examination, source: &str) -> anyhow::Result<Vec<&'a Finding>> {
     let mut accepted = Vec::new();
     let mut answers = std::io::stdin().lock().lines();
-    for (index, finding) in found.findings.iter().enumerate() {
-        eprintln!("\n[{}/{}] {source}: {}", index + 1, found.findings.len(), heading(finding));
+    for (index, finding) in examination.findings.iter().enumerate() {
+        eprintln!("\n[{}/{}] {source}: {}", index + 1, examination.findings.len(), heading(finding));
         eprint!("{}", diff::render(finding.accepted.as_ref(), &finding.current, true));
         eprint!("Accept this definition? [y/N/q] > ");
         std::io::stderr().flush()?;
@@ -128,7 +130,7 @@ pub(super) fn ask<'a>(found: &'a Examination, source: &str) -> anyhow::Result<Ve
 
 /// Accepts definitions and records that in the audit log.
 pub(super) async fn accept(
-    found: &Examination,
+    examination: &Examination,
     source: &str,
     accepted: &[&Finding],
     config: &Config,
@@ -137,18 +139,18 @@ pub(super) async fn accept(
         return Ok(());
     }
     let tools: Vec<&str> = accepted.iter().map(|finding| finding.tool.as_str()).collect();
-    found.accept(&tools).await.map_err(into_error)?;
+    examination.accept(&tools).await.map_err(into_error)?;
     let clock = state::steady_clock();
     let store = StoreLocation::new(&config.state)?.open(&config.state, &clock)?;
     let audit = safety::audit(config, store, &clock)?;
     for finding in accepted {
         let reason =
-            format!("tool '{}', definition {}, at the command line", visible_name(&finding.tool), finding.digest);
+            format!("tool '{}', definition {}, at the command line", escape_name(&finding.tool), finding.digest);
         let entry = Entry::new(Event::DefinitionAccepted).operation(source, &finding.operation).reason(&reason);
         if let Err(error) = audit.record(entry).await {
             tracing::error!(%error, "the definition is accepted, but that could not be written to the audit log");
         }
-        eprintln!("'{}' was accepted", visible_name(&finding.tool));
+        eprintln!("'{}' was accepted", escape_name(&finding.tool));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use anyhow::bail;
-use aquifer_discovery::{Bundle, visible_name};
+use aquifer_discovery::{Bundle, escape_name};
 use aquifer_upstream::Finding;
 
 /// Minimum number of digits of a digest on the command line.
@@ -22,7 +22,7 @@ pub(super) struct SelectedTool {
 /// Finds the tool that an argument refers to by the name of the tool or of its operation, optionally with `@` and the
 /// beginning of a digest. `None` if there is no such tool.
 pub(super) fn select_tool(bundle: &Bundle, findings: &[Finding], word: &str) -> anyhow::Result<Option<SelectedTool>> {
-    let shown = visible_name(word);
+    let shown = escape_name(word);
     let whole = tools_named(bundle, findings, word);
     let split = split(word).map(|(name, digest)| (name, tools_named(bundle, findings, name), digest));
     match (whole.as_slice(), split.filter(|(_, tools, _)| !tools.is_empty())) {
@@ -41,7 +41,7 @@ pub(super) fn select_tool(bundle: &Bundle, findings: &[Finding], word: &str) -> 
             let is_meant = |tool: &&String| digests.get(*tool).is_some_and(|known| plain(known).starts_with(digest));
             let meant: Vec<&String> = tools.iter().filter(is_meant).collect();
             match meant.as_slice() {
-                [] => bail!("the definition of '{}' no longer has this digest. Review it again", visible_name(name)),
+                [] => bail!("the definition of '{}' no longer has this digest. Review it again", escape_name(name)),
                 [one] => Ok(Some(SelectedTool { tool: (*one).clone(), has_digest: true })),
                 _ => bail!("several tools are called '{shown}' and have the same definition"),
             }
@@ -57,7 +57,7 @@ pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
     let digest = plain(&finding.digest);
     let word = |digits: usize| {
         let digits: String = digest.chars().take(digits).collect();
-        format!("{}@{digits}", visible_name(&finding.tool))
+        format!("{}@{digits}", escape_name(&finding.tool))
     };
     let is_free = |word: &String| tools_named(bundle, &[], word).is_empty();
     (MIN_DIGITS..=digest.len()).map(word).find(is_free).unwrap_or_else(|| word(digest.len()))
@@ -67,10 +67,10 @@ pub(super) fn word_for(bundle: &Bundle, finding: &Finding) -> String {
 fn tools_named(bundle: &Bundle, findings: &[Finding], name: &str) -> Vec<String> {
     let made = bundle.normalized_bundle.operations.iter();
     let made = made.map(|made| (&made.source_tool_name, &made.operation_name));
-    let found = findings.iter().map(|finding| (&finding.tool, &finding.operation));
+    let quarantined = findings.iter().map(|finding| (&finding.tool, &finding.operation));
     let is_named =
-        |(tool, operation): &(&String, &String)| *tool == name || *operation == name || visible_name(tool) == name;
-    let mut tools: Vec<String> = made.chain(found).filter(is_named).map(|(tool, _)| tool.clone()).collect();
+        |(tool, operation): &(&String, &String)| *tool == name || *operation == name || escape_name(tool) == name;
+    let mut tools: Vec<String> = made.chain(quarantined).filter(is_named).map(|(tool, _)| tool.clone()).collect();
     tools.sort_unstable();
     tools.dedup();
     tools

@@ -43,27 +43,27 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<CommandOutcom
                 continue;
             }
         };
-        let mut found = check_file(path, &text);
-        if found.kind == CONFIGURATION && found.problems.is_empty() {
+        let mut report = check_file(path, &text);
+        if report.kind == CONFIGURATION && report.problems.is_empty() {
             match arguments.offline {
-                true => rules::check_offline(&text, &mut found),
-                false => rules::check(path, &text, &mut found).await,
+                true => rules::check_offline(&text, &mut report),
+                false => rules::check(path, &text, &mut report).await,
             }
         }
-        wrong |= !found.problems.is_empty();
+        wrong |= !report.problems.is_empty();
         if arguments.json {
-            json::print(&found.to_json(path).to_string())?;
+            json::print(&report.to_json(path).to_string())?;
             continue;
         }
-        for warning in &found.warnings {
+        for warning in &report.warnings {
             eprintln!("{shown}: warning: {warning}");
         }
-        for problem in &found.problems {
+        for problem in &report.problems {
             let place = if problem.path.is_empty() { String::new() } else { format!(" [{}]", problem.path) };
             call::print(&format!("{shown}:{problem}{place}"))?;
         }
-        if found.problems.is_empty() {
-            call::print(&format!("{shown}: valid {}, {}", found.kind, found.summary))?;
+        if report.problems.is_empty() {
+            call::print(&format!("{shown}: valid {}, {}", report.kind, report.summary))?;
         }
     }
     match (unreadable, wrong) {
@@ -147,11 +147,11 @@ fn sidecar(text: &str) -> FileReport {
 
 fn servers(text: &str) -> FileReport {
     match Servers::read(text) {
-        Ok(found) => FileReport {
+        Ok(file) => FileReport {
             kind: "client configuration",
-            summary: count(found.servers.len(), "server"),
-            problems: found.invalid.into_iter().flat_map(|broken| broken.problems).collect(),
-            warnings: found.warnings.iter().map(ToString::to_string).collect(),
+            summary: count(file.servers.len(), "server"),
+            problems: file.invalid.into_iter().flat_map(|broken| broken.problems).collect(),
+            warnings: file.warnings.iter().map(ToString::to_string).collect(),
         },
         Err(problems) => {
             FileReport { kind: "client configuration", summary: String::new(), problems, warnings: Vec::new() }
@@ -179,9 +179,9 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
             let message = message.to_owned();
             problems.push(FileProblem { code, path, line, column: 1, message, suggestion: None });
         };
-        let given = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
+        let kinds = [source.target.is_some(), source.command.is_some(), source.url.is_some()];
         let path = format!("source[{index}]");
-        match given {
+        match kinds {
             [false, false, false] if source.adapter.is_none() && source.openapi.is_none() => {
                 let message = "A source needs a target, a command, a url or an OpenAPI description in 'openapi'";
                 wrong(Code::SchemaMissingField, path, line, message);

@@ -17,38 +17,38 @@ use crate::setup::{self, SourceSelection};
 use crate::sources::{NameConflict, OnUnreachable, OpenSource};
 
 /// Adds the errors of rules that do not depend on the sources.
-pub(super) fn check_offline(text: &str, found: &mut FileReport) {
+pub(super) fn check_offline(text: &str, report: &mut FileReport) {
     let Ok(config) = Config::parse(text) else { return };
     let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
     let facts = SourceFacts { has_several, ..SourceFacts::default() };
     if let Ok(policy) = Policy::new(&facts.gate_settings(&config.gate).policy) {
-        found.problems.extend(policy.rules_without_source().iter().map(|lacking| problem(lacking, text)));
+        report.problems.extend(policy.rules_without_source().iter().map(|lacking| problem(lacking, text)));
     }
 }
 
 /// Adds every rule without effect to the report.
-pub(super) async fn check(path: &Path, text: &str, found: &mut FileReport) {
+pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
     let config = match Config::read(Some(path)) {
         Ok(config) if config.gate.has_rules() => config,
         _ => return,
     };
-    let mut reached = match open(&config, found).await {
+    let mut reached = match open(&config, report).await {
         Ok(reached) => reached,
         Err(error) if error.is::<NameConflict>() => {
             let (code, message) = (Code::SchemaInvalidName, error.to_string());
             let (path, suggestion) = ("source".to_owned(), None);
-            found.problems.push(FileProblem { code, path, line: 1, column: 1, message, suggestion });
+            report.problems.push(FileProblem { code, path, line: 1, column: 1, message, suggestion });
             return;
         }
         Err(error) => {
-            found.warnings.push(format!("the rules were not checked: {error:#}"));
+            report.warnings.push(format!("the rules were not checked: {error:#}"));
             return;
         }
     };
     reached.unknown.extend(safety::unknown_sources(&reached.opened));
     match find(&config, &reached) {
-        Ok(unused) => found.problems.extend(unused.iter().map(|unused| problem(unused, text))),
-        Err(error) => found.warnings.push(format!("the rules were not checked: {error:#}")),
+        Ok(unused) => report.problems.extend(unused.iter().map(|unused| problem(unused, text))),
+        Err(error) => report.warnings.push(format!("the rules were not checked: {error:#}")),
     }
 }
 
@@ -60,13 +60,13 @@ struct ReachableSources {
     facts: SourceFacts,
 }
 
-async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<ReachableSources> {
+async fn open(config: &Config, report: &mut FileReport) -> anyhow::Result<ReachableSources> {
     let wanted = SourceSelection { targets: &[], upstream: &UpstreamArgs::default(), config };
     let plans = wanted.plan()?;
     let facts = SourceFacts::new(&plans);
     let (mut opened, mut unknown) = (Vec::new(), Vec::new());
     let mut missing = |name: String, why: &str| {
-        found.warnings.push(format!("source '{name}' cannot be reached, so its rules were not checked: {why}"));
+        report.warnings.push(format!("source '{name}' cannot be reached, so its rules were not checked: {why}"));
         unknown.push(name);
     };
     for broken in plans.broken {
@@ -77,7 +77,7 @@ async fn open(config: &Config, found: &mut FileReport) -> anyhow::Result<Reachab
     for plan in plans.plans {
         let name = plan.name.clone();
         match plan.open(&key, OnUnreachable::Fail).await {
-            Ok(one) => opened.push(one),
+            Ok(source) => opened.push(source),
             Err(error) => missing(name, &format!("{error:#}")),
         }
     }

@@ -91,8 +91,8 @@ fn r_saf_5_what_callers_wrote_is_shown_without_its_tricks() {
     assert!(entries > tricks.len(), "{entries} entries");
     let shown = text(&fixture.run(&["audit", "show", "--last", "100000"]).stdout);
     assert_eq!(shown.lines().count(), entries + 1, "one line for each, and the headings: {shown}");
-    let hidden = shown.chars().find(|letter| {
-        letter.is_control() && *letter != '\n' || "\u{202e}\u{2028}\u{e0041}\u{200b}\u{3164}".contains(*letter)
+    let hidden = shown.chars().find(|character| {
+        character.is_control() && *character != '\n' || "\u{202e}\u{2028}\u{e0041}\u{200b}\u{3164}".contains(*character)
     });
     assert_eq!(hidden, None, "{shown}");
     assert!(shown.contains("\\u202e") || shown.contains("\\u{202e}"), "{shown}");

@@ -4,21 +4,21 @@ use crate::text::is_hidden;
 
 /// Writes every control character and every invisible character as an escape such as `\u{202e}`. Line ends and tabs are
 /// kept.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => shown.push(letter),
-            letter if letter.is_control() || is_hidden(letter) => shown.extend(letter.escape_unicode()),
-            letter => shown.push(letter),
+pub fn escape_invisible(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => escaped.push(character),
+            character if character.is_control() || is_hidden(character) => escaped.extend(character.escape_unicode()),
+            character => escaped.push(character),
         }
     }
-    shown
+    escaped
 }
 
 /// A server's name on one line. A line break in it must not start a line that imitates our output.
-pub fn visible_name(name: &str) -> String {
-    visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+pub fn escape_name(name: &str) -> String {
+    escape_invisible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_dis_7a_hidden_characters_are_shown() {
+    fn r_dis_7a_hidden_characters_are_escaped() {
         for (text, expected) in [
             ("plain\n\ttext", "plain\n\ttext"),
             ("\u{1b}[31mred", "\\u{1b}[31mred"),
@@ -34,8 +34,8 @@ mod tests {
             ("\r\u{7}", "\\u{d}\\u{7}"),
             ("größe 日本 😀", "größe 日本 😀"),
         ] {
-            assert_eq!(visible(text), expected);
-            assert_eq!(visible_name(text), expected.replace('\n', "\\u{a}").replace('\t', "\\u{9}"));
+            assert_eq!(escape_invisible(text), expected);
+            assert_eq!(escape_name(text), expected.replace('\n', "\\u{a}").replace('\t', "\\u{9}"));
         }
     }
 }
