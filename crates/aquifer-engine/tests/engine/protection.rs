@@ -201,10 +201,10 @@ async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
         for _ in 0..2 {
             let builder = mounts.iter().cloned().fold(Engine::builder(surface()), |all, mount| all.mount(mount));
             let engine = builder.build().unwrap();
-            let owner = called(&engine, "read_file").await["source"].clone();
+            let actual = called(&engine, "read_file").await["source"].clone();
             // Of two equally old operations, the first mounted one has the name.
             let expected = if first == second { mounts[0].source.name() } else { owner };
-            assert_eq!(owner, expected, "{first:?} {second:?}");
+            assert_eq!(actual, expected, "{first:?} {second:?}");
             mounts.reverse();
         }
     }

@@ -45,7 +45,11 @@ fn read_count(node: &Node, key: &str, least: u64, path: &str, findings: &mut Fin
     let field = node.get(key)?;
     let count = field.to_json().as_u64().filter(|count| *count >= least);
     if count.is_none() {
-        findings.wrong_type(field, &join(path, key), &format!("integer of at least {least}"));
+        let (path, value) = (join(path, key), field.to_json());
+        let got =
+            value.as_number().map_or_else(|| format!("a value of type {}", field.type_name()), ToString::to_string);
+        let message = format!("Field '{path}' must be an integer of at least {least}, not {got}");
+        findings.add_with(Code::SchemaInvalidType, &path, field.at, message, None);
     }
     count
 }
