@@ -145,7 +145,7 @@ fn r_dis_9_invalid_limits_are_refused() {
         ("{ api_limits: [{ scope: endpoint, endpoint: \"GET /[a-z]\", limit: 1, window: day }] }", "'*' and '?'"),
         ("{ quotas: { limits: [{ metric: requests_per_year, warn: 1 }] } }", "metric"),
         ("{ quotas: { limits: [{ metric: requests_per_day }] } }", "warn"),
-        ("{ quotas: { limits: [{ metric: requests_per_day, warn: 2, pause: 1 }] } }", "rise"),
+        ("{ quotas: { limits: [{ metric: requests_per_day, warn: 2, pause: 1 }] } }", "increase"),
         ("{ quotas: { limits: [{ metric: requests_per_day, warn: 1.5 }] } }", "whole"),
         ("{ quotas: { limits: [{ metric: cost_per_day, hard_stop: -1 }] } }", "0 or more"),
         ("{ cost: { pricing: [{ endpoint: \"*\", cost_per_call: -0.5 }] } }", "cost_per_call"),

@@ -182,9 +182,9 @@ fn r_saf_2_bad_input_is_refused_with_its_reason() {
     let words: &[(TrustChange<'_>, &str)] = &[
         (TrustChange { by: " ", ..fine }, "'by' is empty"),
         (TrustChange { reason: "", ..fine }, "'reason' is empty"),
-        (TrustChange { reason: "two\nlines", ..fine }, "'reason' has to be one line"),
-        (TrustChange { reason: "\u{1b}[2J", ..fine }, "'reason' has to be one line"),
-        (TrustChange { by: "a\u{202e}b", ..fine }, "'by' has to be one line"),
+        (TrustChange { reason: "two\nlines", ..fine }, "'reason' must be one line"),
+        (TrustChange { reason: "\u{1b}[2J", ..fine }, "'reason' must be one line"),
+        (TrustChange { by: "a\u{202e}b", ..fine }, "'by' must be one line"),
         (TrustChange { reason: &long, ..fine }, "'reason' is longer"),
         (TrustChange { at: "yesterday", ..fine }, "'at' is not a time"),
         (TrustChange { at: "2026-13-01T00:00:00Z", ..fine }, "'at' is not a time"),
