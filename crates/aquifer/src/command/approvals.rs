@@ -65,7 +65,7 @@ impl StateArgs {
 }
 
 /// Asks for the admin secret and opens the store that the servers use.
-fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
+pub(super) fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
     let found = StoreLocation::new(&config.state)?;
     if found == StoreLocation::Memory {

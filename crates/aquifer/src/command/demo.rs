@@ -13,7 +13,8 @@ use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
 
-const PORT: u16 = 3910;
+/// The port of the demo.
+pub(super) const PORT: u16 = 3910;
 
 /// Sending a newsletter needs an approval, so that the demo shows one.
 const POLICY: &str = r#"

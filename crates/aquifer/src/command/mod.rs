@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 mod explain;
+pub(crate) mod explorer;
 pub(crate) mod introspect;
 mod json;
 pub(crate) mod policy;
