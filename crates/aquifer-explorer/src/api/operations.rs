@@ -1,8 +1,8 @@
 //! The operations: all of them for the table, and each with everything that is known about it.
 
-use aquifer_engine::{Context, Snapshot};
-use aquifer_gate::policy::Effect;
-use aquifer_gate::{RequiredStrength, SafetyGate};
+use aquifer_engine::{Caller, Context, Snapshot};
+use aquifer_gate::SafetyGate;
+use aquifer_gate::policy::{Effect, Strength};
 use aquifer_protocol::operation::Operation;
 use aquifer_query::budget::estimate_text;
 use axum::extract::{Path, Query, State};
@@ -69,14 +69,14 @@ fn row<'a>(operation: &'a Operation, listed: bool, decision: &'static str) -> Ro
         decision,
         listed,
         quarantined: operation.quarantine.is_some(),
-        read_only: operation.category.is_read_only(),
+        read_only: operation.category.permissions().read_only,
     }
 }
 
-fn decision_name(gate: &SafetyGate, operation: &Operation, caller: &aquifer_engine::Caller) -> &'static str {
+fn decision_name(gate: &SafetyGate, operation: &Operation, caller: &Caller) -> &'static str {
     match gate.decide_without_params(operation, caller).effect {
         Effect::Allow => "allow",
-        Effect::Confirm(RequiredStrength::Approval) => "approval",
+        Effect::Confirm(strength) if strength.interactive == Strength::Approval => "approval",
         Effect::Confirm(_) => "confirm",
         Effect::Deny(_) => "deny",
     }
