@@ -6,24 +6,20 @@ import { age, date, plural } from "/lib/format.js";
 import { navigate } from "/lib/router.js";
 import { alertButtons, startAlerts } from "/parts/alerts.js";
 import { askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
-import { badge, problem } from "/parts/badges.js";
-import { renderBatch } from "/parts/batch_approval.js";
 import { deadline, serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
+import { renderDecision } from "/parts/decision_page.js";
+import { all, badge, button, problem, table } from "/parts/elements.js";
 
 export const title = () => "Approvals";
 
 export async function render(main, params, query) {
   const ids = (query.get("review") ?? "").split(",").filter(Boolean);
-  if (ids.length > 0) return renderBatch(main, ids);
+  if (ids.length > 0) return renderDecision(main, ids);
   const view = createView(main);
   await view.refresh();
   startAlerts();
-  const stops = [
-    on("approvals", () => view.refresh().catch(() => null)),
-    on("hello", () => view.refresh().catch(() => null)),
-    startCountdown(main, () => view.refresh().catch(() => null)),
-  ];
-  return () => stops.forEach((stop) => stop());
+  const follow = () => view.refresh().catch(() => null);
+  return all(on("approvals", follow), on("hello", follow), startCountdown(main, follow));
 }
 
 function createView(main) {
@@ -110,22 +106,22 @@ function reviewSelected(ids) {
 function createSelection(list, { onDeny, onApprove }) {
   const boxes = () => [...list.querySelectorAll("input[type=checkbox]")];
   const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
-  const all = h("input", { type: "checkbox", on: { change: selectAll } });
+  const everything = h("input", { type: "checkbox", on: { change: selectAll } });
   const count = h("span", { class: "muted" });
-  const denyButton = h("button", { type: "button", class: "button danger", on: { click: () => onDeny(chosen()) } }, "Deny selected…");
-  const approveButton = h("button", { type: "button", class: "button", on: { click: () => onApprove(chosen()) } }, "Read and approve selected…");
-  const element = h("div", { class: "toolbar selection" }, h("label", { class: "check" }, all, "Select all"), denyButton, approveButton, count);
+  const denyButton = button("Deny selected…", () => onDeny(chosen()), "danger");
+  const approveButton = button("Read and approve selected…", () => onApprove(chosen()));
+  const element = h("div", { class: "toolbar selection" }, h("label", { class: "check" }, everything, "Select all"), denyButton, approveButton, count);
 
   function selectAll() {
-    boxes().forEach((box) => (box.checked = all.checked));
+    boxes().forEach((box) => (box.checked = everything.checked));
     update();
   }
 
   function update() {
     const [found, number] = [boxes().length, chosen().length];
     element.hidden = found === 0;
-    all.checked = found > 0 && number === found;
-    all.indeterminate = number > 0 && number < found;
+    everything.checked = found > 0 && number === found;
+    everything.indeterminate = number > 0 && number < found;
     denyButton.disabled = approveButton.disabled = number === 0;
     replace(count, number > 0 && `${number} selected`);
   }
@@ -149,20 +145,11 @@ function pendingItem(approval, onSelect) {
 function decidedTable(approvals) {
   if (approvals.length === 0) return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
   const newest = [...approvals].sort((a, b) => b.asked_at.localeCompare(a.asked_at));
-  const head = ["Status", "Operation", "Source", "Caller", "Asked", "What happened"];
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Decided approvals" },
-    h("table", { class: "table" },
-      h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, newest.map(decidedRow))));
+  return table("Decided approvals", ["Status", "Operation", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
 }
 
-function decidedRow(listed) {
+function decidedCells(listed) {
   const approval = listed.status === "pending" ? { ...listed, status: "expired" } : listed;
-  return h("tr", {},
-    h("td", {}, badge(approval.status)),
-    h("td", {}, h("a", { href: `/approvals/${encodeURIComponent(approval.id)}` }, approval.operation)),
-    h("td", {}, approval.source),
-    h("td", {}, approval.caller ?? "–"),
-    h("td", { class: "nowrap" }, date(approval.asked_at)),
-    h("td", {}, statusSentence(approval)));
+  const { id, status, operation, source, caller, asked_at } = approval;
+  return [badge(status), h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation), source, caller ?? "–", date(asked_at), statusSentence(approval)];
 }

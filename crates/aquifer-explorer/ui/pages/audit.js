@@ -4,8 +4,8 @@ import { get, post } from "/lib/api.js";
 import { plural } from "/lib/format.js";
 import { setQuery } from "/lib/router.js";
 import { entryTable } from "/parts/audit_entry.js";
-import { problem } from "/parts/badges.js";
 import { renderRequest } from "/parts/audit_request.js";
+import { button, card, code, field, problem, select, textInput } from "/parts/elements.js";
 
 const RESULTS = ["allowed", "approved", "confirmation_required", "confirmed", "denied", "done", "failed", "intended", "quarantined", "unknown"];
 const EVENTS = [
@@ -22,7 +22,7 @@ export async function render(main, { id }, query) {
   const list = createList();
   const filters = createFilters(query, list.load);
   const verification = h("div", { role: "status" });
-  const verifyButton = h("button", { type: "button", class: "button", on: { click: () => verify(verifyButton, verification) } }, "Verify the log");
+  const verifyButton = button("Verify the log", () => verify(verifyButton, verification));
   replace(main,
     heading("Audit", "Every denial, every confirmation and every operation that changes something. Reads that are allowed are not recorded.", verifyButton),
     verification, filters.element, list.element);
@@ -32,41 +32,27 @@ export async function render(main, { id }, query) {
 
 /** The form. Every change goes to the address, and to `onChange` as the values of the request. */
 function createFilters(query, onChange) {
-  const fields = {
-    from: input("From", "datetime-local", toLocal(query.get("from"))),
-    to: input("To", "datetime-local", toLocal(query.get("to"))),
-    caller: input("Caller", "search", query.get("caller")),
-    source: input("Source", "search", query.get("source")),
-    operation: input("Operation", "search", query.get("operation")),
-    outcome: choice("Outcome", RESULTS, query.get("outcome")),
-    event: choice("Event", EVENTS, query.get("event")),
+  const time = (name) => Object.assign(textInput("datetime-local", toLocal(query.get(name))), { step: 1 });
+  const text = (name) => textInput("search", query.get(name));
+  const choice = (name, values) => select([["", "Any"], ...values], query.get(name) ?? "");
+  const controls = {
+    from: time("from"), to: time("to"), caller: text("caller"), source: text("source"), operation: text("operation"),
+    outcome: choice("outcome", RESULTS), event: choice("event", EVENTS),
   };
-  const values = () => Object.fromEntries(Object.entries(fields).map(([name, { control }]) =>
-    [name, control.type === "datetime-local" ? toUtc(control.value) : control.value.trim()]));
+  const values = () => Object.fromEntries(Object.entries(controls).map(([name, { type, value }]) =>
+    [name, type === "datetime-local" ? toUtc(value) : value.trim()]));
   const apply = () => {
     setQuery(values());
     onChange(values());
   };
   const clear = () => {
-    for (const { control } of Object.values(fields)) control.value = "";
+    for (const control of Object.values(controls)) control.value = "";
     apply();
   };
   const element = h("div", { class: "filters", role: "search", "aria-label": "Filter the entries", on: { input: debounce(apply, 250) } },
-    Object.values(fields).map((field) => field.element),
-    h("button", { type: "button", class: "button quiet", on: { click: clear } }, "Clear"));
+    Object.entries(controls).map(([name, control]) => field(name[0].toUpperCase() + name.slice(1), control)),
+    button("Clear", clear, "quiet"));
   return { element, values };
-}
-
-function input(label, type, value) {
-  const control = h("input", { type, value: value ?? "", autocomplete: "off", spellcheck: "false", step: type === "datetime-local" && "1" });
-  return { control, element: h("label", { class: "field" }, h("span", {}, label), control) };
-}
-
-function choice(label, values, selected) {
-  const known = selected && !values.includes(selected) ? [selected, ...values] : values;
-  const control = h("select", {}, h("option", { value: "" }, "Any"), known.map((value) => h("option", { value }, value)));
-  control.value = selected ?? "";
-  return { control, element: h("label", { class: "field" }, h("span", {}, label), control) };
 }
 
 /** The local time of the form → RFC 3339. */
@@ -84,7 +70,7 @@ function toLocal(utc) {
 function createList() {
   const summary = h("p", { class: "muted" });
   const content = h("div", {});
-  const moreButton = h("button", { type: "button", class: "button", hidden: true, on: { click: () => loadMore() } }, "Load more");
+  const moreButton = button("Load more", () => loadMore(), "", { hidden: true });
   const table = entryTable();
   let wanted = {};
   let next = null;
@@ -141,15 +127,15 @@ async function verify(button, place) {
   try {
     const { intact, reports = [] } = await post("/audit/verify");
     const words = intact ? "The log is intact: no entry was altered, removed or reordered." : "The log is not intact.";
-    replace(place, h("div", { class: `card ${intact ? "ok" : "danger"}` },
+    replace(place, card(intact ? "ok" : "danger",
       h("p", {}, h("strong", {}, words)),
       reports.length > 0 && h("ul", { class: "plain-list" }, reports.map(reportLine))));
   } catch (error) {
-    replace(place, h("div", { class: "card danger" }, h("p", {}, `The log could not be verified: ${error.message}`)));
+    replace(place, card("danger", h("p", {}, `The log could not be verified: ${error.message}`)));
   }
   button.disabled = false;
 }
 
 function reportLine({ place, text, intact }) {
-  return h("li", {}, h("strong", {}, intact ? "Intact" : "Broken"), " ", place && h("code", {}, place), place && ": ", h("span", { class: "words" }, text));
+  return h("li", {}, h("strong", {}, intact ? "Intact" : "Broken"), " ", place && code(place), place && ": ", h("span", { class: "words" }, text));
 }

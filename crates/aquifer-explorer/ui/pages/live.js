@@ -4,7 +4,7 @@ import { on } from "/lib/events.js";
 import { date, duration, plural } from "/lib/format.js";
 import { setQuery } from "/lib/router.js";
 import { requestAddress } from "/parts/audit_entry.js";
-import { badge } from "/parts/badges.js";
+import { badge, button, field, operationLink, select, table, textInput } from "/parts/elements.js";
 
 const MAX_CALLS = 500;
 const FLUSH_INTERVAL = 200;
@@ -23,16 +23,13 @@ export async function render(main, params, query) {
 }
 
 function createView(main, query) {
-  const search = h("input", { type: "search", value: query.get("q") ?? "", autocomplete: "off", spellcheck: "false" });
-  const outcome = h("select", {}, h("option", { value: "" }, "Any"), OUTCOMES.map((word) => h("option", { value: word }, word)));
-  outcome.value = OUTCOMES.includes(query.get("outcome")) ? query.get("outcome") : "";
-  const pauseButton = h("button", { type: "button", class: "button", "aria-pressed": "false", on: { click: togglePause } }, "Pause");
-  const clearButton = h("button", { type: "button", class: "button quiet", on: { click: clear } }, "Clear");
+  const search = textInput("search", query.get("q"));
+  const outcome = select([["", "Any"], ...OUTCOMES], query.get("outcome") ?? "");
+  const pauseButton = button("Pause", togglePause);
   const summary = h("p", { class: "muted" });
   const nothing = h("p", { class: "empty" }, "No calls yet. They appear here as agents make them.");
   const body = h("tbody", {});
-  const table = h("div", { class: "scroll", role: "region", "aria-label": "Calls", tabindex: "0" },
-    h("table", { class: "table live-table" }, h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col" }, name)))), body));
+  const list = table("Calls", COLUMNS, body);
   // Newest first. `waiting` are those that are not shown yet.
   let calls = [];
   let waiting = [];
@@ -41,11 +38,10 @@ function createView(main, query) {
   let timer = null;
 
   replace(main,
-    heading("Live", "Calls as they happen, newest first.", pauseButton, clearButton),
+    heading("Live", "Calls as they happen, newest first.", pauseButton, button("Clear", clear, "quiet")),
     h("div", { class: "filters", role: "search", "aria-label": "Filter the calls", on: { input: debounce(filter, 150) } },
-      h("label", { class: "field" }, h("span", {}, "Operation, code or request"), search),
-      h("label", { class: "field" }, h("span", {}, "Outcome"), outcome)),
-    summary, nothing, table);
+      field("Operation, code or request", search), field("Outcome", outcome)),
+    summary, nothing, list);
   update();
 
   function receive(call) {
@@ -82,7 +78,6 @@ function createView(main, query) {
 
   function togglePause() {
     isPaused = !isPaused;
-    pauseButton.setAttribute("aria-pressed", String(isPaused));
     if (!isPaused) flush();
     update();
     announce(isPaused ? "Paused." : "Running.");
@@ -99,7 +94,7 @@ function createView(main, query) {
     replace(pauseButton, isPaused ? `Resume${missed > 0 ? ` (${missed} new)` : ""}` : "Pause");
     replace(summary, calls.length > 0 && `${shown} of ${plural(calls.length, "call")} shown${calls.length === MAX_CALLS ? `, the last ${MAX_CALLS} are kept` : ""}.`);
     nothing.hidden = calls.length > 0;
-    table.hidden = calls.length === 0;
+    list.hidden = calls.length === 0;
   }
 
   return { receive, stop: () => clearTimeout(timer) };
@@ -108,7 +103,7 @@ function createView(main, query) {
 function callRow({ time, request_id, operation, outcome, code, took_us }) {
   return h("tr", {},
     h("td", { class: "nowrap" }, h("time", { datetime: time }, date(time))),
-    h("td", {}, h("a", { class: "mono", href: `/operations/${encodeURIComponent(operation)}` }, operation)),
+    h("td", {}, operationLink(operation)),
     h("td", {}, badge(outcome), code && [" ", h("span", { class: "mono small-print" }, code)]),
     h("td", { class: "right nowrap" }, duration(took_us)),
     h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Audit of request ${request_id}`) }, "Entries")));

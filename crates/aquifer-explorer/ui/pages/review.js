@@ -2,8 +2,8 @@
 import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { get, post } from "/lib/api.js";
 import { on } from "/lib/events.js";
-import { badge, facts, problem } from "/parts/badges.js";
 import { jsonDiff } from "/parts/diff_view.js";
+import { badge, button, code, facts, field, problem, select } from "/parts/elements.js";
 
 const CATEGORIES = ["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"];
 const DANGERS = ["safe", "reversible", "destructive", "dangerous", "forbidden"];
@@ -30,8 +30,7 @@ export async function render(main) {
       await load();
       main.querySelector("h1").focus();
     };
-    replace(notice, h("div", { class: "card warn toolbar" }, "The definitions have changed since this page was loaded.",
-      h("button", { type: "button", class: "button small", on: { click: show } }, "Show them")));
+    replace(notice, h("div", { class: "card warn toolbar" }, "The definitions have changed since this page was loaded.", button("Show them", show, "small")));
   }
 
   replace(main,
@@ -63,7 +62,7 @@ function quarantineCard(source, { tool, operation, state, changed = [], accepted
   const card = h("article", { class: "card" });
   const decide = (decision, words) => send(card, { source, tool, digest, decision }, words);
   return replace(card,
-    h("h3", {}, h("code", {}, tool), " ", badge(state)),
+    h("h3", {}, code(tool), " ", badge(state)),
     h("p", { class: "muted" }, summaryOf(operation, state, changed)),
     accepted ? jsonDiff(accepted, current, ["Accepted", "Now"]) : jsonDiff("", current, ["", "New definition"]),
     actions([
@@ -81,14 +80,14 @@ function summaryOf(operation, state, changed) {
 function classificationCard(source, item) {
   const { tool, operation, category, confidence, danger, reasons = [], evidence = [] } = item;
   const card = h("article", { class: "card" });
-  const [categories, dangers] = [choice("Category", CATEGORIES, category), choice("Danger", DANGERS, danger)];
+  const [categories, dangers] = [select(CATEGORIES, category), select(DANGERS, danger)];
   const warning = h("p", { class: "hint", role: "status" });
-  dangers.select.addEventListener("change", () => replace(warning, loweringWarning(danger, dangers.select.value)));
-  const save = () => send(card, reviewed(source, item, categories.select.value, dangers.select.value), "was reviewed.");
+  dangers.addEventListener("change", () => replace(warning, loweringWarning(danger, dangers.value)));
+  const save = () => send(card, reviewed(source, item, categories.value, dangers.value), "was reviewed.");
   return replace(card,
-    h("h3", {}, h("code", {}, tool), " ", badge(danger)),
+    h("h3", {}, code(tool), " ", badge(danger)),
     facts([["Operation", operation], ["Confidence", describeConfidence(confidence)], ["Reasons", wordList(reasons)], ["Evidence", wordList(evidence)]]),
-    h("div", { class: "toolbar review-choices" }, categories.element, dangers.element),
+    h("div", { class: "toolbar review-choices" }, field("Category", categories), field("Danger", dangers)),
     warning,
     actions([["Save this classification", "primary", save]], tool));
 }
@@ -116,16 +115,9 @@ function wordList(items) {
   return h("ul", { class: "plain-list" }, items.map((item) => h("li", {}, words(item))));
 }
 
-function choice(label, values, selected) {
-  const known = values.includes(selected) || !selected ? values : [selected, ...values];
-  const select = h("select", {}, known.map((value) => h("option", { value }, value)));
-  select.value = selected ?? known[0];
-  return { select, element: h("label", { class: "field" }, h("span", {}, label), select) };
-}
-
 function actions(buttons, tool) {
   return h("div", { class: "toolbar review-actions" }, buttons.map(([label, kind, click]) =>
-    h("button", { type: "button", class: `button ${kind}`, "aria-label": visible(`${label}: ${tool}`), on: { click } }, label)));
+    button(label, click, kind, { "aria-label": visible(`${label}: ${tool}`) })));
 }
 
 /** Sends a decision. The card then says what happened and stays where it is. */

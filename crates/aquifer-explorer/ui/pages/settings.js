@@ -2,7 +2,7 @@
 import { h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { json, plural } from "/lib/format.js";
-import { badge, facts } from "/parts/badges.js";
+import { badge, card, code, facts, table } from "/parts/elements.js";
 
 // Lines of the file that are shown around a problem.
 const CONTEXT = 2;
@@ -13,7 +13,7 @@ export async function render(main) {
   const { config, values = [], problems = [], state, audit } = await get("/settings");
   const lines = config?.text ? config.text.replace(/\n$/, "").split("\n") : [];
   replace(main,
-    heading("Settings", config?.path ? ["From ", h("code", {}, config.path), ". Secrets are replaced."] : "There is no configuration file: everything has its default, or comes from the command line or the environment."),
+    heading("Settings", config?.path ? ["From ", code(config.path), ". Secrets are replaced."] : "There is no configuration file: everything has its default, or comes from the command line or the environment."),
     problemSection(problems, lines),
     valueSection(values, lines.length),
     h("div", { class: "split" }, factSection("State", state), factSection("Audit", audit)),
@@ -21,12 +21,12 @@ export async function render(main) {
 }
 
 function problemSection(problems, lines) {
-  if (problems.length === 0) return h("div", { class: "card ok" }, h("p", {}, "No problems were found in the configuration."));
+  if (problems.length === 0) return card("ok", h("p", {}, "No problems were found in the configuration."));
   return h("section", {}, h("h2", {}, plural(problems.length, "problem")), problems.map((found) => problemCard(found, lines)));
 }
 
 function problemCard({ message, line, severity }, lines) {
-  return h("div", { class: `card ${severity === "error" ? "danger" : "warn"}` },
+  return card(severity === "error" ? "danger" : "warn",
     h("p", {}, badge(severity), " ", message, line && [" ", lineLink(line, lines.length)]),
     line && line <= lines.length && excerpt(lines, line));
 }
@@ -41,7 +41,7 @@ function numberedLines(lines, first, marked, isTarget = false) {
     const number = first + index;
     return h("div", { class: marked.has(number) ? "numbered-line marked" : "numbered-line", id: isTarget && `line-${number}`, tabindex: isTarget && "-1" },
       h("span", { class: "line-number" }, String(number)),
-      h("code", {}, content || " "),
+      code(content || " "),
       marked.has(number) && h("span", { class: "visually-hidden" }, " (the problem is here)"));
   }));
 }
@@ -61,30 +61,23 @@ function lineLink(line, count) {
 
 function valueSection(values, lineCount) {
   if (values.length === 0) return null;
-  const head = ["Key", "Value", "Origin"];
-  return h("section", {}, h("h2", {}, "Values"),
-    h("div", { class: "scroll", role: "region", "aria-label": "Values", tabindex: "0" },
-      h("table", { class: "table" },
-        h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, values.map((value) => valueRow(value, lineCount))))));
+  return h("section", {}, h("h2", {}, "Values"), table("Values", ["Key", "Value", "Origin"], values.map((value) => valueCells(value, lineCount))));
 }
 
-function valueRow({ key, value, origin, line }, lineCount) {
-  const where = { file: "file", environment: "environment", flag: "command line", default: "default" }[origin] ?? origin;
-  return h("tr", {},
-    h("th", { scope: "row", class: "row-head" }, h("code", {}, key)),
-    h("td", {}, h("code", {}, typeof value === "string" ? value : json(value, 0))),
-    h("td", {}, h("span", { class: origin === "default" ? "muted" : "" }, where), line && [", ", lineLink(line, lineCount)]));
+function valueCells({ key, value, origin, line }, lineCount) {
+  return [code(key), plainValue(value), [origin === "flag" ? "command line" : origin, line && [", ", lineLink(line, lineCount)]]];
 }
+
+const plainValue = (value) => code(typeof value === "string" ? value : json(value, 0));
 
 function factSection(name, values) {
   if (!values || Object.keys(values).length === 0) return null;
-  const entries = Object.entries(values).map(([key, value]) => [key.replaceAll("_", " "), h("code", {}, typeof value === "string" ? value : json(value, 0))]);
+  const entries = Object.entries(values).map(([key, value]) => [key.replaceAll("_", " "), plainValue(value)]);
   return h("section", { class: "card" }, h("h2", {}, name), facts(entries));
 }
 
 function fileSection(path, lines, problems) {
   const marked = new Set(problems.map((found) => found.line).filter(Boolean));
   return h("section", {}, h("h2", {}, "File"),
-    h("details", {}, h("summary", {}, h("code", {}, path ?? "configuration"), `, ${plural(lines.length, "line")}`), numberedLines(lines, 1, marked, true)));
+    h("details", {}, h("summary", {}, code(path ?? "configuration"), `, ${plural(lines.length, "line")}`), numberedLines(lines, 1, marked, true)));
 }

@@ -3,7 +3,7 @@ import { h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { date, duration, plural } from "/lib/format.js";
 import { entryDetails } from "/parts/audit_entry.js";
-import { badge } from "/parts/badges.js";
+import { badge, code } from "/parts/elements.js";
 
 const MAX_ENTRIES = 500;
 
@@ -12,7 +12,7 @@ export async function renderRequest(main, id) {
   const { entries, next } = await get(`/audit?${new URLSearchParams({ request: id, limit: MAX_ENTRIES })}`);
   const ordered = [...entries].reverse();
   replace(main,
-    heading(["Request ", h("code", {}, id)], introduction(ordered)),
+    heading(["Request ", code(id)], introduction(ordered)),
     h("p", {}, h("a", { href: "/audit" }, "All entries")),
     ordered.length === 0 ? nothing() : timeline(ordered),
     next !== null && next !== undefined && h("p", { class: "muted" }, `Only the newest ${MAX_ENTRIES} entries are shown.`));
@@ -43,7 +43,7 @@ function step(entry) {
   const { request_id, ...fields } = entry;
   return h("div", { class: "card" },
     h("h2", {}, h("span", { class: "mono" }, entry.event), " ", badge(entry.result)),
-    h("p", {}, [date(entry.timestamp), entry.operation && [" · ", h("code", {}, entry.operation)], entry.adapter_name && ` of ${entry.adapter_name}`, entry.code && [" · ", h("code", {}, entry.code)]]),
+    h("p", {}, [date(entry.timestamp), entry.operation && [" · ", code(entry.operation)], entry.adapter_name && ` of ${entry.adapter_name}`, entry.code && [" · ", code(entry.code)]]),
     entry.reason && h("p", { class: "words" }, entry.reason),
     h("details", {}, h("summary", {}, "All fields"), entryDetails(fields)));
 }

@@ -1,113 +1,66 @@
-// Compares two lists of lines with Myers' algorithm, in time that grows with the number of differences.
+// Compares two lists of lines by their longest common subsequence.
 
-// Texts that differ in more lines than this are shown as replaced as a whole.
-const MAX_DIFFERENCES = 1500;
+// Larger differences are shown as replaced as a whole: the table below would need too much memory.
+const MAX_CELLS = 4e6;
 
-/** Returns hunks in order: `{kind: "same", lines}` or `{kind: "changed", removed, added}`. */
+/** Returns hunks in order: `{same: lines}` or `{removed: lines, added: lines}`. */
 export function diffLines(before, after) {
-  const start = commonStart(before, after);
-  const end = commonEnd(before, after, start);
-  const removed = before.slice(start, before.length - end);
-  const added = after.slice(start, after.length - end);
-  const edits = [
-    ...before.slice(0, start).map(same),
-    ...(editScript(removed, added) ?? replaced(removed, added)),
-    ...before.slice(before.length - end).map(same),
+  const [start, end] = commonEnds(before, after);
+  const hunks = [
+    { same: before.slice(0, start) },
+    ...compare(before.slice(start, before.length - end), after.slice(start, after.length - end)),
+    { same: before.slice(before.length - end) },
   ];
-  return groupEdits(edits);
+  return hunks.filter(({ same }) => same?.length !== 0);
 }
 
 /** Splits two lines into their common start, what differs, and their common end. */
-export function splitLines(before, after) {
+export function splitLines(...lines) {
   // By code points, so that no character is cut in half.
-  const [old, current] = [[...before], [...after]];
-  const start = commonStart(old, current);
-  const end = commonEnd(old, current, start);
-  const split = (letters) => [
-    letters.slice(0, start).join(""),
-    letters.slice(start, letters.length - end).join(""),
-    letters.slice(letters.length - end).join(""),
-  ];
-  return [split(old), split(current)];
+  const letters = lines.map((line) => [...line]);
+  const [start, end] = commonEnds(...letters);
+  return letters.map((line) => [line.slice(0, start), line.slice(start, line.length - end), line.slice(line.length - end)].map((part) => part.join("")));
 }
 
-const same = (line) => ({ kind: "same", line });
-
-const replaced = (removed, added) => [
-  ...removed.map((line) => ({ kind: "removed", line })),
-  ...added.map((line) => ({ kind: "added", line })),
-];
-
-function commonStart(a, b) {
-  let count = 0;
-  while (count < a.length && count < b.length && a[count] === b[count]) count += 1;
-  return count;
+function commonEnds(a, b) {
+  let [start, end] = [0, 0];
+  const shorter = Math.min(a.length, b.length);
+  while (start < shorter && a[start] === b[start]) start += 1;
+  while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
+  return [start, end];
 }
 
-function commonEnd(a, b, start) {
-  let count = 0;
-  const most = Math.min(a.length, b.length) - start;
-  while (count < most && a[a.length - 1 - count] === b[b.length - 1 - count]) count += 1;
-  return count;
-}
-
-/** The shortest list of edits, or null if there are too many. */
-function editScript(before, after) {
-  const most = Math.min(before.length + after.length, MAX_DIFFERENCES);
-  const history = [];
-  let reached = new Map([[1, 0]]);
-  for (let differences = 0; differences <= most; differences += 1) {
-    history.push(reached);
-    reached = new Map(reached);
-    for (let diagonal = -differences; diagonal <= differences; diagonal += 2) {
-      const isDown = goesDown(reached, diagonal, differences);
-      let x = isDown ? reached.get(diagonal + 1) : reached.get(diagonal - 1) + 1;
-      while (x < before.length && x - diagonal < after.length && before[x] === after[x - diagonal]) x += 1;
-      reached.set(diagonal, x);
-      if (x >= before.length && x - diagonal >= after.length) return backtrack(before, after, history);
-    }
-  }
-  return null;
-}
-
-function goesDown(reached, diagonal, differences) {
-  if (diagonal === -differences) return true;
-  if (diagonal === differences) return false;
-  return reached.get(diagonal - 1) < reached.get(diagonal + 1);
-}
-
-function backtrack(before, after, history) {
-  const edits = [];
-  let [x, y] = [before.length, after.length];
-  for (let differences = history.length - 1; differences >= 0; differences -= 1) {
-    const reached = history[differences];
-    const diagonal = x - y;
-    const isDown = goesDown(reached, diagonal, differences);
-    const previousX = reached.get(isDown ? diagonal + 1 : diagonal - 1);
-    const previousY = previousX - (isDown ? diagonal + 1 : diagonal - 1);
-    while (x > previousX && y > previousY && x > 0 && y > 0) {
-      x -= 1;
-      y -= 1;
-      edits.push(same(before[x]));
-    }
-    if (differences === 0) break;
-    if (isDown) edits.push({ kind: "added", line: after[y - 1] });
-    else edits.push({ kind: "removed", line: before[x - 1] });
-    [x, y] = [previousX, previousY];
-  }
-  return edits.reverse();
-}
-
-function groupEdits(edits) {
+function compare(before, after) {
+  if (before.length + after.length === 0) return [];
+  if (before.length * after.length > MAX_CELLS) return [{ removed: before, added: after }];
+  const width = after.length + 1;
+  const lengths = commonLengths(before, after, width);
   const hunks = [];
-  for (const { kind, line } of edits) {
-    const wanted = kind === "same" ? "same" : "changed";
-    let hunk = hunks.at(-1);
-    if (hunk?.kind !== wanted) {
-      hunk = wanted === "same" ? { kind: wanted, lines: [] } : { kind: wanted, removed: [], added: [] };
-      hunks.push(hunk);
-    }
-    (kind === "same" ? hunk.lines : hunk[kind]).push(line);
+  const push = (kind, line) => {
+    const isSame = kind === "same";
+    if (hunks.length === 0 || isSame !== "same" in hunks.at(-1)) hunks.push(isSame ? { same: [] } : { removed: [], added: [] });
+    hunks.at(-1)[kind].push(line);
+  };
+  let [x, y] = [0, 0];
+  while (x < before.length || y < after.length) {
+    const [down, right] = [lengths[(x + 1) * width + y] ?? -1, y < after.length ? lengths[x * width + y + 1] : -1];
+    const isSame = x < before.length && before[x] === after[y];
+    const kind = isSame ? "same" : x < before.length && down >= right ? "removed" : "added";
+    push(kind, kind === "added" ? after[y] : before[x]);
+    if (kind !== "added") x += 1;
+    if (kind !== "removed") y += 1;
   }
   return hunks;
+}
+
+/** At `x * width + y`: how many lines the rests of both texts from there have in common. */
+function commonLengths(before, after, width) {
+  const lengths = new Uint16Array((before.length + 1) * width);
+  for (let x = before.length - 1; x >= 0; x -= 1) {
+    for (let y = after.length - 1; y >= 0; y -= 1) {
+      const at = x * width + y;
+      lengths[at] = before[x] === after[y] ? lengths[at + width + 1] + 1 : Math.max(lengths[at + width], lengths[at + 1]);
+    }
+  }
+  return lengths;
 }

@@ -3,8 +3,8 @@ import { announce, h, replace } from "/lib/dom.js";
 import { post } from "/lib/api.js";
 import { openDialog } from "/lib/dialog.js";
 import { plural } from "/lib/format.js";
-import { problem } from "/parts/badges.js";
 import { unifiedDiff } from "/parts/diff_view.js";
+import { button, code, field, problem } from "/parts/elements.js";
 
 const VERBS = { allow: "Allow", deny: "Deny", confirm: "Ask before" };
 const MAX_LISTED = 50;
@@ -20,18 +20,15 @@ export function openRulesDialog(operations, effect) {
 function createDialog(operations, effect, resolve) {
   const reason = h("input", { type: "text", maxlength: 200, autocomplete: "off", on: { input: forget, keydown: previewOnEnter } });
   const result = h("div", { tabindex: "-1", class: "rules-result" });
-  const previewButton = h("button", { type: "button", class: "button primary", on: { click: showChange } }, "Show the change");
-  const applyButton = h("button", { type: "button", class: "button primary", hidden: true, on: { click: apply } }, "Write to the file");
+  const previewButton = button("Show the change", () => showChange(), "primary");
+  const applyButton = button("Write to the file", apply, "primary", { hidden: true });
   let shown = null;
   let isApplied = false;
 
   const dialog = openDialog({
     title: `${VERBS[effect] ?? effect} ${plural(operations.length, "operation")}`,
-    body: [operationList(operations),
-      h("label", { class: "field" }, h("span", {}, "Reason"), reason, h("small", {}, "It is written next to the rule, and callers see it when they are refused.")),
-      result],
-    actions: [
-      h("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"), previewButton, applyButton],
+    body: [operationList(operations), field("Reason", reason, "It is written next to the rule, and callers see it when they are refused."), result],
+    actions: [button("Cancel", () => dialog.close()), previewButton, applyButton],
     onClose: () => resolve(isApplied),
   });
   reason.focus();
@@ -62,7 +59,7 @@ function createDialog(operations, effect, resolve) {
       const asked = request();
       const preview = await post("/rules/preview", asked);
       shown = { ...asked, digest: preview.digest };
-      replace(result, typeof notice === "string" && problem(notice), changeOf(preview));
+      replace(result, notice && problem(notice), changeOf(preview));
     } catch (error) {
       shown = null;
       replace(result, problem(explain(error)));
@@ -91,13 +88,13 @@ function createDialog(operations, effect, resolve) {
 function operationList(operations) {
   const more = operations.length - MAX_LISTED;
   return h("ul", { class: "plain-list rules-list" },
-    operations.slice(0, MAX_LISTED).map((name) => h("li", {}, h("code", {}, name))),
+    operations.slice(0, MAX_LISTED).map((name) => h("li", {}, code(name))),
     more > 0 && h("li", {}, `and ${more} more`));
 }
 
 function changeOf({ path, diff }) {
   if (!diff) return h("p", {}, "The file would not change: such a rule is there already.");
-  return [h("p", {}, "This is what would be written to ", h("code", {}, path), ":"), unifiedDiff(diff)];
+  return [h("p", {}, "This is what would be written to ", code(path), ":"), unifiedDiff(diff)];
 }
 
 function explain(error) {

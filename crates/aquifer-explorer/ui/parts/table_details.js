@@ -1,6 +1,6 @@
 // One table in words: columns, references in both directions, and the operations that use it.
 import { h } from "/lib/dom.js";
-import { badge } from "/parts/badges.js";
+import { badge, operationLink, table as tableOf } from "/parts/elements.js";
 
 /** `tables` are all tables of the source, `addressOf(name)` is the page of one. */
 export function tableDetails(table, tables, addressOf) {
@@ -9,21 +9,15 @@ export function tableDetails(table, tables, addressOf) {
 }
 
 function columnTable({ columns, references }, addressOf) {
-  const head = ["Column", "Type", "Null", "Refers to"];
-  return h("div", { class: "scroll", role: "region", "aria-label": "Columns", tabindex: "0" },
-    h("table", { class: "table" },
-      h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, columns.map((column) => columnRow(column, references.filter((reference) => reference.column === column.name), addressOf)))));
+  const target = ({ table, target_column }) => h("a", { class: "mono", href: addressOf(table) }, target_column ? `${table}.${target_column}` : table);
+  const cells = ({ name, type, nullable, key }) => [
+    [mono(name), key && [" ", badge("key")]], mono(type), nullable ? "yes" : "no",
+    references.filter(({ column }) => column === name).map((reference, index) => [index > 0 && ", ", target(reference)]),
+  ];
+  return tableOf("Columns", ["Column", "Type", "Null", "Refers to"], columns.map(cells));
 }
 
-function columnRow({ name, type, nullable, key }, references, addressOf) {
-  const target = ({ table, target_column }) => h("a", { class: "mono", href: addressOf(table) }, target_column ? `${table}.${target_column}` : table);
-  return h("tr", {},
-    h("th", { scope: "row", class: "row-head" }, h("span", { class: "mono" }, name), key && [" ", badge("key")]),
-    h("td", {}, h("span", { class: "mono" }, type)),
-    h("td", {}, nullable ? "yes" : h("span", { class: "muted" }, "no")),
-    h("td", {}, references.map((reference, index) => [index > 0 && ", ", target(reference)])));
-}
+const mono = (words) => h("span", { class: "mono" }, words);
 
 function incomingList(incoming, addressOf) {
   return [h("h2", {}, "Referred to by"),
@@ -33,5 +27,5 @@ function incomingList(incoming, addressOf) {
 function operationList(operations) {
   if (operations.length === 0) return null;
   return [h("h2", {}, "Operations"),
-    h("ul", { class: "columns" }, operations.map((name) => h("li", {}, h("a", { class: "mono", href: `/operations/${encodeURIComponent(name)}` }, name))))];
+    h("ul", { class: "columns" }, operations.map((name) => h("li", {}, operationLink(name))))];
 }
