@@ -27,11 +27,11 @@ function showToast(message) {
 /** Quotes for POSIX shells. */
 export const shellQuote = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
 
-/** The snippets of a request for `tool`: `[{id, label, text}]`. */
-export function snippets(request, tool) {
+/** The snippets of a request: `[{id, label, text}]`. `place` is the source for `aquifer call`, if it is known. */
+export function snippets(request, { tool, place }) {
   return [
     { id: "mcp", label: "MCP", text: json(toolsCall(request, tool)) },
-    { id: "cli", label: "aquifer", text: commandLine(request) },
+    { id: "cli", label: "aquifer", text: commandLine(request, place) },
     { id: "curl", label: "curl", text: curl(request, tool) },
     { id: "python", label: "Python", text: python(request, tool) },
     { id: "typescript", label: "TypeScript", text: typescript(request, tool) },
@@ -40,9 +40,10 @@ export function snippets(request, tool) {
 
 const toolsCall = (request, tool) => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: request } });
 
-function commandLine(request) {
-  if (request.operations) return `aquifer call ${shellQuote(json(request, 0))}`;
-  return `aquifer call ${shellQuote(String(request.operation))} ${shellQuote(json(request.params ?? {}, 0))}`;
+function commandLine(request, place) {
+  const whole = Object.keys(request).some((name) => name !== "operation" && name !== "params");
+  const words = whole ? [json(request, 0)] : [String(request.operation), json(request.params ?? {}, 0)];
+  return ["aquifer", "call", ...words, ...(place ? ["--source", place] : [])].map(shellQuote).join(" ");
 }
 
 const endpoint = () => `${location.origin}/mcp`;
@@ -63,13 +64,13 @@ function python(request, tool) {
 import json
 
 from mcp import ClientSession
-from mcp.client.streamable_http import streamablehttp_client
+from mcp.client.streamable_http import streamable_http_client
 
 ARGUMENTS = json.loads(${pythonString(json(request))})
 
 
 async def main():
-    async with streamablehttp_client(${JSON.stringify(endpoint())}) as (read, write, _):
+    async with streamable_http_client(${JSON.stringify(endpoint())}) as (read, write, _):
         async with ClientSession(read, write) as session:
             await session.initialize()
             result = await session.call_tool(${JSON.stringify(tool)}, ARGUMENTS)
@@ -100,16 +101,16 @@ await client.close();
 `;
 }
 
-/** A button that opens the snippets; `request()` returns the request or null, `tool(request)` the name of the tool. */
-export function copyButton(request, tool) {
+/** A button that opens the snippets; `request()` returns the request or null, `target(request)` its `{tool, place}`. */
+export function copyButton(request, target) {
   return h("button", { type: "button", class: "button", on: { click: async () => {
     const current = request();
-    if (current) openSnippets(current, await tool(current));
+    if (current) openSnippets(current, await target(current));
   } } }, "Copy as…");
 }
 
-function openSnippets(request, tool) {
-  const items = snippets(request, tool).map(({ id, label, text }) => ({ id, label, render: () => snippetPanel(text) }));
+function openSnippets(request, target) {
+  const items = snippets(request, target).map(({ id, label, text }) => ({ id, label, render: () => snippetPanel(text) }));
   const box = h("div", {});
   openDialog({ title: "Copy this request", body: box });
   replace(box, tabs("Formats", items).element);
