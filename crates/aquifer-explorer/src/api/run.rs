@@ -1,8 +1,9 @@
 //! Runs requests of the person, through the engine and its gate like every other request.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use aquifer_engine::trace::Trace;
 use aquifer_engine::{Caller, Context, Reply};
 use aquifer_protocol::response::Response;
 use aquifer_protocol::surface::Receiver;
@@ -32,6 +33,14 @@ pub(super) struct RunResult {
     bytes: usize,
     /// Estimated.
     tokens: usize,
+    stages: Vec<StageTime>,
+}
+
+/// How long a stage took.
+#[derive(Serialize)]
+struct StageTime {
+    name: &'static str,
+    took_us: u64,
 }
 
 /// Runs a request. It is cancelled when the page goes away.
@@ -41,13 +50,22 @@ pub(super) async fn run(
     Json(RunRequest { request }): Json<RunRequest>,
 ) -> Result<Json<RunResult>, ApiError> {
     let started = Instant::now();
+    let trace = Trace::recording();
     let context = Context::new(caller(&session), explorer.engine.next_request_id());
+    let context = Context { trace: trace.clone(), ..context };
     let request_id = context.request_id.clone();
     let text = handle(&explorer, request, context).await;
-    let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let took_us = microseconds(started.elapsed());
+    let stages = trace.stages().into_iter();
+    let stages =
+        stages.map(|(stage, took)| StageTime { name: stage.as_str(), took_us: microseconds(took) }).collect();
     let (bytes, tokens) = (text.len(), estimate_text(text.as_bytes()));
     let response = RawValue::from_string(text).map_err(|error| ApiError::Internal(error.to_string()))?;
-    Ok(Json(RunResult { response, request_id, took_us, bytes, tokens }))
+    Ok(Json(RunResult { response, request_id, took_us, bytes, tokens, stages }))
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The person as a caller. Tokens and cursors belong to the person, so that they work after a new login.

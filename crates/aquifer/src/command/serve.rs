@@ -13,7 +13,8 @@ use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 use crate::CommandOutcome;
 use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
-use crate::explorer::serve::{self as explorer, ExplorerSetup, LinkPrinting};
+use crate::explorer::serve::{self as explorer_settings, ExplorerSetup, LinkPrinting};
+use crate::explorer::{ExplorerOperator, OperatorContext};
 use crate::lifetime;
 use crate::reload::Reloader;
 use crate::reload::watch::{self, WatchedFiles};
@@ -40,6 +41,21 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     let engine = setup::engine_with_observer(&opened, &arguments.surface, &config, &safety, observer)?;
     let unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
+    let explorer = ExplorerSetup {
+        operator: ExplorerOperator::new(OperatorContext {
+            engine: engine.clone(),
+            safety: safety.clone(),
+            config: config.clone(),
+            path: path.clone(),
+            targets: targets.clone(),
+            upstream: upstream.clone(),
+            surface: surface.clone(),
+            http,
+        }),
+        feed,
+        safety: safety.clone(),
+        link: LinkPrinting::Terminal,
+    };
     let (address, http) = (http.or(config.http.address), config.http.clone());
     let (gate, safety) = (safety.gate.clone(), safety);
     let reloader = Reloader {
@@ -62,7 +78,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     let ending = match address {
         None => on_stdio(engine, watched).await,
         Some(address) => {
-            let explorer = explorer::is_served(&http, &access, address).then_some(explorer);
+            let explorer = explorer_settings::is_served(&http, &access, address).then_some(explorer);
             on_http(engine, watched, address, &access, &http, explorer, |served| {
                 eprintln!("aquifer serves MCP-AQL at {}", served.mcp);
                 if let Some(explorer) = &served.explorer {
