@@ -70,10 +70,11 @@ function goToLogin() {
 
 let retry = null;
 
-/** Shows or hides the banner. While there is no connection, the server is asked every two seconds. */
+/** Shows or hides the banner. While there is no connection, the server is asked every two seconds; `aquifer:online` follows. */
 export function setOnline(online) {
   const banner = document.getElementById("banner");
   if (!banner) return;
+  const isBack = online && !banner.hidden;
   banner.hidden = online;
   banner.textContent = online ? "" : "Connection lost. Trying again…";
   if (online) {
@@ -82,6 +83,7 @@ export function setOnline(online) {
   } else if (retry === null) {
     retry = setTimeout(checkConnection, 2000);
   }
+  if (isBack) dispatchEvent(new Event("aquifer:online"));
 }
 
 async function checkConnection() {
@@ -89,7 +91,6 @@ async function checkConnection() {
   try {
     await fetch("/favicon.svg", { cache: "no-store" });
     setOnline(true);
-    dispatchEvent(new Event("aquifer:online"));
   } catch {
     setOnline(false);
   }

@@ -1,4 +1,5 @@
 // Events of the server: one connection for the whole page, renewed with increasing pauses.
+import { get } from "/lib/api.js";
 
 const listeners = new Map();
 const statusListeners = new Set();
@@ -41,9 +42,14 @@ function reconnect() {
   source.close();
   source = null;
   setStatus("reconnecting");
+  // Finds out why: shows the banner without a connection, and the login page without a session.
+  get("/session").catch(() => null);
   setTimeout(connect, pause + Math.random() * 500);
   pause = Math.min(pause * 2, MAX_PAUSE);
 }
+
+// The connection is back: do not wait for the end of the pause.
+addEventListener("aquifer:online", () => listeners.size > 0 && connect());
 
 function dispatch(type, data) {
   let parsed;
