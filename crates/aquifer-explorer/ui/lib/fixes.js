@@ -95,7 +95,7 @@ function operatorFixes({ details }, params) {
   const value = lookUp(params, path);
   if (valid.length === 0 || typeof value !== "object" || value === null) return [];
   const unknown = Object.keys(value).filter((name) => !valid.includes(name));
-  return unknown.flatMap((wrong) => nearest(valid, wrong).slice(0, 2).map((right) => ({ label: `Replace ${wrong} with ${right}`, apply: put(path, rename(value, wrong, right)) })));
+  return unknown.flatMap((wrong) => nearest(valid, wrong).slice(0, 2).map((right) => ({ label: `Replace ${wrong} with ${right}`, apply: (call) => put(path, rename(lookUp(call.params, path) ?? value, wrong, right))(call) })));
 }
 
 function lookUp(params, path) {

@@ -1,5 +1,5 @@
 // A failed call: what went wrong, corrections to apply, and confirmation.
-import { h } from "/lib/dom.js";
+import { announce, h } from "/lib/dom.js";
 import { age, date, json } from "/lib/format.js";
 import { findFixes } from "/lib/fixes.js";
 
@@ -17,8 +17,21 @@ export function failureView(error, { call, schema, onFix, onConfirm }) {
     details.retry_after_seconds !== undefined && h("p", {}, `It can be repeated in ${details.retry_after_seconds} s.`),
     typeof details.suggestion === "string" && h("p", {}, details.suggestion),
     problems(details.errors),
-    fixes.length > 0 && h("div", { class: "toolbar" }, fixes.map((fix) => h("button", { type: "button", class: "button", on: { click: () => onFix(fix.apply(call)) } }, fix.label))),
+    fixButtons(fixes, call, onFix),
     otherDetails(details));
+}
+
+/** Corrections add up: each one is applied to the result of those before it. */
+function fixButtons(fixes, call, onFix) {
+  if (fixes.length === 0) return null;
+  let current = call;
+  const apply = (fix) => (event) => {
+    current = fix.apply(current);
+    event.currentTarget.disabled = true;
+    onFix(current);
+    announce("Applied. Run the request again.");
+  };
+  return h("div", { class: "toolbar" }, fixes.map((fix) => h("button", { type: "button", class: "button", on: { click: apply(fix) } }, fix.label)));
 }
 
 function problems(errors) {
