@@ -80,7 +80,8 @@ function cell(column, value, options) {
   const target = options.link?.(column, value);
   if (target) return h("a", { href: target.href, target: "_blank", rel: "noopener", title: target.title, on: { click: target.open, auxclick: target.open } }, String(value));
   if (typeof value === "string" && value.length > 120) return h("details", { class: "long" }, h("summary", {}, `${value.slice(0, 100)}…`), h("div", { class: "long-text" }, value));
-  return h("span", { class: typeof value === "number" ? "json-number" : null }, String(value));
+  const short = String(value).length <= 32 ? "nowrap" : "";
+  return h("span", { class: typeof value === "number" ? `json-number ${short}` : short }, String(value));
 }
 
 function nested(value) {

@@ -35,6 +35,7 @@ export function runner({ request, apply, schema, link, canSort = false, onDone }
       pages = keepPages ? [...pages, { answer, sent }] : [{ answer, sent }];
       remember(sent, failureCode(answer.response));
       show();
+      reveal(output);
       announce(answer.response?.success === false ? `Failed: ${answer.response.error?.message ?? ""}` : `Answered in ${duration(answer.took_us)}.`);
     } catch (error) {
       if (abort === mine) showProblem(error);
@@ -88,6 +89,12 @@ export function runner({ request, apply, schema, link, canSort = false, onDone }
 
   const stop = () => abort?.abort();
   return { button, output, run: () => run(), stop, clear: () => replace(output) };
+}
+
+/** Brings the answer into view where it starts below the window, without losing sight of the request. */
+function reveal(output) {
+  const { top } = output.getBoundingClientRect();
+  if (top > innerHeight * 0.75) scrollBy({ top: top - innerHeight * 0.4, behavior: "instant" });
 }
 
 function failureCode(response) {
