@@ -106,5 +106,5 @@ function callRow({ time, request_id, operation, outcome, code, took_us }) {
     h("td", {}, operationLink(operation)),
     h("td", {}, badge(outcome), code && [" ", h("span", { class: "mono small-print" }, code)]),
     h("td", { class: "right nowrap" }, duration(took_us)),
-    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Audit of request ${request_id}`) }, "Entries")));
+    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Entries of request ${request_id}`) }, "Entries")));
 }

@@ -43,7 +43,8 @@ function createPage(main, entries) {
       ? heading(entries[0].approval.operation, `Asked for by ${entries[0].approval.caller ?? "a caller that is not known"}.`)
       : heading(`Decide about ${plural(entries.length, "call")}`, "Read every call. The buttons at the end decide about all of them."),
     entries.map(({ element }) => element), bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
-  main.querySelector("h1").focus({ preventScroll: true });
+  const title = main.querySelector("h1");
+  title.focus({ preventScroll: true });
   update();
 
   function draw(entry, index) {
@@ -72,13 +73,13 @@ function createPage(main, entries) {
 
   function update() {
     const [waiting, unseen] = [open(), open().filter(({ isSeen }) => !isSeen)];
-    const hadFocus = bar.contains(document.activeElement);
     bar.hidden = waiting.length === 0;
     denyButton.disabled = isBusy;
     approveButton.disabled = isBusy || unseen.length > 0;
     replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
     replace(hint, hintFor(waiting, unseen));
-    if (hadFocus && bar.hidden) main.querySelector("h1").focus();
+    // A button that is disabled or hidden loses the focus.
+    if (document.activeElement === document.body || (bar.hidden && bar.contains(document.activeElement))) title.focus({ preventScroll: true });
   }
 
   /** Follows decisions of others. */

@@ -75,11 +75,12 @@ function drawBox({ table, rows, left, width, height }, place, addressOf, current
     navigate(href);
   };
   return svg("a", { href, class: table.name === current ? "diagram-box current" : "diagram-box", transform: `translate(${place.x} ${place.y})`, "aria-label": describe(table), on: { click: open } },
-    svg("rect", { width, height, rx: 6 }),
-    rows.length > 0 && svg("line", { x1: 0, x2: width, y1: HEADER_HEIGHT, y2: HEADER_HEIGHT }),
-    line(20, shorten(table.name, MAX_NAME + 6), "diagram-name"),
-    rows.map((row, index) => [line(rowY(index), row.name, "diagram-column"), line(rowY(index), row.type, "diagram-type", width - 12)]),
-    left > 0 && line(rowY(rows.length), `and ${left} more`, "diagram-more"));
+    svg("g", { "aria-hidden": "true" },
+      svg("rect", { width, height, rx: 6 }),
+      rows.length > 0 && svg("line", { x1: 0, x2: width, y1: HEADER_HEIGHT, y2: HEADER_HEIGHT }),
+      line(20, shorten(table.name, MAX_NAME + 6), "diagram-name"),
+      rows.map((row, index) => [line(rowY(index), row.name, "diagram-column"), line(rowY(index), row.type, "diagram-type", width - 12)]),
+      left > 0 && line(rowY(rows.length), `and ${left} more`, "diagram-more")));
 }
 
 function describe({ name, kind, columns, references }) {
