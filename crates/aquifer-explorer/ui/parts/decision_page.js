@@ -5,7 +5,7 @@ import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
 import { approvalCall, approvalFacts, approve, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
-import { setServerTime, startCountdown } from "/parts/deadline.js";
+import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { all, button, card, problem } from "/parts/elements.js";
 
 /** Draws the page for the approvals `ids`. Returns its cleanup function. */
@@ -87,7 +87,7 @@ function createPage(main, entries) {
     const answer = await get("/approvals").catch(() => null);
     if (!answer || isBusy) return;
     for (const entry of entries.filter(({ approval }) => ["pending", "approved"].includes(approval.status))) {
-      settle(entry, answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" });
+      settle(entry, present(answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" }));
     }
     update();
   }
@@ -128,6 +128,10 @@ function createPage(main, entries) {
 
   return { refresh, stop: () => observer.disconnect() };
 }
+
+/** An approval as it is now: one whose deadline has passed is no longer pending, even if the server has not said so yet. */
+const present = (approval) =>
+  approval.status === "pending" && Date.parse(approval.expires_at) <= serverTime() ? { ...approval, status: "expired" } : approval;
 
 function hintFor(waiting, unseen) {
   if (unseen.length === 0) return "An approval is valid for this call alone, once.";
