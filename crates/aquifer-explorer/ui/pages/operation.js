@@ -21,13 +21,16 @@ export async function render(main, { name }, query) {
   const details = await get(`/operations/${encodeURIComponent(name)}`);
   const { operation } = details;
   const tryPart = await tryView(details, query);
+  const decision = h("div", {});
+  const drawDecision = (current) => replace(decision, decisionView(current, async () => drawDecision(await get(`/operations/${encodeURIComponent(name)}`))));
+  drawDecision(details);
   replace(main,
     h("p", {}, h("a", { href: "/operations" }, "Operations"), " / ", h("a", { href: `/operations?source=${encodeURIComponent(details.source)}` }, details.source)),
     heading(h("span", { class: "mono" }, operation.name), operation.description, dangerBadge(details.danger)),
     operation.quarantined && h("p", { class: "card warn" }, "This operation is quarantined: its definition is new or has changed. ", h("a", { href: "/review" }, "Review it"), " before agents can call it."),
     signatureView(details.signature),
     h("section", { "aria-labelledby": "try" }, h("h2", { id: "try" }, "Try it"), tryPart.element),
-    h("div", { class: "split" }, decisionView(details), factsView(details)),
+    h("div", { class: "split" }, decision, factsView(details)),
     h("section", {}, h("h2", {}, "Parameters"), parametersView(operation, details.schema)),
     observedView(operation.observed_result));
   return tryPart.stop;

@@ -33,7 +33,7 @@ function returnsText(returns) {
 }
 
 /** Why the gate decides as it does. */
-export function decisionView({ danger, danger_reasons: dangerReasons, decision }) {
+export function decisionView({ operation, danger, danger_reasons: dangerReasons, decision }, onChanged) {
   const list = (items) => items.length > 0 && h("ul", {}, items.map((item) => h("li", {}, item)));
   const reasons = [...texts(decision.reasons), ...texts(decision.decided_by ? [decision.decided_by] : []), ...texts(decision.also)];
   const limits = texts(decision.limits);
@@ -44,7 +44,17 @@ export function decisionView({ danger, danger_reasons: dangerReasons, decision }
     decision.dry_run && typeof decision.dry_run === "string" && h("p", {}, `${decision.dry_run}.`),
     texts(dangerReasons).length > 0 && [h("h3", {}, `Why it is ${danger}`), list(texts(dangerReasons))],
     limits.length > 0 && [h("h3", {}, "Limits"), list(limits)],
-    change.length > 0 && h("details", {}, h("summary", {}, "To change this"), list(change)));
+    change.length > 0 && h("details", {}, h("summary", {}, "To change this"), list(change)),
+    ruleButtons(operation.name, onChanged));
+}
+
+function ruleButtons(name, onChanged) {
+  const change = async (effect) => {
+    const { openRulesDialog } = await import("/parts/rules.js");
+    if (await openRulesDialog([name], effect)) onChanged();
+  };
+  const effects = { allow: "Allow…", confirm: "Ask first…", deny: "Deny…" };
+  return h("div", { class: "toolbar" }, Object.entries(effects).map(([effect, label]) => h("button", { type: "button", class: "button small", on: { click: () => change(effect) } }, label)));
 }
 
 function texts(items) {
