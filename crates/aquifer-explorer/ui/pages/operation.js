@@ -2,7 +2,7 @@
 import { debounce, h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { parseJson } from "/lib/json_text.js";
-import { mayRun, referenceLinks } from "/lib/references.js";
+import { findCollection, mayRun, referenceLinks } from "/lib/references.js";
 import { navigate, setQuery } from "/lib/router.js";
 import { firstValue } from "/lib/schema.js";
 import { copyButton } from "/parts/copy.js";
@@ -27,7 +27,7 @@ export async function render(main, { name }, query) {
   replace(main,
     h("p", {}, h("a", { href: "/operations" }, "Operations"), " / ", h("a", { href: `/operations?source=${encodeURIComponent(details.source)}` }, details.source)),
     heading(h("span", { class: "mono" }, operation.name), operation.description, dangerBadge(details.danger)),
-    operation.quarantined && h("p", { class: "card warn" }, "This operation is quarantined: its definition is new or has changed. ", h("a", { href: "/review" }, "Review it"), " before agents can call it."),
+    (operation.quarantined || details.quarantine) && h("p", { class: "card warn" }, "This operation is quarantined: its definition is new or has changed. ", h("a", { href: "/review" }, "Review it"), " before agents can call it."),
     signatureView(details.signature),
     h("section", { "aria-labelledby": "try" }, h("h2", { id: "try" }, "Try it"), tryPart.element),
     h("div", { class: "split" }, decision, factsView(details)),
@@ -37,7 +37,8 @@ export async function render(main, { name }, query) {
 }
 
 async function tryView(details, query) {
-  const { operation, schema, collection } = details;
+  const { operation, schema } = details;
+  const collection = await findCollection(details);
   let params = startParams(details, query);
   const form = h("div", {});
   const link = await referenceLinks(details.source, collection);
