@@ -34,7 +34,7 @@ function createPage(main, entries) {
   const denyButton = button("Deny…", decideDeny, "danger");
   const approveButton = button("", () => decide((entry) => approve(entry.id, entry.detail.digest)), "primary");
   const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, approveButton);
-  const observer = new IntersectionObserver(markSeen, { rootMargin: "0px 0px -70px 0px" });
+  let observer = null;
   let isBusy = false;
 
   entries.forEach(draw);
@@ -46,6 +46,13 @@ function createPage(main, entries) {
   const title = main.querySelector("h1");
   title.focus({ preventScroll: true });
   update();
+  // What is behind the bar is not on the screen.
+  observer = new IntersectionObserver(markSeen, { rootMargin: `0px 0px -${bar.offsetHeight}px 0px` });
+  entries.forEach(watch);
+
+  function watch({ end }) {
+    if (end) observer?.observe(end);
+  }
 
   function draw(entry, index) {
     entry.element ??= h("section", { class: "card" });
@@ -54,7 +61,7 @@ function createPage(main, entries) {
     const call = entry.detail && approvalCall(entry.detail, isSingle ? 2 : 3);
     replace(entry.element, !isSingle && h("h2", {}, `${index + 1} of ${entries.length}: ${entry.approval.operation}`), entry.outcome, entry.facts, call?.element);
     entry.end = call?.end;
-    if (entry.end) observer.observe(entry.end);
+    watch(entry);
     show(entry);
   }
 
@@ -73,13 +80,13 @@ function createPage(main, entries) {
 
   function update() {
     const [waiting, unseen] = [open(), open().filter(({ isSeen }) => !isSeen)];
+    const hadFocus = bar.contains(document.activeElement);
     bar.hidden = waiting.length === 0;
     denyButton.disabled = isBusy;
     approveButton.disabled = isBusy || unseen.length > 0;
     replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
     replace(hint, hintFor(waiting, unseen));
-    // A button that is disabled or hidden loses the focus.
-    if (document.activeElement === document.body || (bar.hidden && bar.contains(document.activeElement))) title.focus({ preventScroll: true });
+    if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
 
   /** Follows decisions of others. */
@@ -107,6 +114,8 @@ function createPage(main, entries) {
     }
     isBusy = false;
     update();
+    // The buttons have lost the focus, and what happened is at the top.
+    title.focus();
   }
 
   /** After a failure: shows who decided first, or the call as it is now, which has to be read again. */
