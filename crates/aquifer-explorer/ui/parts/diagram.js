@@ -26,7 +26,7 @@ export function defaultDetail(count) {
  */
 export function createDiagram(tables, { detail, addressOf, current }) {
   const boxes = tables.map((table) => measureBox(table, detail));
-  const edges = tables.flatMap((table) => table.references.map((reference) => ({ from: table.name, to: reference.table, column: reference.column })));
+  const edges = tables.flatMap((table) => table.references.map((reference) => ({ from: table.name, to: reference.table, columns: reference.columns })));
   const { places, width, height } = layoutGraph(boxes, edges);
   const arrow = uniqueId("arrow");
   const lines = edges.filter(({ to }) => places.has(to)).map((edge) => drawEdge(edge, places, boxes, arrow));
@@ -49,7 +49,7 @@ export function createDiagram(tables, { detail, addressOf, current }) {
 }
 
 function measureBox(table, detail) {
-  const references = new Set(table.references.map((reference) => reference.column));
+  const references = new Set(table.references.flatMap((reference) => reference.columns));
   const wanted = table.columns.filter((column) => detail === "all" || (detail === "keys" && (column.key || references.has(column.name))));
   const rows = wanted.slice(0, MAX_ROWS).map((column) => ({
     column: column.name,
@@ -92,10 +92,10 @@ function describe({ name, kind, columns, references }) {
 }
 
 /** A line from the column that refers to the table it refers to. */
-function drawEdge({ from, to, column }, places, boxes, arrow) {
+function drawEdge({ from, to, columns }, places, boxes, arrow) {
   const [source, target] = [places.get(from), places.get(to)];
   const box = boxes.find(({ id }) => id === from);
-  const row = box.rows.findIndex((shown) => shown.column === column);
+  const row = box.rows.findIndex((shown) => columns.includes(shown.column));
   const startY = source.y + (row < 0 ? HEADER_HEIGHT / 2 : HEADER_HEIGHT + 11 + row * ROW_HEIGHT);
   const path = edgePath(source, target, startY, target.y + HEADER_HEIGHT / 2);
   return { from, to, element: svg("path", { d: path, class: "diagram-edge", "marker-end": `url(#${arrow})` }) };
