@@ -48,7 +48,7 @@ async function tryView(details, query) {
   const run = runner({
     request: () => (editor.result().error ? focusProblem(editor) : { operation: operation.name, params }),
     apply: (request) => (request.operation === operation.name ? setParams(request.params ?? {}) : openOther(request)),
-    schema, link, canSort: Boolean(collection),
+    schema, link, canSort: collection ? (field) => collection.fields.some((one) => one.name === field) : undefined,
   });
 
   function edited(value) {
