@@ -53,7 +53,7 @@ function header(name, index, state, options, draw) {
     draw();
   };
   return h("th", { scope: "col", "aria-sort": order === null ? null : order === "asc" ? "ascending" : "descending" },
-    h("button", { type: "button", class: "head-button", title: byServer ? "Sort all rows by this" : "Sort these rows by this", on: { click: sort } }, name, order && h("span", { "aria-hidden": "true" }, order === "asc" ? " ↑" : " ↓")),
+    h("button", { type: "button", class: "head-button", title: byServer ? "Sort all rows by this" : "Sort these rows by this", on: { click: sort } }, name, order && h("span", { "aria-hidden": "true" }, order === "asc" ? " ↑" : " ↓")), " ",
     state.columns.length - state.hidden.size > 1 && h("button", { type: "button", class: "head-hide", "aria-label": `Hide column ${name}`, on: { click: hide } }, "✕"));
 }
 
