@@ -40,7 +40,7 @@ function createView(main, query) {
   replace(main,
     heading("Live", "Calls as they happen, newest first.", pauseButton, button("Clear", clear, "quiet")),
     h("div", { class: "filters", role: "search", "aria-label": "Filter the calls", on: { input: debounce(filter, 150) } },
-      field("Operation, code or request", search), field("Outcome", outcome)),
+      field("Search calls", search), field("Outcome", outcome)),
     summary, nothing, list);
   update();
 

@@ -36,7 +36,7 @@ function entryRow(entry) {
     h("td", { class: "nowrap" }, entry.operation && h("span", { class: "mono" }, entry.operation)),
     h("td", {}, entry.adapter_name),
     h("td", {}, badge(entry.result), entry.code && h("div", { class: "mono small-print" }, entry.code)),
-    h("td", {}, h("span", { class: "mono small-print" }, entry.user_id ?? entry.session_id)),
+    h("td", { class: "nowrap" }, h("span", { class: "mono small-print" }, entry.user_id ?? entry.session_id)),
     h("td", {}, h("span", { class: "clamp" }, entry.reason)));
   return row;
 }

@@ -12,6 +12,7 @@ export function tableDetails(table, tables, addressOf) {
 }
 
 function columnTable({ columns, references }, addressOf) {
+  const isDescribed = columns.some(({ description }) => description);
   const target = ({ table, target_column, on_delete }) => [
     h("a", { class: "mono", href: addressOf(table) }, target_column ? `${table}.${target_column}` : table),
     DELETIONS[on_delete] && h("div", { class: "muted small-print" }, DELETIONS[on_delete]),
@@ -21,9 +22,10 @@ function columnTable({ columns, references }, addressOf) {
     [mono(type), values.length > 0 && h("div", { class: "muted small-print" }, values.join(", "))],
     nullable ? "yes" : "no",
     references.filter((reference) => reference.columns.includes(name)).map(target),
-    description,
+    ...(isDescribed ? [description] : []),
   ];
-  return tableOf("Columns", ["Column", "Type", "Null", "Refers to", "Description"], columns.map(cells));
+  const head = ["Column", "Type", "Null", "Refers to", ...(isDescribed ? ["Description"] : [])];
+  return tableOf("Columns", head, columns.map(cells));
 }
 
 const mono = (words) => h("span", { class: "mono" }, words);
