@@ -42,6 +42,18 @@ const INTERPRETERS: [Requirement; 2] = [
     },
 ];
 
+/// The browser of the tests of the explorer, which can also be named by `AQUIFER_TEST_CHROMIUM`.
+const CHROMIUM: Requirement = Requirement {
+    name: "Chromium",
+    is_met: || output(chromium(), &["--version"]).is_some(),
+    packages: &["chromium"],
+    hint: "your system's packages, or set AQUIFER_TEST_CHROMIUM to the path of Chromium or Chrome",
+};
+
+fn chromium() -> PathBuf {
+    std::env::var_os("AQUIFER_TEST_CHROMIUM").map_or_else(|| "/usr/bin/chromium".into(), PathBuf::from)
+}
+
 /// Makes sure that Node.js and Python are available.
 pub(crate) fn check_interpreters() -> Result<()> {
     announce("check for Node.js and Python");
@@ -81,11 +93,13 @@ pub(crate) fn is_root() -> bool {
     output("id", &["-u"]).as_deref() == Some("0")
 }
 
-/// The environment variables through which the tests find third-party clients and servers: the official MCP SDKs as
-/// clients, and MCP servers, API descriptions and a mock server to put behind the gateway, at the versions pinned in
-/// `tests/clients`, `tests/servers`, `tests/descriptions` and `tests/mock`.
+/// The environment variables through which the tests find third-party clients and servers: the official MCP SDKs and a
+/// browser as clients, and MCP servers, API descriptions and a mock server to put behind the gateway, at the versions
+/// pinned in `tests/clients`, `tests/browser`, `tests/servers`, `tests/descriptions` and `tests/mock`.
 pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     check_interpreters()?;
+    announce("check for Chromium");
+    ensure(&[CHROMIUM])?;
     let packages = |folder: &str| {
         let home = target().join(folder).join("npm");
         npm(&root().join("tests").join(folder), &home).map(|()| home)
@@ -104,6 +118,8 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
         ("AQUIFER_TEST_SERVERS_SQLITE", environment("servers", "-sqlite")?),
         ("AQUIFER_TEST_DESCRIPTIONS", packages("descriptions")?),
         ("AQUIFER_TEST_MOCK", packages("mock")?),
+        ("AQUIFER_TEST_BROWSER", packages("browser")?),
+        ("AQUIFER_TEST_CHROMIUM", chromium()),
     ])
 }
 

@@ -16,7 +16,7 @@ use secrets::CapturedOutput;
 pub(crate) const ALL_TESTS: [&str; 3] = [
     "--workspace",
     "--features",
-    "aquifer/test-clients,aquifer/test-postgres,aquifer/test-redis,aquifer-gate/test-redis,aquifer-rest/test-descriptions,aquifer-rest/test-mock,aquifer-rest/test-tls,aquifer-sql/test-postgres,aquifer-upstream/test-servers",
+    "aquifer/test-browser,aquifer/test-clients,aquifer/test-postgres,aquifer/test-redis,aquifer-gate/test-redis,aquifer-rest/test-descriptions,aquifer-rest/test-mock,aquifer-rest/test-tls,aquifer-sql/test-postgres,aquifer-upstream/test-servers",
 ];
 
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";

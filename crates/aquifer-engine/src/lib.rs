@@ -15,6 +15,8 @@ pub mod shape;
 mod snapshot;
 pub mod source;
 pub mod store;
+pub mod trace;
+pub mod table_model;
 
 pub use caller::Caller;
 pub use configuration::Validity;

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::Caller;
 use crate::configuration::Validity;
 use crate::rehearsal::RehearsalResult;
+use crate::trace::Trace;
+use crate::table_model::TableModel;
 
 /// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {
@@ -73,6 +75,12 @@ pub trait Source: Send + Sync + 'static {
     /// the tables by name. May read a bounded number of rows.
     fn describe_tables(&self, _tables: Vec<Arc<str>>, _is_whole: bool) -> BoxFuture<'_, TableLines> {
         std::future::ready(TableLines::default()).boxed()
+    }
+
+    /// Its tables with all that callers may see of them, for people. Must be cheap: numbers of rows are those that are
+    /// already known.
+    fn table_models(&self) -> Vec<TableModel> {
+        Vec::new()
     }
 
     /// Conceals operations (by their own names) that policy always denies. A source whose other operations reveal them
@@ -446,6 +454,8 @@ pub struct Context {
     pub answers: Arc<Map<String, Value>>,
     /// The client itself, if it can be asked while the call waits.
     pub client: Option<Arc<dyn ClientSide>>,
+    /// Records how long each stage takes, if somebody follows the request.
+    pub trace: Trace,
 }
 
 /// A capability of a client that a source can use while a call waits.
@@ -521,6 +531,7 @@ impl Context {
             interaction: Interaction::Unavailable,
             answers: Arc::default(),
             client: None,
+            trace: Trace::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aquifer_engine::source::FetchRequest;
+use aquifer_engine::trace::Trace;
 use aquifer_engine::{Caller, Context, Engine, Interaction, Progress, ProgressUpdate, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
@@ -142,6 +143,7 @@ impl McpHandler {
             },
             answers: Arc::new(answers.clone()),
             client,
+            trace: Trace::default(),
         };
         // Boxed, because the task that awaits it is moved several times, and this is by far its largest part.
         let call = Box::pin(self.engine.handle(receiver, arguments, inner));

@@ -12,6 +12,7 @@
 mod cli;
 mod command;
 mod config;
+mod explorer;
 mod feature;
 mod files;
 mod lifetime;
@@ -28,7 +29,7 @@ mod terminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cli::{AuditCommand, Cli, Command, PolicyCommand};
+use cli::{AuditCommand, Cli, Command, ExplorerCommand, PolicyCommand};
 
 /// An answer takes many small allocations, for which the system allocator is slow.
 #[global_allocator]
@@ -79,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<CommandOutcome> {
             Command::Logout(arguments) => command::login::forget(arguments).await,
             Command::Policy(PolicyCommand::Show(arguments)) => command::policy::show(arguments).await,
             Command::Approvals(what) => command::approvals::run(what).await,
+            Command::Explorer(ExplorerCommand::Link { url, place }) => command::explorer::link(&place, url).await,
             Command::Audit(AuditCommand::Verify(arguments)) => command::audit::verify(arguments).await,
             Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
             Command::Trust(arguments) => command::trust::run(arguments),

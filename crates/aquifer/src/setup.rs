@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use aquifer_engine::event::{LogObserver, Observer};
 use aquifer_engine::{Engine, Settings};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::error::{Failure, FailureReason};
@@ -283,6 +284,17 @@ pub(crate) fn engine(
     config: &Config,
     safety: &Safety,
 ) -> anyhow::Result<Arc<Engine>> {
+    engine_with_observer(opened, surface, config, safety, Arc::new(LogObserver))
+}
+
+/// Builds the engine with an observer of its own.
+pub(crate) fn engine_with_observer(
+    opened: &[OpenSource],
+    surface: &SurfaceArgs,
+    config: &Config,
+    safety: &Safety,
+    observer: Arc<dyn Observer>,
+) -> anyhow::Result<Arc<Engine>> {
     check(config, surface)?;
     let surface = self::surface(surface, config)?;
     let defaults = Settings::default();
@@ -298,7 +310,7 @@ pub(crate) fn engine(
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);
     let builder = Engine::builder(surface).settings(settings).shaping(shaping).cursor_key(key);
-    let mut builder = builder.gate(safety.gate.clone()).clock(safety.clock.clone());
+    let mut builder = builder.gate(safety.gate.clone()).clock(safety.clock.clone()).observer(observer);
     if let Some(store) = &safety.shared {
         builder = builder.store(store.clone());
     }

@@ -9,6 +9,7 @@ mod rehearsal;
 mod resources;
 mod schema_overview;
 mod signatures;
+mod table_models;
 
 pub use builder::BuildError;
 pub use builder::EngineBuilder;

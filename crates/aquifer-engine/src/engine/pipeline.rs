@@ -31,6 +31,7 @@ use crate::shape::{Shaper, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
+use crate::trace::Stage;
 
 /// Longer than any session, so that a once-per-session warning is not repeated.
 const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -209,7 +210,9 @@ impl Engine {
     ) -> Outcome {
         match self.route_and_check(snapshot, receiver, request) {
             Ok((request, route)) => {
+                context.trace.end(Stage::Check);
                 let decision = self.decide(snapshot, &request, context).await;
+                context.trace.end(Stage::Gate);
                 self.perform_decided(snapshot, route, request, decision, context).await
             }
             Err(failure) => Outcome::Failed(failure),
@@ -230,6 +233,7 @@ impl Engine {
             Some((grant, index)) => snapshot.gate().decide_confirmed(&request, grant, index, context).await,
             None => self.decide(snapshot, &request, context).await,
         };
+        context.trace.end(Stage::Gate);
         self.perform_decided(snapshot, route, request, decision, context).await
     }
 
@@ -347,6 +351,7 @@ impl Engine {
         let Cleared { request, pass } = cleared;
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
             SourceResult::Answered(outcome) => {
+                context.trace.end(Stage::Shape);
                 if let Some(receipt) = pass.receipt {
                     receipt.settle(&outcome).await;
                 }
@@ -411,6 +416,7 @@ impl Engine {
                 }
                 outcome = running => outcome,
             };
+            context.trace.end(Stage::Source);
             self.refresh_if_changed();
             return match outcome {
                 Ok(Outcome::Failed(failure)) if is_idempotent && failure.is_outcome_unknown() => {

@@ -94,7 +94,7 @@ impl Mount {
     }
 
     /// The trust level of the source: by default the lowest of its operations.
-    pub(crate) fn trust(&self, snapshot: &Snapshot) -> Trust {
+    pub fn trust(&self, snapshot: &Snapshot) -> Trust {
         let of_operations = || {
             let all = snapshot.catalog.operations().iter().chain(snapshot.unlisted.operations());
             let own = all.filter(|operation| &*operation.source == self.source.name());
@@ -208,7 +208,8 @@ impl Snapshot {
         self.retired.reserve(name, prefix)
     }
 
-    pub(crate) fn mounts(&self) -> &Arc<[Mount]> {
+    /// The sources.
+    pub fn mounts(&self) -> &Arc<[Mount]> {
         &self.mounts
     }
 
@@ -277,6 +278,13 @@ impl Snapshot {
 
     pub(crate) fn route(&self, operation: &str) -> Option<&Route> {
         self.routes.get(operation)
+    }
+
+    /// The operations that match the words of a task, best first, as `introspect` ranks them.
+    pub fn search(&self, words: &str, limit: usize) -> Vec<&Arc<Operation>> {
+        let operations = self.catalog.operations();
+        let hits = self.index().search_filtered(words, limit, |_| true);
+        hits.into_iter().filter_map(|hit| operations.get(hit.position)).collect()
     }
 
     /// The search index, built on first use.

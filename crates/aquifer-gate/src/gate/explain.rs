@@ -1,6 +1,8 @@
 //! Explains how a call would be decided, without side effects.
 
-use aquifer_engine::Context;
+use std::sync::Arc;
+
+use aquifer_engine::{Caller, Context};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::validate::Checked;
@@ -36,11 +38,15 @@ impl SafetyGate {
         Value::Object(explanation)
     }
 
-    /// Explains how a call with unknown parameters would be decided. Rules that depend on the parameters are listed as
-    /// reasons.
+    /// How a call with unknown parameters would be decided. Rules that depend on the parameters are listed as reasons.
+    pub fn decide_without_params(&self, operation: &Operation, caller: &Caller) -> Arc<PolicyDecision> {
+        let subject = Subject { operation, caller, scopes: &[], params: None, types: None };
+        self.prepare(operation).compiled.decide(&subject)
+    }
+
+    /// Explains how a call with unknown parameters would be decided.
     pub async fn explain_without_params(&self, operation: &Operation, context: &Context) -> Value {
-        let subject = Subject { operation, caller: &context.caller, scopes: &[], params: None, types: None };
-        let decision = self.prepare(operation).compiled.decide(&subject);
+        let decision = self.decide_without_params(operation, &context.caller);
         Value::Object(self.explain_decision(operation, &decision, None, context).await)
     }
 

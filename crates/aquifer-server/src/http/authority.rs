@@ -124,6 +124,15 @@ impl<S: AsRef<str>> Origin<S> {
             .unwrap_or(0);
         scheme.eq_ignore_ascii_case(other.scheme.as_ref()) && self.authority.is_same(&other.authority, default_port)
     }
+
+    /// Whether this is the origin of pages served under `host`. A proxy in front may add TLS, so both schemes are
+    /// possible.
+    pub(super) fn is_of_web_host<T: AsRef<str>>(&self, host: &Authority<T>) -> bool {
+        let scheme = self.scheme.as_ref();
+        [("http", 80), ("https", 443)]
+            .into_iter()
+            .any(|(name, port)| scheme.eq_ignore_ascii_case(name) && self.authority.is_same(host, port))
+    }
 }
 
 fn parse_port(text: &str) -> Option<u16> {
@@ -248,6 +257,22 @@ mod tests {
             let (entry, parsed) = (Authority::parse(entry), Authority::parse(text));
             let is_allowed = entry.zip(parsed).is_some_and(|(entry, other)| entry.into_owned().allows(&other));
             assert_eq!(is_allowed, allowed, "{text}");
+        }
+    }
+
+    #[test]
+    fn pages_belong_to_the_host_that_serves_them() {
+        for (origin, host, same) in [
+            ("http://127.0.0.1:3910", "127.0.0.1:3910", true),
+            ("https://aquifer.example", "aquifer.example", true),
+            ("http://aquifer.example", "aquifer.example:80", true),
+            ("http://127.0.0.1:3911", "127.0.0.1:3910", false),
+            ("http://localhost:3910", "127.0.0.1:3910", false),
+            ("https://aquifer.example", "aquifer.example:80", false),
+            ("app://127.0.0.1:3910", "127.0.0.1:3910", false),
+        ] {
+            let parsed = Origin::parse(origin).zip(Authority::parse(host));
+            assert_eq!(parsed.is_some_and(|(origin, host)| origin.is_of_web_host(&host)), same, "{origin} {host}");
         }
     }
 

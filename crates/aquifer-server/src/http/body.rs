@@ -41,21 +41,11 @@ pub(super) async fn read(
     if method != Method::POST {
         return Ok(Bytes::new());
     }
-    let receiving = IncomingBody { body, connection, held: 0, is_awaited: false };
-    let arrived =
-        tokio::time::timeout(TIMEOUT, receive(receiving, limits.max_request_size + refusal::MAX_FRAME_BYTES)).await;
-    let bytes = match arrived.unwrap_or(BodyOutcome::Late) {
-        BodyOutcome::Whole(bytes) => bytes,
-        BodyOutcome::Late => {
-            return Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"));
-        }
-        BodyOutcome::NoRoom => return Err(respond_busy("too many requests are being received", RETRY_SOON_SECS)),
-        BodyOutcome::Oversized(salvaged) => {
-            let problem = refusal::oversized(salvaged.bytes, limits);
-            return Err(respond_refused(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE));
-        }
-        BodyOutcome::Broken => return Err(respond(StatusCode::BAD_REQUEST, "")),
-    };
+    let bytes = receive_in_time(limits.max_request_size + refusal::MAX_FRAME_BYTES, connection, body, |salvaged| {
+        let problem = refusal::oversized(salvaged.bytes, limits);
+        respond_refused(&problem, &salvaged, limits, StatusCode::PAYLOAD_TOO_LARGE)
+    })
+    .await?;
     if let Err(problem) = scan(&bytes, Frame::Mcp, limits) {
         return Err(respond_refused(&problem, &Salvage::search(&bytes), limits, StatusCode::BAD_REQUEST));
     }
@@ -63,6 +53,35 @@ pub(super) async fn read(
         return Err(json(StatusCode::BAD_REQUEST, refusal::not_a_message(&Salvage::search(&bytes), true)));
     }
     Ok(bytes)
+}
+
+/// Reads the body of a request for a page, or returns the response that refuses it.
+pub(super) async fn read_for_page(
+    limits: &Limits,
+    connection: &Connection,
+    body: impl RequestBody,
+) -> Result<Bytes, Response<Content>> {
+    let oversized = |_| respond(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large\n");
+    receive_in_time(limits.max_request_size, connection, body, oversized).await
+}
+
+/// Receives a body up to a size, or returns the response that refuses it.
+async fn receive_in_time(
+    max_size: usize,
+    connection: &Connection,
+    body: impl RequestBody,
+    refuse_oversized: impl FnOnce(SalvagedMessage) -> Response<Content>,
+) -> Result<Bytes, Response<Content>> {
+    let receiving = IncomingBody { body, connection, held: 0, is_awaited: false };
+    match tokio::time::timeout(TIMEOUT, receive(receiving, max_size)).await.unwrap_or(BodyOutcome::Late) {
+        BodyOutcome::Whole(bytes) => Ok(bytes),
+        BodyOutcome::Late => {
+            Err(respond(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not arrive in time\n"))
+        }
+        BodyOutcome::NoRoom => Err(respond_busy("too many requests are being received", RETRY_SOON_SECS)),
+        BodyOutcome::Oversized(salvaged) => Err(refuse_oversized(salvaged)),
+        BodyOutcome::Broken => Err(respond(StatusCode::BAD_REQUEST, "")),
+    }
 }
 
 /// A body being received. Its bytes count as held by its connection.

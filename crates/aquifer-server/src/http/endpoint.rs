@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use aquifer_engine::Engine;
 use aquifer_protocol::limits::Limits;
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
 
 use super::accept::{Endpoint, RequestBody};
 use super::connection::Connection;
@@ -41,6 +43,7 @@ pub(super) struct McpEndpoint {
     in_flight: InFlight,
     connections: Arc<Connections>,
     counts: Arc<CallCounts>,
+    pages: Option<Router>,
 }
 
 impl McpEndpoint {
@@ -53,7 +56,8 @@ impl McpEndpoint {
         let guard = Guard::new(settings)?;
         let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_RESPONSES);
         let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
-        Ok(Arc::new(Self::new(engine, guard, connections, settings.max_sessions, streams)))
+        let pages = settings.pages.clone();
+        Ok(Arc::new(Self { pages, ..Self::new(engine, guard, connections, settings.max_sessions, streams) }))
     }
 
     /// Cancelling `streams` ends the streams that only wait for notifications.
@@ -79,7 +83,7 @@ impl McpEndpoint {
         let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
         let stateless = StatelessHttp::new(engine.clone(), counts.clone());
         let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
-        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, counts }
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, counts, pages: None }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
@@ -99,6 +103,9 @@ impl McpEndpoint {
     }
 
     async fn respond(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
+        if let Some(pages) = self.pages.as_ref().filter(|_| !matches!(request.uri().path(), "/mcp" | "/health")) {
+            return self.serve_page(pages, connection, request).await;
+        }
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
             self.guard.report(refusal, request.headers());
             return respond(refusal.status(), refusal.message());
@@ -113,6 +120,27 @@ impl McpEndpoint {
             guard::allow_origin(origin, response.headers_mut());
         }
         response
+    }
+
+    async fn serve_page(
+        &self,
+        pages: &Router,
+        connection: &Arc<Connection>,
+        request: Request<impl RequestBody>,
+    ) -> Response<Content> {
+        if let Err(refusal) = self.guard.check_same_origin(request.uri(), request.headers()) {
+            self.guard.report(refusal, request.headers());
+            return respond(refusal.status(), refusal.message());
+        }
+        let (head, body) = request.into_parts();
+        match body::read_for_page(&self.limits, connection, body).await {
+            Ok(bytes) => {
+                let request = Request::from_parts(head, Body::from(bytes));
+                let Ok(response) = pages.clone().call(request).await;
+                response.map(Content::stream)
+            }
+            Err(refusal) => refusal,
+        }
     }
 
     async fn route(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {

@@ -103,8 +103,29 @@ impl Guard {
         tracing::warn!("a request was refused because {header} {value:?} is not allowed. To allow it, {advice}");
     }
 
-    /// Whether a request may pass.
+    /// Whether a request to the MCP endpoint may pass.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.check_host(uri, headers)?;
+        match origin(headers)? {
+            None => Ok(()),
+            Some(origin) if self.origins.iter().any(|allowed| allowed.is_same(&origin)) => Ok(()),
+            Some(_) => Err(Refusal::OriginNotAllowed),
+        }
+    }
+
+    /// Whether a request for a page may pass. Pages accept only requests of their own origin: the origins that the
+    /// operator allows are for MCP clients in other pages.
+    pub(super) fn check_same_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = self.check_host(uri, headers)?;
+        match origin(headers)? {
+            None => Ok(()),
+            Some(origin) if origin.is_of_web_host(&host) => Ok(()),
+            Some(_) => Err(Refusal::OriginNotAllowed),
+        }
+    }
+
+    /// The host of a request, if it is allowed.
+    fn check_host<'h>(&self, uri: &Uri, headers: &'h HeaderMap) -> Result<Authority<&'h str>, Refusal> {
         let host = only(headers, &header::HOST).and_then(Authority::parse).ok_or(Refusal::MalformedHost)?;
         if let Some(authority) = uri.authority() {
             let named = Authority::parse(authority.as_str()).ok_or(Refusal::MalformedHost)?;
@@ -112,21 +133,22 @@ impl Guard {
                 return Err(Refusal::MalformedHost);
             }
         }
-        if !self.hosts.iter().any(|allowed| allowed.allows(&host)) {
-            return Err(Refusal::HostNotAllowed);
-        }
-        if !headers.contains_key(header::ORIGIN) {
-            return Ok(());
-        }
-        let text = only(headers, &header::ORIGIN).ok_or(Refusal::MalformedOrigin)?;
-        // Sandboxed pages and local files send this. It is well-formed, but identifies no origin.
-        if text == "null" {
-            return Err(Refusal::OriginNotAllowed);
-        }
-        let origin = Origin::parse(text).ok_or(Refusal::MalformedOrigin)?;
-        let is_allowed = self.origins.iter().any(|allowed| allowed.is_same(&origin));
-        if is_allowed { Ok(()) } else { Err(Refusal::OriginNotAllowed) }
+        let is_allowed = self.hosts.iter().any(|allowed| allowed.allows(&host));
+        if is_allowed { Ok(host) } else { Err(Refusal::HostNotAllowed) }
     }
+}
+
+/// The origin of the page that sent a request. `None` if no page did.
+fn origin(headers: &HeaderMap) -> Result<Option<Origin<&str>>, Refusal> {
+    if !headers.contains_key(header::ORIGIN) {
+        return Ok(None);
+    }
+    let text = only(headers, &header::ORIGIN).ok_or(Refusal::MalformedOrigin)?;
+    // Sandboxed pages and local files send this. It is well-formed, but identifies no origin.
+    if text == "null" {
+        return Err(Refusal::OriginNotAllowed);
+    }
+    Origin::parse(text).map(Some).ok_or(Refusal::MalformedOrigin)
 }
 
 /// The value of a header that occurs exactly once, in ASCII.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::Engine;
+use axum::Router;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
@@ -74,6 +75,9 @@ pub struct HttpSettings {
     pub max_unread_bytes: usize,
     /// How long a client may leave its response unread before its connection is closed.
     pub write_timeout: Duration,
+    /// Serves every path except `/mcp` and `/health`: pages for people. It sees only requests of pages of its own
+    /// origin and requests without an origin. None by default.
+    pub pages: Option<Router>,
 }
 
 impl HttpSettings {
@@ -86,6 +90,7 @@ impl HttpSettings {
             max_sessions: 1_000,
             max_unread_bytes: 256 * 1024 * 1024,
             write_timeout: Duration::from_secs(30),
+            pages: None,
         }
     }
 }

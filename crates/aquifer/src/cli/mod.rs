@@ -23,7 +23,7 @@ pub(crate) use gateway::{
     BuildArgs, InitArgs, InterrogateArgs, LoginArgs, LogoutArgs, RemoteArgs, ReviewArgs, ValidateArgs,
 };
 pub(crate) use safety::{
-    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
+    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, ExplorerCommand, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
 pub(crate) use targets::{choose_config, default_config};
 pub(crate) use tokens::TokensArgs;
@@ -225,6 +225,10 @@ Examples:
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
 
+    /// Log in to the explorer, the pages for people of a server.
+    #[command(subcommand)]
+    Explorer(ExplorerCommand),
+
     /// Show the audit log and verify that it was not modified.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -301,6 +305,10 @@ pub(crate) struct HttpArgs {
     /// Accept requests from web pages of this origin. Can be repeated.
     #[arg(long = "allow-origin", value_name = "ORIGIN", help_heading = "HTTP")]
     pub(crate) allow_origins: Vec<String>,
+
+    /// Do not serve the explorer, the pages for people at /.
+    #[arg(long, help_heading = "HTTP")]
+    pub(crate) no_explorer: bool,
 }
 
 /// How to start and reach MCP servers.

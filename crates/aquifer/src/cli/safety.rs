@@ -214,3 +214,22 @@ fn parse_trust(text: &str) -> Result<Trust, String> {
         format!("use one of {}", levels.join(", "))
     })
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExplorerCommand {
+    /// Print a link that logs you in once. Asks for the admin secret.
+    #[command(after_help = "\
+Examples:
+  aquifer explorer link
+  aquifer explorer link --url http://127.0.0.1:3911
+
+'aquifer serve --http' prints such a link when it starts in a terminal. 'aquifer approvals secret' creates the admin \
+secret.")]
+    Link {
+        /// The address of the server. Default: the address in the configuration, or http://127.0.0.1:3910.
+        #[arg(long, value_name = "URL")]
+        url: Option<String>,
+        #[command(flatten)]
+        place: StateArgs,
+    },
+}

@@ -65,7 +65,7 @@ impl StateArgs {
 }
 
 /// Asks for the admin secret and opens the store that the servers use.
-fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
+pub(super) fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
     let location = StoreLocation::new(&config.state)?;
     if location == StoreLocation::Memory {

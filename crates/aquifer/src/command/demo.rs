@@ -3,17 +3,23 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
+use aquifer_engine::event::LogObserver;
+use aquifer_explorer::CallFeed;
 
 use crate::CommandOutcome;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
+use crate::explorer::serve::{ExplorerSetup, LinkPrinting, is_served};
+use crate::explorer::{ExplorerOperator, OperatorContext};
 use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
 
-const PORT: u16 = 3910;
+/// The port of the demo.
+pub(super) const PORT: u16 = 3910;
 
 /// Sending a newsletter needs an approval, so that the demo shows one.
 const POLICY: &str = r#"
@@ -49,11 +55,13 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     let store = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", store.replace("${", "$${")));
     config.audit.dir = Some(folder.0.join("audit"));
-    let safety = Safety::new(&config, &SourceFacts::default())?;
+    let safety = Arc::new(Safety::new(&config, &SourceFacts::default())?);
     let targets = ["demo:".to_owned()];
     let wanted = SourceSelection { targets: &targets, upstream: &UpstreamArgs::default(), config: &config };
     let opened = wanted.open(OnUnreachable::Fail).await?;
-    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
+    let feed = CallFeed::default();
+    let observer = Arc::new(feed.observer(LogObserver));
+    let engine = setup::engine_with_observer(&opened, &arguments.surface, &config, &safety, observer)?;
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     if arguments.stdio {
         let ending = super::serve::on_stdio(engine, None).await;
@@ -62,9 +70,27 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     let state = folder.0.display();
-    let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, |url| {
+    let operator = ExplorerOperator::new(OperatorContext {
+        engine: engine.clone(),
+        safety: safety.clone(),
+        config: config.clone(),
+        path: None,
+        targets: targets.to_vec(),
+        upstream: UpstreamArgs::default(),
+        surface: arguments.surface.clone(),
+        http: arguments.http,
+    });
+    // The demo has nothing to protect.
+    let explorer = ExplorerSetup { operator, feed, safety: safety.clone(), link: LinkPrinting::Always };
+    let explorer = is_served(&config.http, &arguments.access, address).then_some(explorer);
+    let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, explorer, |served| {
+        let url = &served.mcp;
         eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
         eprintln!();
+        if let Some(explorer) = &served.explorer {
+            eprintln!("{explorer}");
+            eprintln!();
+        }
         eprintln!("Add it to an MCP client:");
         eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
         eprintln!();
@@ -84,7 +110,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
         eprintln!(
             "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
         );
-        eprintln!("the request with. The newsletter waits until you approve it here:");
+        eprintln!("the request with. The newsletter waits until you approve it, in the explorer or here:");
         eprintln!("  aquifer approvals secret --state {state}");
         eprintln!("  aquifer approvals list --state {state}");
         eprintln!("The audit log records every decision and its outcome:");

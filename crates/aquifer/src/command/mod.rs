@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 mod explain;
+pub(crate) mod explorer;
 pub(crate) mod introspect;
 mod json;
 pub(crate) mod policy;
@@ -18,7 +19,7 @@ mod table;
 pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod validate;
-mod write;
+pub(crate) mod write;
 
 #[cfg(feature = "gateway")]
 pub(crate) mod build;

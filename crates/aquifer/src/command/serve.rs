@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use anyhow::Context;
 use aquifer_engine::Engine;
+use aquifer_engine::event::LogObserver;
+use aquifer_explorer::CallFeed;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
 use crate::CommandOutcome;
 use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
+use crate::explorer::serve::{self as explorer_settings, ExplorerSetup, LinkPrinting};
+use crate::explorer::{ExplorerOperator, OperatorContext};
 use crate::lifetime;
 use crate::reload::Reloader;
 use crate::reload::watch::{self, WatchedFiles};
@@ -32,9 +36,26 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, OnUnreachable::Serve).await?;
     setup::wait(&opened, OnUnreachable::Serve).await?;
-    let engine = setup::engine(&opened, &arguments.surface, &config, &safety)?;
+    let feed = CallFeed::default();
+    let observer = Arc::new(feed.observer(LogObserver));
+    let engine = setup::engine_with_observer(&opened, &arguments.surface, &config, &safety, observer)?;
     let unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
     let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
+    let explorer = ExplorerSetup {
+        operator: ExplorerOperator::new(OperatorContext {
+            engine: engine.clone(),
+            safety: safety.clone(),
+            config: config.clone(),
+            path: path.clone(),
+            targets: targets.clone(),
+            upstream: upstream.clone(),
+            surface: surface.clone(),
+            http,
+        }),
+        feed,
+        safety: safety.clone(),
+        link: LinkPrinting::Terminal,
+    };
     let (address, http) = (http.or(config.http.address), config.http.clone());
     let (gate, safety) = (safety.gate.clone(), safety);
     let reloader = Reloader {
@@ -57,8 +78,12 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     let ending = match address {
         None => on_stdio(engine, watched).await,
         Some(address) => {
-            on_http(engine, watched, address, &access, &http, |url| {
-                eprintln!("aquifer serves MCP-AQL at {url}");
+            let explorer = explorer_settings::is_served(&http, &access, address).then_some(explorer);
+            on_http(engine, watched, address, &access, &http, explorer, |served| {
+                eprintln!("aquifer serves MCP-AQL at {}", served.mcp);
+                if let Some(explorer) = &served.explorer {
+                    eprintln!("{explorer}");
+                }
             })
             .await
         }
@@ -83,13 +108,22 @@ pub(crate) async fn on_stdio(
     Ok(CommandOutcome::Done)
 }
 
+/// Where a server can be reached.
+pub(crate) struct ServedAddresses {
+    /// The address for MCP clients.
+    pub(crate) mcp: String,
+    /// The sentence that says where the explorer is, if it is served.
+    pub(crate) explorer: Option<String>,
+}
+
 pub(crate) async fn on_http(
     engine: Arc<Engine>,
     watched: Option<(WatchedFiles, Reloader)>,
     address: SocketAddr,
     access: &HttpArgs,
     config: &HttpConfig,
-    ready: impl FnOnce(&str),
+    explorer: Option<ExplorerSetup>,
+    ready: impl FnOnce(&ServedAddresses),
 ) -> anyhow::Result<CommandOutcome> {
     let mut settings = HttpSettings::new(address);
     settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
@@ -99,6 +133,7 @@ pub(crate) async fn on_http(
     if let Some(seconds) = config.write_timeout_seconds {
         settings.write_timeout = Duration::from_secs(seconds.get().into());
     }
+    settings.pages = explorer.as_ref().map(|explorer| explorer.router(&engine));
     let stop = lifetime::shutdown_token()?;
     lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
@@ -117,7 +152,12 @@ pub(crate) async fn on_http(
     }
     // Clients cannot connect to an unspecified address; from this machine, loopback works.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
-    ready(&format!("http://{reached}/mcp"));
+    let base = format!("http://{reached}");
+    let announcement = match &explorer {
+        Some(explorer) => Some(explorer.announcement(&base).await?),
+        None => None,
+    };
+    ready(&ServedAddresses { mcp: format!("{base}/mcp"), explorer: announcement });
     server.serve(stop).await;
     Ok(CommandOutcome::Done)
 }

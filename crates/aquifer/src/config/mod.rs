@@ -119,6 +119,8 @@ pub(crate) struct HttpConfig {
     pub(crate) max_unread_bytes: Option<usize>,
     /// How long a client may leave a waiting response unread.
     pub(crate) write_timeout_seconds: Option<NonZeroU32>,
+    /// Whether to serve the explorer. By default only on loopback addresses.
+    pub(crate) explorer: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

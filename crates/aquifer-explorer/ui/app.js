@@ -1,0 +1,154 @@
+// Starts the page: navigation, theme, connection state, and the page of the present address.
+import { announce, h, heading, replace } from "/lib/dom.js";
+import { del, get } from "/lib/api.js";
+import { on, onStatus } from "/lib/events.js";
+import { match, start } from "/lib/router.js";
+
+const NAVIGATION = [
+  ["Explore", [["/", "Overview"], ["/operations", "Operations"], ["/try", "Try"], ["/schema", "Schema"]]],
+  ["Safety", [["/approvals", "Approvals"], ["/review", "Review"], ["/audit", "Audit"], ["/live", "Live"]]],
+  ["More", [["/settings", "Settings"], ["/docs/", "Documentation"]]],
+];
+
+const main = document.getElementById("main");
+const pendingBadge = h("span", { class: "badge badge-warn", hidden: true });
+let cleanup = null;
+let visit = 0;
+
+function drawFrame() {
+  const signedIn = location.pathname !== "/login";
+  const menu = h("button", { type: "button", class: "button quiet menu", "aria-expanded": "false", "aria-controls": "nav", on: { click: toggleMenu } }, "Menu");
+  replace(document.getElementById("top"),
+    h("a", { class: "brand", href: "/" }, h("img", { src: "/favicon.svg", alt: "", width: 24, height: 24 }), "Aquifer"),
+    signedIn && menu,
+    signedIn && h("nav", { id: "nav", "aria-label": "Pages" }, NAVIGATION.map(([label, links]) =>
+      h("div", { class: "nav-group" }, h("p", {}, label), h("ul", {}, links.map(navigationItem))))),
+    h("div", { class: "top-end" }, signedIn && connectionStatus(), themeButton(), signedIn && signOutButton()));
+}
+
+function navigationItem([href, label]) {
+  return h("li", {}, h("a", { href }, label, href === "/approvals" && pendingBadge));
+}
+
+function toggleMenu(event) {
+  const button = event.currentTarget;
+  setMenu(button.getAttribute("aria-expanded") !== "true");
+}
+
+function setMenu(open) {
+  document.querySelector(".menu")?.setAttribute("aria-expanded", String(open));
+  document.getElementById("nav")?.classList.toggle("open", open);
+}
+
+function connectionStatus() {
+  const label = h("span", { class: "status" });
+  onStatus((status) => {
+    label.textContent = status;
+    label.dataset.status = status;
+  });
+  return label;
+}
+
+function themeButton() {
+  return h("button", { type: "button", class: "button quiet", on: { click: toggleTheme } }, "Theme");
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  announce(`The ${root.dataset.theme} theme is on.`);
+  try {
+    localStorage.setItem("aquifer.theme", root.dataset.theme);
+  } catch {
+    // Storage is disabled: the theme lasts until the page is closed.
+  }
+}
+
+function signOutButton() {
+  const signOut = async () => {
+    await del("/session").catch(() => null);
+    location.replace("/login");
+  };
+  return h("button", { type: "button", class: "button quiet", on: { click: signOut } }, "Sign out");
+}
+
+async function showPage() {
+  visit += 1;
+  const mine = visit;
+  cleanup?.();
+  cleanup = null;
+  const first = mine === 1;
+  const found = match(location.pathname);
+  markCurrent();
+  setMenu(false);
+  const page = h("div", { class: "page" });
+  main.setAttribute("aria-busy", "true");
+  replace(main, page);
+  if (!first) scrollTo(0, 0);
+  const done = found ? await draw(page, found) : drawMissing(page);
+  if (mine !== visit) {
+    done?.();
+    return;
+  }
+  cleanup = done;
+  main.removeAttribute("aria-busy");
+  if (!first) focusHeading(page);
+}
+
+async function draw(page, { page: name, params }) {
+  try {
+    const module = await import(`/pages/${name}.js`);
+    document.title = `${module.title(params)} · Aquifer`;
+    const done = await module.render(page, params, new URLSearchParams(location.search));
+    if (!page.querySelector("h1")) page.prepend(heading(module.title(params)));
+    return typeof done === "function" ? done : null;
+  } catch (error) {
+    if (error.status !== 401) drawError(page, error);
+    return null;
+  }
+}
+
+function drawMissing(page) {
+  document.title = "Not found · Aquifer";
+  replace(page, heading("There is no such page", "The address may be mistyped, or what it showed is gone."), h("p", {}, h("a", { href: "/" }, "Go to the overview")));
+}
+
+function drawError(page, error) {
+  document.title = "Error · Aquifer";
+  replace(page, heading("This page cannot be shown"),
+    h("div", { class: "card danger" }, h("p", {}, error.message), error.code && h("p", { class: "mono muted" }, error.code)),
+    h("p", {}, h("button", { type: "button", class: "button primary", on: { click: showPage } }, "Try again")));
+  if (error.code === "OFFLINE") addEventListener("aquifer:online", showPage, { once: true });
+}
+
+function markCurrent() {
+  for (const link of document.querySelectorAll("nav a")) {
+    const href = link.getAttribute("href");
+    const current = href === "/" ? location.pathname === "/" : location.pathname.startsWith(href);
+    if (current) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function focusHeading(page) {
+  const title = page.querySelector("h1");
+  if (!title) return;
+  title.tabIndex = -1;
+  title.focus({ preventScroll: true });
+}
+
+function showPending(count) {
+  pendingBadge.hidden = !count;
+  replace(pendingBadge, String(count), h("span", { class: "visually-hidden" }, " pending"));
+}
+
+function watchApprovals() {
+  if (location.pathname === "/login") return;
+  on("approvals", ({ pending }) => showPending(pending));
+  get("/overview").then((overview) => showPending(overview.pending_approvals), () => null);
+}
+
+drawFrame();
+start(showPage);
+watchApprovals();

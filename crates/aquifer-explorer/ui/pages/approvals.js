@@ -1,0 +1,155 @@
+// All approvals: those that wait, oldest first, and those that were decided.
+import { announce, h, heading, replace, visible } from "/lib/dom.js";
+import { get } from "/lib/api.js";
+import { on } from "/lib/events.js";
+import { age, date, plural } from "/lib/format.js";
+import { navigate } from "/lib/router.js";
+import { alertButtons, startAlerts } from "/parts/alerts.js";
+import { askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { deadline, serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
+import { renderDecision } from "/parts/decision_page.js";
+import { all, badge, button, problem, table } from "/parts/elements.js";
+
+export const title = () => "Approvals";
+
+export async function render(main, params, query) {
+  const ids = (query.get("review") ?? "").split(",").filter(Boolean);
+  if (ids.length > 0) return renderDecision(main, ids);
+  const view = createView(main);
+  await view.refresh();
+  startAlerts();
+  const follow = () => view.refresh().catch(() => null);
+  return all(on("approvals", follow), on("hello", follow), startCountdown(main, follow));
+}
+
+function createView(main) {
+  const waitingTitle = h("h2", { tabindex: "-1" });
+  const list = h("ul", { class: "approvals" });
+  const nothing = h("p", { class: "empty" }, "Nothing waits for a decision. Calls that need an approval appear here at once.");
+  const messages = h("div", {});
+  const decided = h("div", {});
+  const selection = createSelection(list, { onDeny: denySelected, onApprove: reviewSelected });
+  const items = new Map();
+  let decidedKey = "";
+
+  replace(main,
+    heading("Approvals", "Calls that an agent may only make once a person has read and approved them.", ...alertButtons()),
+    messages, waitingTitle, selection.element, nothing, list,
+    h("h2", {}, "Decided"), decided);
+
+  async function refresh() {
+    const { now, approvals } = await get("/approvals");
+    setServerTime(now);
+    const pending = approvals.filter(isWaiting).sort((a, b) => a.asked_at.localeCompare(b.asked_at));
+    showPending(pending);
+    showDecided(approvals.filter((approval) => !isWaiting(approval)));
+    if (main.isConnected) document.title = `${pending.length > 0 ? `(${pending.length}) ` : ""}Approvals · Aquifer`;
+  }
+
+  /** Adds and removes items and leaves the others alone, so that nothing moves under the pointer or loses the focus. */
+  function showPending(pending) {
+    const isFirst = items.size === 0 && list.childElementCount === 0;
+    removeGone(new Set(pending.map((approval) => approval.id)));
+    const fresh = pending.filter((approval) => !items.has(approval.id));
+    for (const approval of fresh) {
+      const item = pendingItem(approval, selection.update);
+      items.set(approval.id, item);
+      list.append(item);
+    }
+    if (fresh.length > 0 && !isFirst) announce(`${plural(fresh.length, "new call")} waiting for a decision.`);
+    replace(waitingTitle, `Waiting (${pending.length})`);
+    nothing.hidden = pending.length > 0;
+    list.hidden = pending.length === 0;
+    selection.update();
+  }
+
+  function removeGone(present) {
+    for (const [id, item] of items) {
+      if (present.has(id)) continue;
+      const hadFocus = item.contains(document.activeElement);
+      item.remove();
+      items.delete(id);
+      if (hadFocus) waitingTitle.focus();
+    }
+  }
+
+  function showDecided(approvals) {
+    const key = JSON.stringify(approvals.map(({ id, status }) => [id, status]));
+    if (key === decidedKey) return;
+    decidedKey = key;
+    replace(decided, decidedTable(approvals));
+  }
+
+  async function denySelected(ids) {
+    const answer = await askToDeny(ids.length);
+    if (!answer) return;
+    const failures = [];
+    for (const id of ids) {
+      await deny(id, answer.reason).catch((error) => failures.push(`${id}: ${explainFailure(error)}`));
+    }
+    replace(messages, failures.map(problem));
+    announce(`${plural(ids.length - failures.length, "call")} denied.`);
+    await refresh().catch(() => null);
+  }
+
+  return { refresh };
+}
+
+const isWaiting = (approval) =>
+  approval.status === "pending" && new Date(approval.expires_at).getTime() > serverTime();
+
+function reviewSelected(ids) {
+  navigate(ids.length === 1 ? `/approvals/${encodeURIComponent(ids[0])}` : `/approvals?review=${ids.map(encodeURIComponent).join(",")}`);
+}
+
+/** The bar with what can be done with several calls at once. */
+function createSelection(list, { onDeny, onApprove }) {
+  const boxes = () => [...list.querySelectorAll("input[type=checkbox]")];
+  const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
+  const everything = h("input", { type: "checkbox", on: { change: selectAll } });
+  const count = h("span", { class: "muted" });
+  const denyButton = button("Deny selected…", () => onDeny(chosen()), "danger");
+  const approveButton = button("Read and approve selected…", () => onApprove(chosen()));
+  const element = h("div", { class: "toolbar selection" }, h("label", { class: "check" }, everything, "Select all"), denyButton, approveButton, count);
+
+  function selectAll() {
+    boxes().forEach((box) => (box.checked = everything.checked));
+    update();
+  }
+
+  function update() {
+    const [found, number] = [boxes().length, chosen().length];
+    element.hidden = found === 0;
+    everything.checked = found > 0 && number === found;
+    everything.indeterminate = number > 0 && number < found;
+    denyButton.disabled = approveButton.disabled = number === 0;
+    replace(count, number > 0 && `${number} selected`);
+  }
+
+  return { element, update };
+}
+
+function pendingItem(approval, onSelect) {
+  const { id, operation, danger, source, place, caller, message, expires_at, asked_at } = approval;
+  const box = h("input", { type: "checkbox", value: id, "aria-label": visible(`Select ${operation}, ${id}`), on: { change: onSelect } });
+  return h("li", { class: "card approval-item" },
+    h("div", { class: "approval-box" }, box),
+    h("div", { class: "approval-main" },
+      h("h3", {}, h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation), " ", badge(danger)),
+      h("p", { class: "words clamp" }, message),
+      h("p", { class: "muted small-print" }, [`Source ${source}`, place && ` (${place})`, ` · caller ${caller ?? "not known"} · asked ${age(asked_at, serverTime())}`])),
+    h("div", { class: "approval-side" }, deadline(expires_at),
+      h("a", { class: "button", href: `/approvals/${encodeURIComponent(id)}`, "aria-label": visible(`Open ${operation}, ${id}`) }, "Open")));
+}
+
+function decidedTable(approvals) {
+  if (approvals.length === 0) return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
+  const newest = [...approvals].sort((a, b) => b.asked_at.localeCompare(a.asked_at));
+  return table("Decided approvals", ["Status", "Operation", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
+}
+
+function decidedCells(listed) {
+  const approval = listed.status === "pending" ? { ...listed, status: "expired" } : listed;
+  const { id, status, operation, source, caller, asked_at } = approval;
+  return [badge(status), h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation), source, caller ?? "–", date(asked_at), statusSentence(approval)];
+}

@@ -1,0 +1,89 @@
+// One waiting call in full, as a person has to see it before approving, and the decision about it.
+import { h, uniqueId } from "/lib/dom.js";
+import { post } from "/lib/api.js";
+import { openDialog } from "/lib/dialog.js";
+import { age, bytes, date, plural } from "/lib/format.js";
+import { callSummary, callTree } from "/parts/call_tree.js";
+import { deadline, serverTime } from "/parts/deadline.js";
+import { badge, button, code, facts, field, operationLink } from "/parts/elements.js";
+
+/** Who asks for what, where, and until when. */
+export function approvalFacts({ operation, danger, source, place, caller, asked_at, expires_at, status, id }) {
+  return facts([
+    ["Status", badge(status)],
+    ["Operation", operationLink(operation)],
+    ["Danger", badge(danger)],
+    ["Source", source],
+    ["Place", place && code(place)],
+    ["Caller", caller ?? "not known"],
+    ["Asked", `${date(asked_at)} (${age(asked_at, serverTime())})`],
+    ["Deadline", [date(expires_at), status === "pending" && [", ", deadline(expires_at)]]],
+    ["Id", code(id)],
+  ]);
+}
+
+/**
+ * The question, the preview, the reasons and everything that would be sent. `level` is the level of the headings.
+ * Returns `{element, end}`; `end` is behind the last line of the call.
+ */
+export function approvalCall({ approval, call, preview, lines }, level) {
+  const title = (words) => h(`h${level}`, {}, words);
+  const { message, reasons = [], call_bytes } = approval;
+  const end = h("p", { class: "call-end muted", id: uniqueId("end") }, `End of the call: ${callSummary(call)}, ${bytes(call_bytes)}.`);
+  const element = h("div", {},
+    message && [title("The question"), h("p", { class: "words" }, message)],
+    title("What it would change"),
+    h("p", { class: preview ? "words" : "muted" }, preview ?? "This operation cannot show that in advance."),
+    reasons.length > 0 && [title("Why a person is asked"), h("ul", {}, reasons.map((reason) => h("li", {}, reason)))],
+    title("Everything that would be sent"),
+    callTree(call), end,
+    lines?.length > 0 && h("details", {}, h("summary", {}, "The same as plain text"), h("pre", { class: "code", tabindex: "0" }, lines.join("\n"))));
+  return { element, end };
+}
+
+/** What has become of an approval, in a sentence. */
+export function statusSentence({ status, decided_by, decision_reason, expires_at }) {
+  const by = decided_by ? ` by ${decided_by}` : "";
+  const sentences = {
+    pending: "Nobody has decided yet.",
+    approved: `Approved${by}. The caller has until ${date(expires_at)} to send the request again.`,
+    used: `Approved${by}, and the caller has used the approval.`,
+    denied: `Denied${by}.${decision_reason ? ` Reason: ${decision_reason}` : ""}`,
+    expired: "Expired: nobody decided in time. The caller has to ask again.",
+    gone: "This approval no longer exists. Decided and expired ones stay listed for about ten minutes.",
+  };
+  return sentences[status] ?? `The status is ${status}.`;
+}
+
+const decide = async (id, decision) => (await post(`/approvals/${encodeURIComponent(id)}`, decision)).approval;
+
+/** Approves exactly the call whose digest was shown. */
+export const approve = (id, digest) => decide(id, { decision: "approve", digest });
+
+export const deny = (id, reason) => decide(id, { decision: "deny", ...(reason && { reason }) });
+
+/** Explains why a decision was not taken. */
+export function explainFailure({ status, code: errorCode, message }) {
+  if (errorCode === "OFFLINE") return "The server cannot be reached. Whether it has received the decision is not known until the connection is back.";
+  const rest = status === 409 ? " Somebody else may have decided first, it may have expired, or the call is not the one that was on this page." : "";
+  return `Nothing was decided. ${message.replace(/\.?$/, ".")}${rest}`;
+}
+
+/** Asks whether to deny `count` calls. Resolves to `{reason}`, or to null if the person goes back. */
+export function askToDeny(count) {
+  return new Promise((resolve) => {
+    let answer = null;
+    const reason = h("textarea", { rows: 3, maxlength: 500 });
+    const confirm = () => {
+      answer = { reason: reason.value.trim() };
+      dialog.close();
+    };
+    const dialog = openDialog({
+      title: count === 1 ? "Deny this call?" : `Deny ${plural(count, "call")}?`,
+      body: field("Reason (optional)", reason, "It is written to the audit log."),
+      actions: [button("Cancel", () => dialog.close()), button("Deny", confirm, "danger")],
+      onClose: () => resolve(answer),
+    });
+    reason.focus();
+  });
+}

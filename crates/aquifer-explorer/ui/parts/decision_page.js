@@ -1,0 +1,150 @@
+// One call, or several one after the other, in full, with one decision at the end. The buttons never have the focus at
+// first, and a call can be approved only after its end was on the screen.
+import { announce, h, heading, replace } from "/lib/dom.js";
+import { get } from "/lib/api.js";
+import { on } from "/lib/events.js";
+import { plural } from "/lib/format.js";
+import { approvalCall, approvalFacts, approve, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
+import { all, button, card, problem } from "/parts/elements.js";
+
+/** Draws the page for the approvals `ids`. Returns its cleanup function. */
+export async function renderDecision(main, ids) {
+  const listed = await get("/approvals");
+  setServerTime(listed.now);
+  const page = createPage(main, await Promise.all(ids.map(loadEntry)));
+  return all(on("approvals", page.refresh), on("hello", page.refresh), startCountdown(main, page.refresh), page.stop);
+}
+
+/** A call on the page: `detail` as it was shown, and the present `approval`. */
+async function loadEntry(id) {
+  try {
+    const detail = await get(`/approvals/${encodeURIComponent(id)}`);
+    return { id, detail, approval: detail.approval, isSeen: false };
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return { id, detail: null, approval: { id, operation: id, status: "gone" }, isSeen: true };
+  }
+}
+
+function createPage(main, entries) {
+  const isSingle = entries.length === 1;
+  const open = () => entries.filter(({ approval }) => approval.status === "pending");
+  const hint = h("p", { class: "muted" });
+  const denyButton = button("Deny…", decideDeny, "danger");
+  const approveButton = button("", () => decide((entry) => approve(entry.id, entry.detail.digest)), "primary");
+  const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, approveButton);
+  let observer = null;
+  let isBusy = false;
+
+  entries.forEach(draw);
+  replace(main,
+    isSingle
+      ? heading(entries[0].approval.operation, `Asked for by ${entries[0].approval.caller ?? "a caller that is not known"}.`)
+      : heading(`Decide about ${plural(entries.length, "call")}`, "Read every call. The buttons at the end decide about all of them."),
+    entries.map(({ element }) => element), bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
+  const title = main.querySelector("h1");
+  title.focus({ preventScroll: true });
+  update();
+  // What is behind the bar is not on the screen.
+  observer = new IntersectionObserver(markSeen, { rootMargin: `0px 0px -${bar.offsetHeight}px 0px` });
+  entries.forEach(watch);
+
+  function watch({ end }) {
+    if (end) observer?.observe(end);
+  }
+
+  function draw(entry, index) {
+    entry.element ??= h("section", { class: "card" });
+    entry.outcome = h("div", {});
+    entry.facts = h("div", {});
+    const call = entry.detail && approvalCall(entry.detail, isSingle ? 2 : 3);
+    replace(entry.element, !isSingle && h("h2", {}, `${index + 1} of ${entries.length}: ${entry.approval.operation}`), entry.outcome, entry.facts, call?.element);
+    entry.end = call?.end;
+    watch(entry);
+    show(entry);
+  }
+
+  function show(entry, message) {
+    const { status } = entry.approval;
+    const kind = message ? "warn" : { approved: "ok", used: "ok", denied: "danger" }[status] ?? "warn";
+    replace(entry.facts, entry.detail && approvalFacts(entry.approval));
+    replace(entry.outcome, (message || status !== "pending") && card(kind, message && problem(message), status !== "pending" && h("p", {}, statusSentence(entry.approval))));
+  }
+
+  function markSeen(changes) {
+    const seen = new Set(changes.filter((change) => change.isIntersecting).map((change) => change.target));
+    for (const entry of entries) entry.isSeen ||= seen.has(entry.end);
+    update();
+  }
+
+  function update() {
+    const [waiting, unseen] = [open(), open().filter(({ isSeen }) => !isSeen)];
+    const hadFocus = bar.contains(document.activeElement);
+    bar.hidden = waiting.length === 0;
+    denyButton.disabled = isBusy;
+    approveButton.disabled = isBusy || unseen.length > 0;
+    replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
+    replace(hint, hintFor(waiting, unseen));
+    if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
+  }
+
+  /** Follows decisions of others. */
+  async function refresh() {
+    const answer = await get("/approvals").catch(() => null);
+    if (!answer || isBusy) return;
+    for (const entry of entries.filter(({ approval }) => ["pending", "approved"].includes(approval.status))) {
+      settle(entry, present(answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" }));
+    }
+    update();
+  }
+
+  function settle(entry, approval, message) {
+    if (approval.status === entry.approval.status && !message) return;
+    entry.approval = approval;
+    show(entry, message);
+    announce(`${approval.operation}: ${statusSentence(approval)}`);
+  }
+
+  async function decide(request) {
+    isBusy = true;
+    update();
+    for (const entry of open()) {
+      await request(entry).then((approval) => settle(entry, approval), (error) => recover(entry, error));
+    }
+    isBusy = false;
+    update();
+    // The buttons have lost the focus, and what happened is at the top.
+    title.focus();
+  }
+
+  /** After a failure: shows who decided first, or the call as it is now, which has to be read again. */
+  async function recover(entry, error) {
+    const fresh = error.status === 409 && (await loadEntry(entry.id).catch(() => null));
+    const isOther = fresh && fresh.detail && fresh.detail.digest !== entry.detail.digest;
+    if (isOther) {
+      Object.assign(entry, { detail: fresh.detail, isSeen: false });
+      draw(entry, entries.indexOf(entry));
+    }
+    const rest = isOther ? " The page now shows the call as it is. Read it before you decide." : "";
+    settle(entry, fresh ? fresh.approval : entry.approval, explainFailure(error) + rest);
+  }
+
+  async function decideDeny() {
+    const answer = await askToDeny(open().length);
+    if (answer) await decide((entry) => deny(entry.id, answer.reason));
+  }
+
+  return { refresh, stop: () => observer.disconnect() };
+}
+
+/** An approval as it is now: one whose deadline has passed is no longer pending, even if the server has not said so yet. */
+const present = (approval) =>
+  approval.status === "pending" && Date.parse(approval.expires_at) <= serverTime() ? { ...approval, status: "expired" } : approval;
+
+function hintFor(waiting, unseen) {
+  if (unseen.length === 0) return "An approval is valid for this call alone, once.";
+  if (waiting.length === 1) return "Scroll to the end of the call to approve it.";
+  const links = unseen.map(({ end, approval }, index) => [index > 0 && ", ", h("a", { href: `#${end.id}` }, approval.operation)]);
+  return ["Scroll to the end of every call to approve them. Left: ", links, "."];
+}

@@ -1,0 +1,102 @@
+//! The explorer in a real browser, served by the built binary. What each flow does and checks is in `tests/browser`.
+//!
+//! `cargo xtask test` installs Chromium and the packages that drive it, says in the environment where they are, and turns
+//! on the feature that compiles these tests.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod hostile;
+#[path = "../clients/process.rs"]
+mod process;
+mod server;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use process::Process;
+use server::{Configured, Demo};
+
+/// A database in which a person can write and delete.
+const NOTES: &str = "
+    CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+    INSERT INTO notes (text) VALUES ('one'), ('two'), ('three');";
+
+/// Deleting needs an approval.
+const APPROVALS: &str = "[gate.strength]\ndestructive = \"approval\"\n";
+
+/// Starts a flow with these arguments.
+fn flow(name: &str, arguments: &[&str]) -> Process {
+    let node = std::env::var_os("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE is set by: cargo xtask test");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser");
+    let mut command = Command::new(node);
+    command.arg(scripts.join(format!("{name}.mjs"))).args(arguments).stdin(Stdio::piped());
+    Process::start(command)
+}
+
+/// Runs a flow on a demo of its own.
+fn run_on_demo(name: &str) {
+    let demo = Demo::start();
+    flow(name, &[&demo.link]).passes();
+}
+
+#[test]
+fn a_link_logs_in_once_and_everything_can_be_browsed() {
+    run_on_demo("browse");
+}
+
+#[test]
+fn operations_are_tried_in_a_form() {
+    run_on_demo("try");
+}
+
+#[test]
+fn calls_of_agents_are_approved_and_denied() {
+    run_on_demo("approvals");
+}
+
+#[test]
+fn audit_live_settings_and_schema_show_what_happens() {
+    run_on_demo("records");
+}
+
+#[test]
+fn hostile_content_is_shown_as_text() {
+    let configured = Configured::new("hostile", &hostile::sql(), APPROVALS);
+    let server = configured.start(0);
+    flow("hostile", &[&server.link()]).passes();
+}
+
+#[test]
+fn requests_that_are_not_of_the_page_are_refused() {
+    run_on_demo("security");
+}
+
+#[test]
+fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
+    let demo = Demo::start();
+    flow("keyboard", &[&demo.link]).passes();
+    drop(demo);
+    let configured = Configured::new("connection", NOTES, "");
+    let server = configured.start(0);
+    let (link, port) = (server.link(), server.port());
+    let mut page = flow("connection", &[&link]);
+    page.line("the page is connected", |line| (line == "holding").then_some(()));
+    drop(server);
+    page.release();
+    page.line("the page shows that the connection is lost", |line| (line == "holding").then_some(()));
+    let _again = configured.start(port);
+    page.release();
+    page.passes();
+}
+
+#[test]
+fn every_page_is_accessible_and_light() {
+    run_on_demo("accessibility");
+}

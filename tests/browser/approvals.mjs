@@ -1,0 +1,121 @@
+// An agent asks for an approval; people see it at once, in two browsers, and decide once.
+
+import { assert, checkAccessibility, go, main, ready, screenshot } from './harness.mjs';
+import { Agent } from './mcp.mjs';
+
+const NEWSLETTER = { subject: 'Tents for less', body: 'All week.\nOnly here.', country: 'Germany' };
+
+await main(async (world) => {
+  const agent = await Agent.connect(world.origin);
+  const send = (params) => agent.call('execute', 'execute_newsletter', params);
+  const askForApproval = async (subject) => {
+    const params = { ...NEWSLETTER, subject };
+    const { error } = await send(params);
+    assert.equal(error?.code, 'CONFIRMATION_REQUIRED', JSON.stringify(error));
+    const { approval_id: id, confirmation_token } = error.details;
+    return { id, subject, repeat: () => send({ ...params, confirmation_token }) };
+  };
+
+  const page = await world.login();
+  await go(page, '/approvals');
+  await page.getByText('Nothing waits for a decision.').waitFor();
+  const other = await world.open({ session: await world.session(page) });
+  await go(other, '/approvals');
+
+  const first = await askForApproval('Tents for less');
+  for (const viewer of [page, other]) {
+    await viewer.getByRole('heading', { name: 'Waiting (1)' }).waitFor();
+    await viewer.getByRole('link', { name: 'execute_newsletter', exact: true }).waitFor();
+    await viewer.getByRole('navigation').getByRole('link', { name: 'Approvals 1 pending' }).waitFor();
+  }
+  assert.match(await page.title(), /^\(1\) Approvals/);
+  assert.equal((await first.repeat()).error.details.approval_status, 'pending');
+  world.passed('a call that needs an approval appears in every browser');
+
+  await page.getByRole('link', { name: 'execute_newsletter', exact: true }).click();
+  await page.waitForURL(`**/approvals/${first.id}`);
+  await ready(page);
+  for (const words of ['Tents for less', 'Only here.', 'Germany', 'Everything that would be sent', 'End of the call: 3 parameters']) {
+    await page.getByRole('main').getByText(words).first().waitFor();
+  }
+  await checkAccessibility(page, 'approval');
+  await screenshot(page, 'explorer-approval');
+  await page.getByRole('button', { name: 'Approve once' }).click();
+  await page.getByText(/^Approved by admin\./).waitFor();
+  await page.getByRole('button', { name: 'Approve once' }).waitFor({ state: 'hidden' });
+  await other.getByRole('heading', { name: 'Waiting (0)' }).waitFor();
+  await other.getByRole('table').getByText('approved', { exact: true }).waitFor();
+  world.passed('what is approved in one browser is approved in the other');
+
+  const sent = await first.repeat();
+  assert.equal(sent.data?.sent, true, JSON.stringify(sent));
+  assert.equal((await first.repeat()).error.code, 'TOKEN_ALREADY_USED');
+  await page.getByText('and the caller has used the approval').waitFor();
+  world.passed('the approved call runs once');
+
+  const second = await askForApproval('Stoves for less');
+  await go(page, `/approvals/${second.id}`);
+  await page.getByRole('button', { name: 'Deny…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Deny this call?' });
+  await dialog.getByLabel('Reason').fill('Not this week');
+  await dialog.getByRole('button', { name: 'Deny', exact: true }).click();
+  await page.getByRole('main').getByText(/^Denied by admin\. Reason: Not this week/).waitFor();
+  const refused = await second.repeat();
+  assert.equal(refused.success, false);
+  assert.notEqual(refused.error.code, 'CONFIRMATION_REQUIRED', JSON.stringify(refused));
+  world.passed('a denied call does not run');
+
+  await decideTwice();
+  await decideManyTimes();
+  await decideSelected();
+
+  /** The second browser decides while the first does; its decision is refused and it shows the first one. */
+  async function decideTwice() {
+    const asked = await askForApproval('Boots for less');
+    for (const viewer of [page, other]) await go(viewer, `/approvals/${asked.id}`);
+    await other.route(`**/api/approvals/${asked.id}`, async (route) => {
+      await page.getByRole('button', { name: 'Approve once' }).click();
+      await page.getByText(/^Approved by admin\./).waitFor();
+      await route.continue();
+    }, { times: 1 });
+    await world.expectProblem(/409/, async () => {
+      await other.getByRole('button', { name: 'Approve once' }).click();
+      await other.getByText(/^Approved by admin\./).waitFor();
+    });
+    assert.equal((await asked.repeat()).data?.sent, true);
+    world.passed('the second of two decisions is refused');
+  }
+
+  /** Many requests at once, for and against. */
+  async function decideManyTimes() {
+    const asked = await askForApproval('Ropes for less');
+    const address = `/api/approvals/${asked.id}`;
+    const { digest } = await (await page.request.get(address)).json();
+    const post = (data) => page.request.post(address, { headers: { 'x-aquifer-explorer': '1' }, data });
+    assert.equal((await post({ decision: 'approve', digest: 'another' })).status(), 409);
+    const decisions = Array.from({ length: 8 }, (_, index) => post(index % 2 ? { decision: 'deny' } : { decision: 'approve', digest }));
+    const statuses = (await Promise.all(decisions)).map((answer) => answer.status()).sort();
+    assert.deepEqual(statuses, [200, 409, 409, 409, 409, 409, 409, 409]);
+    const { entries } = await (await page.request.get('/api/audit?operation=execute_newsletter')).json();
+    const decided = entries.filter(({ event, reason }) => /^APPROVAL_(GRANTED|DECLINED)$/.test(event) && reason?.includes(asked.id));
+    assert.equal(decided.length, 1, JSON.stringify(decided));
+    world.passed('nothing is decided twice');
+  }
+
+  /** Several calls are read and approved together. */
+  async function decideSelected() {
+    const asked = [await askForApproval('One for less'), await askForApproval('Two for less')];
+    await go(page, '/approvals');
+    await page.getByRole('heading', { name: 'Waiting (2)' }).waitFor();
+    await checkAccessibility(page, 'approvals');
+    await page.getByLabel('Select all').check();
+    await page.getByRole('button', { name: /selected…$/ }).filter({ hasNotText: 'Deny' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Decide about 2 calls' }).waitFor();
+    for (const { subject } of asked) await page.getByText(subject).first().waitFor();
+    for (const end of await page.getByText(/^End of the call/).all()) await end.scrollIntoViewIfNeeded();
+    await page.getByRole('button', { name: 'Approve 2 calls, each once' }).click();
+    await page.getByText(/^Approved by admin\./).nth(1).waitFor();
+    for (const { repeat } of asked) assert.equal((await repeat()).data?.sent, true);
+    world.passed('several calls are approved together');
+  }
+});

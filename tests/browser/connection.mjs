@@ -1,0 +1,26 @@
+// The server goes away and comes back with the same state: the page says so, and goes on by itself.
+
+import { assert, go, hold, main } from './harness.mjs';
+
+const LOST = 'Connection lost. Trying again…';
+const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+
+await main(async (world) => {
+  const page = await world.login();
+  await go(page, '/approvals');
+  const status = page.getByRole('banner');
+  await status.getByText('live', { exact: true }).waitFor();
+  await hold();
+  await world.expectProblem(REFUSED, async () => {
+    await status.getByText('reconnecting', { exact: true }).waitFor();
+    await page.getByText(LOST).waitFor();
+    world.passed('a lost connection is shown');
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await hold();
+    await page.getByText(LOST).waitFor({ state: 'hidden' });
+    await status.getByText('live', { exact: true }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  });
+  assert.equal((await page.request.get('/api/session')).status(), 200);
+  world.passed('the page goes on with the same session');
+});

@@ -1,0 +1,217 @@
+// Starts Chromium, logs in, and watches every page: a message on the console, an error, a dialog, a failed request or a
+// request to another origin fails the flow. Each check prints one line; the first that fails ends the process.
+
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+// The packages are installed outside the source tree, so they are looked up from there.
+const installed = process.env.AQUIFER_TEST_BROWSER;
+const packages = createRequire(installed ? resolve(installed, 'package.json') : import.meta.url);
+const { chromium } = packages('playwright-core');
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const SCREENSHOTS = resolve(ROOT, 'docs/images');
+const MAX_SCREENSHOT_BYTES = 150_000;
+
+/** Far more than anything needs: it only turns a hang into a failure. */
+const TIMEOUT_MS = 30_000;
+
+const FLAGS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+];
+
+/** Runs `flow(world)` with the link of the command line and ends the process. */
+export async function main(flow) {
+  const [link] = process.argv.slice(2);
+  if (!link) {
+    console.error('usage: node FLOW.mjs LINK, with the link to log in that the server printed');
+    process.exit(2);
+  }
+  const browser = await chromium.launch({
+    executablePath: process.env.AQUIFER_TEST_CHROMIUM ?? '/usr/bin/chromium', headless: true, args: FLAGS, timeout: TIMEOUT_MS,
+  });
+  const world = new World(browser, link);
+  try {
+    await flow(world);
+    world.check();
+    passed('closed');
+  } catch (error) {
+    await world.report(error);
+    process.exitCode = 1;
+  }
+  await browser.close();
+  process.exit();
+}
+
+/** Prints that a check has passed. */
+export function passed(what) {
+  console.log(`ok - ${what}`);
+}
+
+/** Everything that a flow uses. */
+class World {
+  #browser;
+  #problems = [];
+  #allowed = [];
+  #contexts = [];
+
+  constructor(browser, link) {
+    this.#browser = browser;
+    this.link = link;
+    this.origin = new URL(link).origin;
+    this.token = new URL(link).hash.slice(1);
+  }
+
+  /** A browser of its own, without a session unless `session` (of `session()`) is given. */
+  async open({ session, ...options } = {}) {
+    const context = await this.#browser.newContext({
+      viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', baseURL: this.origin, storageState: session, ...options,
+    });
+    context.setDefaultTimeout(TIMEOUT_MS);
+    this.#contexts.push(context);
+    context.on('console', (message) => this.#problem(`console ${message.type()}: ${message.text()} (${message.location().url})`));
+    context.on('weberror', (error) => this.#problem(`page error: ${error.error().stack}`));
+    context.on('dialog', (dialog) => {
+      this.#problem(`dialog: ${dialog.message()}`);
+      dialog.dismiss().catch(() => {});
+    });
+    context.on('request', (request) => this.#watchAddress(request.url()));
+    context.on('requestfailed', (request) => this.#watchFailure(request));
+    return context.newPage();
+  }
+
+  /** A page that is logged in by the link. */
+  async login(options) {
+    const page = await this.open(options);
+    await page.goto(this.link);
+    await page.waitForURL((url) => url.pathname !== '/login');
+    await ready(page);
+    return page;
+  }
+
+  /** Cookies and storage of a page, for another browser. */
+  session(page) {
+    return page.context().storageState();
+  }
+
+  /** While `action` runs, problems that match `pattern` are part of the test. At least one of them must occur. */
+  async expectProblem(pattern, action) {
+    const expected = { pattern, count: 0 };
+    this.#allowed.push(expected);
+    const result = await action();
+    assert.ok(expected.count > 0, `nothing matched ${pattern}`);
+    this.#allowed.splice(this.#allowed.indexOf(expected), 1);
+    return result;
+  }
+
+  /** Reports a check that has passed, unless a page had a problem meanwhile. */
+  passed(what) {
+    this.check();
+    passed(what);
+  }
+
+  /** Fails if a page had a problem. */
+  check() {
+    assert.deepEqual(this.#problems, []);
+  }
+
+  /** What is needed to understand a failure: the error, the problems, and what each page showed. */
+  async report(error) {
+    console.error(error.stack ?? error);
+    this.#problems.forEach((problem) => console.error(`problem - ${problem}`));
+    for (const page of this.#contexts.flatMap((context) => context.pages())) {
+      const shown = await page.locator('body').ariaSnapshot({ timeout: 2000 }).catch((cause) => String(cause));
+      console.error(`--- ${page.url().replace(/#.*/, '')}\n${shown.slice(0, 6000)}`);
+    }
+  }
+
+  #problem(text) {
+    const expected = this.#allowed.find(({ pattern }) => pattern.test(text));
+    if (expected) expected.count += 1;
+    else this.#problems.push(text);
+  }
+
+  #watchAddress(address) {
+    const { origin, protocol } = new URL(address);
+    if (origin !== this.origin && protocol !== 'data:') this.#problem(`request to another origin: ${address}`);
+  }
+
+  /** Requests end early when a page is left, or cancels them. */
+  #watchFailure(request) {
+    const { errorText } = request.failure();
+    if (errorText !== 'net::ERR_ABORTED') this.#problem(`failed request: ${request.url()} ${errorText}`);
+  }
+}
+
+/** Waits until the page of the present address has been drawn. */
+export async function ready(page) {
+  await page.locator('main:not([aria-busy]) h1').first().waitFor();
+}
+
+/** Opens an address of the explorer. */
+export async function go(page, path) {
+  await page.goto(path);
+  await ready(page);
+}
+
+/** Waits for the heading of a page. */
+export function heading(page, name) {
+  return page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+/** Runs axe-core in the light and the dark scheme. Evaluated by the debugger, because the page allows no other script. */
+export async function checkAccessibility(page, name) {
+  const debug = await page.context().newCDPSession(page);
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await evaluate(debug, packages('axe-core').source);
+    const { violations } = await evaluate(debug, `axe.run(document, ${JSON.stringify(AXE)})`);
+    const found = violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 5).map((node) => `${node.target}: ${node.failureSummary}`)]);
+    assert.deepEqual(found, [], `${name}, ${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+  await debug.detach();
+}
+
+const AXE = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'], preload: false,
+};
+
+async function evaluate(debug, expression) {
+  const { result, exceptionDetails } = await debug.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+  assert.equal(exceptionDetails, undefined, exceptionDetails?.exception?.description);
+  return result.value;
+}
+
+/** Fails if the page itself scrolls sideways. */
+export async function checkWidth(page, name) {
+  const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(content <= width, `${name} is ${content} px wide on a screen of ${width} px`);
+}
+
+/** Updates a picture of the documentation, if that was asked for. */
+export async function screenshot(page, name) {
+  if (process.env.AQUIFER_UPDATE_SCREENSHOTS !== '1') return;
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  const bytes = await page.screenshot({ path: resolve(SCREENSHOTS, `${name}.png`), animations: 'disabled', caret: 'hide' });
+  assert.ok(bytes.length <= MAX_SCREENSHOT_BYTES, `${name}.png has ${bytes.length} bytes`);
+}
+
+const input = { lines: null };
+
+/** Tells the test that the flow waits, and waits for a line from it. */
+export async function hold() {
+  input.lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  console.log('holding');
+  const { done } = await input.lines.next();
+  assert.equal(done, false, 'the test has ended');
+}
+
+/** The files of the page. */
+export const UI = resolve(ROOT, 'crates/aquifer-explorer/ui');
+
+export { assert };
