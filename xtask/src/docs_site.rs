@@ -33,7 +33,7 @@ fn write(folder: &Path) -> Result<usize> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
         }
-        std::fs::write(&path, file.body.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, &file.body).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(site.files().count())
 }

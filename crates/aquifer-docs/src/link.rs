@@ -1,6 +1,6 @@
 //! Where links lead: from the path of a Markdown file to the address of a page.
 
-use crate::page::{DATA_FILES, Page};
+use crate::page::{Attachment, Page};
 
 /// Schemes that a link may have. Everything else, `javascript:` first of all, is refused.
 const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
@@ -16,6 +16,8 @@ const SERVED_ROOT: &str = "/docs";
 pub enum LinkTarget {
     /// An address of the site.
     Inside(String),
+    /// The address of an image of the site.
+    Image(String),
     /// An address elsewhere.
     Outside(String),
     /// No address that a page may link to.
@@ -84,8 +86,9 @@ pub fn resolve(style: LinkStyle, from: &Page, destination: &str) -> LinkTarget {
     if let Some(page) = Page::at(&path).or_else(|| Page::at(&format!("{path}/README.md"))) {
         return LinkTarget::Inside(style.page(&from.name(), &page.name()) + &fragment);
     }
-    if let Some(file) = DATA_FILES.iter().find(|file| file.path == path) {
-        return LinkTarget::Inside(style.file(&from.name(), file.name));
+    if let Some(file) = Attachment::at(&path) {
+        let address = style.file(&from.name(), file.name());
+        return if file.is_image() { LinkTarget::Image(address) } else { LinkTarget::Inside(address) };
     }
     LinkTarget::Outside(repository_file(&path) + &fragment)
 }

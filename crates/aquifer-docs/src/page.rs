@@ -63,18 +63,45 @@ impl Page {
     }
 }
 
-/// A file of `docs` that is no page.
-pub(crate) struct DataFile {
+/// A file of `docs` that is no page, but belongs to one.
+pub(crate) struct Attachment {
+    /// Its path in the repository.
     pub(crate) path: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
+    pub(crate) content_type: &'static str,
+    pub(crate) bytes: &'static [u8],
 }
 
-pub(crate) const DATA_FILES: [DataFile; 1] = [DataFile {
-    path: "docs/tokens.schema.json",
-    name: "tokens.schema.json",
-    text: include_str!("../../../docs/tokens.schema.json"),
-}];
+impl Attachment {
+    /// The attachment with this path in the repository.
+    pub(crate) fn at(path: &str) -> Option<&'static Self> {
+        ATTACHMENTS.iter().find(|file| file.path == path)
+    }
+
+    /// Its path in `docs`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.strip_prefix("docs/").unwrap_or(self.path)
+    }
+
+    pub(crate) fn is_image(&self) -> bool {
+        self.content_type.starts_with("image/")
+    }
+}
+
+/// `attachments!["content type" "path", …]`.
+macro_rules! attachments {
+    ($($content_type:literal $path:literal),* $(,)?) => {
+        &[$(Attachment {
+            path: $path,
+            content_type: $content_type,
+            bytes: include_bytes!(concat!("../../../", $path)),
+        }),*]
+    };
+}
+
+/// Schemas and images.
+pub(crate) static ATTACHMENTS: &[Attachment] = attachments![
+    "application/json" "docs/tokens.schema.json",
+];
 
 /// `pages![Group "path" "summary", …]`.
 macro_rules! pages {
@@ -85,7 +112,7 @@ macro_rules! pages {
 
 /// Every page.
 pub static PAGES: &[Page] = pages![
-    Tutorial "docs/tutorial.md" "Ten minutes: install Aquifer, let an agent query a sample shop, and see it stopped from deleting.",
+    Tutorial "docs/tutorial.md" "Install Aquifer, let an agent query a sample shop, and see it stopped from deleting.",
     HowTo "docs/gateway.md" "Put your MCP servers behind Aquifer: setup, logins, review, changed definitions.",
     HowTo "docs/databases.md" "Serve SQLite and PostgreSQL databases.",
     HowTo "docs/rest.md" "Serve HTTP APIs, from OpenAPI descriptions and adapter files.",

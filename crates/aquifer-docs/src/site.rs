@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::layout::Layout;
 use crate::link::{self, LinkStyle};
 use crate::markdown::{self, Document};
-use crate::page::{DATA_FILES, PAGES, Page};
+use crate::page::{ATTACHMENTS, PAGES, Page};
 use crate::search_index;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -18,7 +18,7 @@ pub struct SiteFile {
     /// Its media type.
     pub content_type: &'static str,
     /// Its content.
-    pub body: Cow<'static, str>,
+    pub body: Cow<'static, [u8]>,
 }
 
 /// Files that are the same in every style of links.
@@ -45,16 +45,16 @@ impl Site {
         let mut add = |path: String, content_type, body| files.insert(path, SiteFile { content_type, body });
         for index in 0..documents.len() {
             if let Some((page, html)) = layout.page(index) {
-                add(style.page_file(&page.name()), HTML, Cow::Owned(html));
+                add(style.page_file(&page.name()), HTML, Cow::Owned(html.into_bytes()));
             }
         }
-        add(style.page_file(""), HTML, Cow::Owned(layout.start_page()));
-        add("search.json".to_owned(), JSON, Cow::Owned(search_index::build(style, &documents)));
+        add(style.page_file(""), HTML, Cow::Owned(layout.start_page().into_bytes()));
+        add("search.json".to_owned(), JSON, Cow::Owned(search_index::build(style, &documents).into_bytes()));
         for (name, content_type, text) in ASSETS {
-            add(name.to_owned(), content_type, Cow::Borrowed(text));
+            add(name.to_owned(), content_type, Cow::Borrowed(text.as_bytes()));
         }
-        for file in DATA_FILES {
-            add(file.name.to_owned(), JSON, Cow::Borrowed(file.text));
+        for file in ATTACHMENTS {
+            add(file.name().to_owned(), file.content_type, Cow::Borrowed(file.bytes));
         }
         Self { files, not_found: layout.not_found() }
     }

@@ -19,7 +19,7 @@ static SITE: LazyLock<Site> = LazyLock::new(|| Site::render(LinkStyle::Served));
 /// A digest of all pages. They change together, with the program.
 static ETAG: LazyLock<String> = LazyLock::new(|| {
     let mut digest = Sha256::new();
-    SITE.files().for_each(|(_, file)| digest.update(file.body.as_bytes()));
+    SITE.files().for_each(|(_, file)| digest.update(&file.body));
     format!("\"{}\"", hex(&digest.finalize()[..16]))
 });
 

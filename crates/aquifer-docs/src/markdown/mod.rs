@@ -1,7 +1,7 @@
 //! Markdown to HTML.
 //!
-//! The writer knows every element that it writes. Raw HTML is shown as text, comments are left out, images become their
-//! alternative text, and a link that is refused becomes its text. Nothing is copied from the input without escaping.
+//! The writer knows every element that it writes. Raw HTML is shown as text, comments are left out, images of other
+//! servers become their alternative text, and a link that is refused becomes its text. Nothing is copied from the input without escaping.
 
 mod heading_ids;
 mod writer;

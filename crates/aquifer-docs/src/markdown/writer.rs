@@ -18,6 +18,7 @@ pub(super) struct Writer<'l> {
     /// How the open links, images and blocks of code end, innermost last.
     closings: Vec<&'static str>,
     heading: Option<OpenHeading>,
+    image: Option<OpenImage>,
     /// The raw HTML of the open block.
     raw: Option<String>,
     table: Table,
@@ -28,6 +29,16 @@ struct OpenHeading {
     /// Where its content begins in the output.
     start: usize,
     text: String,
+}
+
+/// An image whose alternative text is read.
+struct OpenImage {
+    address: String,
+    /// Where its text begins in the output. It is replaced by the image.
+    start: usize,
+    text: String,
+    /// How many images are inside its text, so far not ended.
+    inner: usize,
 }
 
 /// The table that is written. Markdown has no tables in tables.
@@ -41,6 +52,10 @@ struct Table {
     head_start: usize,
     /// Whether a cell of the head has content.
     has_head: bool,
+    /// Where the present cell begins in the output.
+    cell_start: usize,
+    /// Whether the present cell has content.
+    has_content: bool,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +74,7 @@ impl<'l> Writer<'l> {
             ids: HeadingIds::default(),
             closings: Vec::new(),
             heading: None,
+            image: None,
             raw: None,
             table: Table::default(),
         }
@@ -123,8 +139,7 @@ impl<'l> Writer<'l> {
             Tag::Emphasis => self.out.push_str("<em>"),
             Tag::Strong => self.out.push_str("<strong>"),
             Tag::Link { dest_url, .. } => self.start_link(&dest_url),
-            // Pages load nothing from other servers, and no page has images of its own.
-            Tag::Image { .. } => self.open("<span class=\"image\">", "</span>"),
+            Tag::Image { dest_url, .. } => self.start_image(&dest_url),
             // Extensions that are not enabled.
             _ => {}
         }
@@ -135,7 +150,8 @@ impl<'l> Writer<'l> {
             TagEnd::Paragraph => self.out.push_str("</p>\n"),
             TagEnd::Heading(level) => self.end_heading(level),
             TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>\n"),
-            TagEnd::CodeBlock | TagEnd::Link | TagEnd::Image => {
+            TagEnd::Image => self.end_image(),
+            TagEnd::CodeBlock | TagEnd::Link => {
                 let closing = self.closings.pop().unwrap_or_default();
                 self.out.push_str(closing);
             }
@@ -146,9 +162,7 @@ impl<'l> Writer<'l> {
             TagEnd::Table => self.out.push_str("</tbody></table></div>\n"),
             TagEnd::TableHead => self.end_table_head(),
             TagEnd::TableRow => self.out.push_str("</tr>\n"),
-            TagEnd::TableCell => {
-                self.out.push_str(if self.table.part == TablePart::Head { "</th>" } else { "</td>" });
-            }
+            TagEnd::TableCell => self.end_cell(),
             TagEnd::Emphasis => self.out.push_str("</em>"),
             TagEnd::Strong => self.out.push_str("</strong>"),
             _ => {}
@@ -164,9 +178,10 @@ impl<'l> Writer<'l> {
         if let Some(heading) = &mut self.heading {
             heading.text.push_str(text);
         }
-        if self.table.part == TablePart::Head {
-            self.table.has_head |= !text.trim().is_empty();
+        if let Some(image) = &mut self.image {
+            image.text.push_str(text);
         }
+        self.table.has_content |= !text.trim().is_empty();
         push_escaped(&mut self.out, text);
     }
 
@@ -218,11 +233,32 @@ impl<'l> Writer<'l> {
 
     fn start_link(&mut self, destination: &str) {
         match (self.link)(destination) {
-            LinkTarget::Inside(address) => self.open(&format!("<a href=\"{}\">", escape(&address)), "</a>"),
+            LinkTarget::Inside(address) | LinkTarget::Image(address) => {
+                self.open(&format!("<a href=\"{}\">", escape(&address)), "</a>")
+            }
             LinkTarget::Outside(address) => {
                 self.open(&format!("<a rel=\"external noreferrer\" href=\"{}\">", escape(&address)), "</a>");
             }
             LinkTarget::Refused => self.open("", ""),
+        }
+    }
+
+    /// Pages load nothing from other servers: an image from there becomes its alternative text.
+    fn start_image(&mut self, source: &str) {
+        if let Some(outer) = &mut self.image {
+            outer.inner += 1;
+        } else if let LinkTarget::Image(address) = (self.link)(source) {
+            self.image = Some(OpenImage { address, start: self.out.len(), text: String::new(), inner: 0 });
+        }
+    }
+
+    fn end_image(&mut self) {
+        if let Some(outer) = self.image.as_mut().filter(|outer| outer.inner > 0) {
+            outer.inner -= 1;
+        } else if let Some(OpenImage { address, start, text, .. }) = self.image.take() {
+            self.out.truncate(start);
+            let (address, text) = (escape(&address), escape(&text));
+            self.out.push_str(&format!("<img src=\"{address}\" alt=\"{text}\" loading=\"lazy\">"));
         }
     }
 
@@ -233,13 +269,30 @@ impl<'l> Writer<'l> {
             _ => "",
         };
         self.table.column += 1;
+        self.table.cell_start = self.out.len();
+        self.table.has_content = false;
         self.out.push_str(&match self.table.part {
             TablePart::Head => format!("<th scope=\"col\"{class}>"),
             TablePart::Body => format!("<td{class}>"),
         });
     }
 
-    /// A head without content is left out: a screen reader would read empty names of columns.
+    /// A cell of the head without content is no header: a screen reader would read an empty name.
+    fn end_cell(&mut self) {
+        match (self.table.part, self.table.has_content) {
+            (TablePart::Body, _) => self.out.push_str("</td>"),
+            (TablePart::Head, true) => {
+                self.table.has_head = true;
+                self.out.push_str("</th>");
+            }
+            (TablePart::Head, false) => {
+                self.out.truncate(self.table.cell_start);
+                self.out.push_str("<td></td>");
+            }
+        }
+    }
+
+    /// A head without content is left out.
     fn end_table_head(&mut self) {
         if self.table.has_head {
             self.out.push_str("</tr></thead>\n");

@@ -16,7 +16,7 @@ impl Element {
 }
 
 /// Elements without an end.
-const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "!doctype"];
+const VOID: [&str; 7] = ["br", "hr", "img", "input", "link", "meta", "!doctype"];
 
 /// The opening tags of a text, after checking that every element is closed in order and every value is quoted.
 pub(crate) fn elements(html: &str) -> Vec<Element> {

@@ -53,6 +53,8 @@ fn tables_have_a_head_and_alignment_without_styles() {
     );
     let without_head = render("| | |\n|---|---|\n| 1 | 2 |").html;
     assert!(!without_head.contains("<th"), "{without_head}");
+    let half = render("| | b |\n|---|---|\n| 1 | 2 |").html;
+    assert!(half.contains("<thead><tr><td></td><th scope=\"col\">b</th></tr></thead>"), "{half}");
 }
 
 /// Ids equal those of GitHub, and none is given twice.
@@ -159,6 +161,22 @@ fn links_lead_to_pages() {
     };
     assert_eq!(outside("README.md", "https://mcpaql.org"), "https://mcpaql.org");
     assert!(outside("docs/rest.md", "../examples/adapters").ends_with("/blob/main/examples/adapters"));
+}
+
+#[test]
+fn images_of_the_site_are_shown_and_others_become_text() {
+    check("a ![b *c*](https://img.example/x.png) d", "<p>a b <em>c</em> d</p>");
+    check("[![b](https://img.example/x.png)](safety.md)", "<p><a href=\"/docs/safety\">b</a></p>");
+    let image = |source: &str| LinkTarget::Image(format!("/docs/{source}"));
+    for (markdown, html) in [
+        (
+            "![a *b* \"c\" <d>](x.png)",
+            "<p><img src=\"/docs/x.png\" alt=\"a b &quot;c&quot; &lt;d&gt;\" loading=\"lazy\"></p>",
+        ),
+        ("![a ![b](y.png) c](x.png) d", "<p><img src=\"/docs/x.png\" alt=\"a b c\" loading=\"lazy\"> d</p>"),
+    ] {
+        assert_eq!(markdown::render(markdown, &image).html.trim_end(), html);
+    }
 }
 
 /// Whatever the depth, the stack of this process does not grow with it.
