@@ -56,6 +56,7 @@ impl Explorer {
             .nest("/api", api::router())
             .merge(docs::router())
             .fallback(assets::serve)
-            .layer(guarded).with_state(explorer)
+            .layer(guarded)
+            .with_state(explorer)
     }
 }

@@ -101,7 +101,7 @@ fn raw_html_is_text() {
         }
         let attributes = ["onerror", "onload", "style", "srcdoc"];
         let has_attribute = |attribute: &&str| elements(&html).iter().any(|element| element.get(attribute).is_some());
-        assert!(!attributes.iter().any(|attribute| has_attribute(attribute)), "{markdown}: {html}");
+        assert!(!attributes.iter().any(has_attribute), "{markdown}: {html}");
     }
     check("&lt;b&gt; &copy; &quot;", "<p>&lt;b&gt; © &quot;</p>");
 }

@@ -34,17 +34,19 @@ fn page() -> String {
     out += &paragraphs(&after_help(&root));
     out += "## Options of every command\n\n";
     out += &table(root.get_arguments().filter(|argument| is_common(argument)));
-    subcommands(&root).for_each(|command| out += &section(command, 2));
+    subcommands(&root).for_each(|command| out += &section(command, 2, &after_help(command)));
     out.truncate(out.trim_end().len());
     out + "\n"
 }
 
-/// The section of a command, and below it those of its own commands.
-fn section(command: &Command, level: usize) -> String {
+/// The section of a command with the text below its options, and after it the sections of its own commands. If these all
+/// have the same text, it is written once.
+fn section(command: &Command, level: usize, text: &str) -> String {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
     let usage = usage.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    let mut out = format!("{} {}\n\n{}.\n\n```text\n{usage}\n```\n\n", "#".repeat(level), full_name(command), about(command));
+    let mut out =
+        format!("{} {}\n\n{}.\n\n```text\n{usage}\n```\n\n", "#".repeat(level), full_name(command), about(command));
     let own = || command.get_arguments().filter(|argument| !is_common(argument) && !argument.is_hide_set());
     let mut headings: Vec<Option<&str>> = Vec::new();
     for argument in own() {
@@ -59,8 +61,16 @@ fn section(command: &Command, level: usize) -> String {
         }
         out += &table(own().filter(|argument| argument.get_help_heading() == heading));
     }
-    out += &paragraphs(&after_help(command));
-    subcommands(command).for_each(|below| out += &section(below, level + 1));
+    out += &paragraphs(text);
+    let mut texts: Vec<String> = subcommands(command).map(after_help).collect();
+    if let [first, rest @ ..] = texts.as_mut_slice()
+        && !rest.is_empty()
+        && rest.iter().all(|text| text == first)
+    {
+        out += &paragraphs(first);
+        texts.iter_mut().for_each(String::clear);
+    }
+    subcommands(command).zip(&texts).for_each(|(below, text)| out += &section(below, level + 1, text));
     out
 }
 
