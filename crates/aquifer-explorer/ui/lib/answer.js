@@ -29,7 +29,7 @@ function itemsToRows(items) {
 /** The page of an answer: `{next, previous, total}`. */
 export function findPage(data) {
   const info = isPlain(data) ? (data.pageInfo ?? {}) : {};
-  return { next: info.hasNextPage ? info.endCursor : null, total: info.total ?? info.totalItems ?? data?.pagination?.total_items ?? data?.total ?? null };
+  return { next: info.hasNextPage ? info.endCursor : null, total: info.totalCount ?? data?.pagination?.total_items ?? data?.total ?? null };
 }
 
 /** Aggregates → `[{name, functions, groups: [{label, values}]}]`; those with one number have no label. */

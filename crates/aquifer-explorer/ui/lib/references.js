@@ -12,6 +12,17 @@ async function loadTables() {
   return tables;
 }
 
+/** The collection of an operation: what the server says, or else the table that it belongs to. */
+export async function findCollection({ collection, source, operation, schema }) {
+  if (collection) return collection;
+  if (!Object.hasOwn(schema?.properties ?? {}, "filter")) return null;
+  const known = (await loadTables()).find(({ name }) => name === source)?.tables ?? [];
+  const table = known.find(({ operations }) => operations?.includes(operation.name));
+  if (!table) return null;
+  const references = (table.references ?? []).map(({ column, table: target }) => ({ name: column.replace(/_id$/, ""), table: target, field: column }));
+  return { fields: table.columns, references };
+}
+
 /** `link(column, value)` → `{href, title, open}` or null, for the rows of a collection. */
 export async function referenceLinks(source, collection) {
   const references = collection?.references ?? [];

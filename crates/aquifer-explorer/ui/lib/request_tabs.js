@@ -14,6 +14,7 @@ export function loadTabs(start) {
   const list = ids.map((id) => ({ id, text: load(key(id), null, session) })).filter(({ text }) => typeof text === "string");
   if (list.length === 0) list.push(newTab(JSON.stringify(start, null, 2)));
   const selected = list.find(({ id }) => id === stored.selected)?.id ?? list[0].id;
+  list.forEach(storeTab);
   return { list, selected };
 }
 

@@ -126,14 +126,16 @@ async function verify(button, place) {
   replace(place, h("p", { class: "muted" }, "Reading every entry…"));
   try {
     const { intact, reports = [] } = await post("/audit/verify");
+    if (reports.length === 0) return replace(place, card("warn", h("p", {}, "There is nothing to verify: the audit log is off, or nothing was written yet.")));
     const words = intact ? "The log is intact: no entry was altered, removed or reordered." : "The log is not intact.";
     replace(place, card(intact ? "ok" : "danger",
       h("p", {}, h("strong", {}, words)),
       reports.length > 0 && h("ul", { class: "plain-list" }, reports.map(reportLine))));
   } catch (error) {
     replace(place, card("danger", h("p", {}, `The log could not be verified: ${error.message}`)));
+  } finally {
+    button.disabled = false;
   }
-  button.disabled = false;
 }
 
 function reportLine({ place, text, intact }) {

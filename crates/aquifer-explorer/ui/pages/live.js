@@ -40,7 +40,7 @@ function createView(main, query) {
   replace(main,
     heading("Live", "Calls as they happen, newest first.", pauseButton, button("Clear", clear, "quiet")),
     h("div", { class: "filters", role: "search", "aria-label": "Filter the calls", on: { input: debounce(filter, 150) } },
-      field("Operation, code or request", search), field("Outcome", outcome)),
+      field("Search calls", search), field("Outcome", outcome)),
     summary, nothing, list);
   update();
 
@@ -106,5 +106,5 @@ function callRow({ time, request_id, operation, outcome, code, took_us }) {
     h("td", {}, operationLink(operation)),
     h("td", {}, badge(outcome), code && [" ", h("span", { class: "mono small-print" }, code)]),
     h("td", { class: "right nowrap" }, duration(took_us)),
-    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Audit of request ${request_id}`) }, "Entries")));
+    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Entries of request ${request_id}`) }, "Entries")));
 }

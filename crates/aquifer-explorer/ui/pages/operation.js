@@ -2,7 +2,7 @@
 import { debounce, h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { parseJson } from "/lib/json_text.js";
-import { mayRun, referenceLinks } from "/lib/references.js";
+import { findCollection, mayRun, referenceLinks } from "/lib/references.js";
 import { navigate, setQuery } from "/lib/router.js";
 import { firstValue } from "/lib/schema.js";
 import { copyButton } from "/parts/copy.js";
@@ -21,20 +21,24 @@ export async function render(main, { name }, query) {
   const details = await get(`/operations/${encodeURIComponent(name)}`);
   const { operation } = details;
   const tryPart = await tryView(details, query);
+  const decision = h("div", {});
+  const drawDecision = (current) => replace(decision, decisionView(current, async () => drawDecision(await get(`/operations/${encodeURIComponent(name)}`))));
+  drawDecision(details);
   replace(main,
     h("p", {}, h("a", { href: "/operations" }, "Operations"), " / ", h("a", { href: `/operations?source=${encodeURIComponent(details.source)}` }, details.source)),
     heading(h("span", { class: "mono" }, operation.name), operation.description, dangerBadge(details.danger)),
-    operation.quarantined && h("p", { class: "card warn" }, "This operation is quarantined: its definition is new or has changed. ", h("a", { href: "/review" }, "Review it"), " before agents can call it."),
+    (operation.quarantined || details.quarantine) && h("p", { class: "card warn" }, "This operation is quarantined: its definition is new or has changed. ", h("a", { href: "/review" }, "Review it"), " before agents can call it."),
     signatureView(details.signature),
     h("section", { "aria-labelledby": "try" }, h("h2", { id: "try" }, "Try it"), tryPart.element),
-    h("div", { class: "split" }, decisionView(details), factsView(details)),
+    h("div", { class: "split" }, decision, factsView(details)),
     h("section", {}, h("h2", {}, "Parameters"), parametersView(operation, details.schema)),
     observedView(operation.observed_result));
   return tryPart.stop;
 }
 
 async function tryView(details, query) {
-  const { operation, schema, collection } = details;
+  const { operation, schema } = details;
+  const collection = await findCollection(details);
   let params = startParams(details, query);
   const form = h("div", {});
   const link = await referenceLinks(details.source, collection);
@@ -44,7 +48,7 @@ async function tryView(details, query) {
   const run = runner({
     request: () => (editor.result().error ? focusProblem(editor) : { operation: operation.name, params }),
     apply: (request) => (request.operation === operation.name ? setParams(request.params ?? {}) : openOther(request)),
-    schema, link, canSort: Boolean(collection),
+    schema, link, canSort: collection ? (field) => collection.fields.some((one) => one.name === field) : undefined,
   });
 
   function edited(value) {

@@ -23,7 +23,7 @@ export async function render(main, params, query) {
   for (const name of FILTERS) state.filters[name] = query.get(name) ?? "";
   let abort = null;
 
-  const search = h("input", { type: "search", value: state.search, placeholder: "What should be done? complaints of customers", "aria-label": "Search operations in plain words", on: { input: debounce(load, 150), keydown: (event) => event.key === "ArrowDown" && grid.focus() } });
+  const search = h("input", { type: "search", value: state.search, placeholder: "What should be done? complaints of customers", "aria-label": "Search operations in plain words", on: { input: debounce(() => load(), 150), keydown: (event) => event.key === "ArrowDown" && grid.focus() } });
   const selects = h("div", { class: "toolbar" });
   const summary = h("p", { class: "muted", role: "status" });
   const bulk = h("div", { class: "toolbar bulk" });
@@ -33,7 +33,7 @@ export async function render(main, params, query) {
     onToggle: toggle, onSelectAll: () => select(state.shown),
   });
 
-  async function load() {
+  async function load(keep = false) {
     abort?.abort();
     abort = new AbortController();
     state.search = search.value.trim();
@@ -44,16 +44,16 @@ export async function render(main, params, query) {
       state.found = operations;
       state.ranked = ranked;
       if (!state.search) state.all = operations;
-      filter();
+      filter(keep);
     } catch (error) {
       if (error.name !== "AbortError") summary.textContent = error.message;
     }
   }
 
-  function filter() {
+  function filter(keep = false) {
     state.shown = state.found.filter((row) => FILTERS.every((name) => !state.filters[name] || row[name] === state.filters[name]));
-    replace(selects, FILTERS.map((name) => filterSelect(name, state, filter)));
-    grid.setRows(state.shown);
+    replace(selects, FILTERS.map((name) => filterSelect(name, state, () => filter())));
+    grid.setRows(state.shown, keep);
     const selected = state.shown.length === state.found.length ? plural(state.shown.length, "operation") : `${state.shown.length} of ${plural(state.found.length, "operation")}`;
     summary.textContent = `${selected}${state.search && state.ranked ? ", best match first, as agents get them" : ""}`;
     drawBulk();
@@ -90,7 +90,7 @@ export async function render(main, params, query) {
 
   async function changeRules(effect) {
     const { openRulesDialog } = await import("/parts/rules.js");
-    if (await openRulesDialog([...state.selected], effect)) await load();
+    if (await openRulesDialog([...state.selected], effect)) await load(true);
   }
 
   const resized = () => grid.refresh();
@@ -99,10 +99,10 @@ export async function render(main, params, query) {
     h("div", { class: "operations" }, h("div", { class: "search-row" }, search), selects, h("div", { class: "toolbar between" }, summary, bulk), grid.element));
   if (state.search) get("/operations").then(({ operations }) => {
     state.all = operations;
-    replace(selects, FILTERS.map((name) => filterSelect(name, state, filter)));
+    replace(selects, FILTERS.map((name) => filterSelect(name, state, () => filter())));
   }, () => null);
   await load();
-  const end = on("catalog", load);
+  const end = on("catalog", () => load(true));
   return () => {
     end();
     abort?.abort();

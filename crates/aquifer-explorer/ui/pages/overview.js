@@ -1,5 +1,5 @@
 // What is served, what it costs, and what waits for a person.
-import { h, heading, replace } from "/lib/dom.js";
+import { h, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { age, date, number, plural, span, tokens } from "/lib/format.js";
@@ -9,18 +9,22 @@ export const title = () => "Overview";
 const STATES = { live: ["badge-ok", "live"], cached: ["badge-warn", "cached"], unavailable: ["badge-danger", "unavailable"] };
 
 export async function render(main) {
-  draw(main, await get("/overview"));
-  const refresh = () => get("/overview").then((overview) => {
-    if (!main.contains(document.activeElement)) draw(main, overview);
-  }, () => null);
+  const overview = await get("/overview");
+  const intro = h("p", { class: "muted" });
+  const body = h("div", {});
+  const draw = (current) => {
+    intro.textContent = summary(current);
+    replace(body, callsToAction(current), costs(current), sources(current), clients(current.clients ?? []), firstSteps(current));
+  };
+  const refresh = () => get("/overview").then((current) => body.contains(document.activeElement) || draw(current), () => null);
+  draw(overview);
+  replace(main, h("div", { class: "heading" }, h("div", {}, h("h1", { tabindex: "-1" }, "Overview"), intro)), body);
   const ends = [on("approvals", refresh), on("catalog", refresh)];
   return () => ends.forEach((end) => end());
 }
 
-function draw(main, overview) {
-  replace(main,
-    heading("Overview", `Aquifer ${overview.version}, running for ${span(Date.now() - new Date(overview.started_at))}. Agents see ${plural(overview.operations, "operation")} of ${plural(overview.sources.length, "source")} through ${plural(overview.surface.tools.length, "tool")}.`),
-    callsToAction(overview), costs(overview), sources(overview), clients(overview.clients ?? []), firstSteps(overview));
+function summary({ version, started_at: started, operations, sources: list, surface }) {
+  return `Aquifer ${version}, running for ${span(Date.now() - new Date(started))}. Agents see ${plural(operations, "operation")} of ${plural(list.length, "source")} through ${plural(surface.tools.length, "tool")}.`;
 }
 
 function callsToAction({ pending_approvals: pending, quarantined, sources: list }) {

@@ -2,6 +2,7 @@
 import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { get, post } from "/lib/api.js";
 import { on } from "/lib/events.js";
+import { json } from "/lib/format.js";
 import { jsonDiff } from "/parts/diff_view.js";
 import { badge, button, code, facts, field, problem, select } from "/parts/elements.js";
 
@@ -64,7 +65,7 @@ function quarantineCard(source, { tool, operation, state, changed = [], accepted
   return replace(card,
     h("h3", {}, code(tool), " ", badge(state)),
     h("p", { class: "muted" }, summaryOf(operation, state, changed)),
-    accepted ? jsonDiff(accepted, current, ["Accepted", "Now"]) : jsonDiff("", current, ["", "New definition"]),
+    accepted ? jsonDiff(accepted, current, ["Accepted", "Now"]) : h("pre", { class: "code", tabindex: "0" }, json(current)),
     actions([
       ["Accept this definition", "primary", () => decide("accept", "was accepted. It can be called within a few seconds.")],
       ["Reject", "danger", () => decide("reject", "was rejected. It stays in quarantine.")],

@@ -23,8 +23,10 @@ export async function render(main, { table }, query) {
 /** Fills in lists that may be absent. */
 const normalize = (source) => ({
   ...source,
-  tables: source.tables.map((table) => ({ ...table, columns: table.columns ?? [], references: table.references ?? [], operations: table.operations ?? [] })),
+  tables: source.tables.map((table) => ({ ...table, columns: table.columns ?? [], references: (table.references ?? []).map(withColumns), operations: table.operations ?? [] })),
 });
+
+const withColumns = (reference) => ({ ...reference, columns: reference.columns ?? [reference.column] });
 
 function chooseSource(sources, name, table) {
   return sources.find((source) => source.name === name)
@@ -123,6 +125,7 @@ function renderTable(main, source, name, addressOf) {
   const end = uniqueId("after-diagram");
   replace(main,
     heading([h("span", { class: "mono" }, name), table.kind === "view" && [" ", h("span", { class: "badge" }, "view")]], `${plural(table.columns.length, "column")}${Number.isFinite(table.rows) ? `, ${plural(table.rows, "row")}` : ""}, source ${source.name}.`),
+    table.description && h("p", {}, table.description),
     back, tableDetails(table, source.tables, addressOf),
     diagram && [h("h2", {}, "Diagram"), h("a", { class: "skip-inline", href: `#${end}` }, "Skip the diagram"), diagram.element, h("div", { id: end, tabindex: "-1" })]);
   return () => diagram && diagram.stop();

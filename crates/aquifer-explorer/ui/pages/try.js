@@ -1,5 +1,5 @@
 // Free requests and batches in tabs, with history and collections.
-import { h, heading, replace } from "/lib/dom.js";
+import { debounce, h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { age, json } from "/lib/format.js";
 import { parseJson } from "/lib/json_text.js";
@@ -14,6 +14,7 @@ import { tabs } from "/parts/tabs.js";
 
 export const title = () => "Try";
 
+const MAX_ADDRESS = 6000;
 const START = { operation: "introspect", params: { query: "summary" } };
 const BATCH = { operations: [{ operation: "", params: {} }, { operation: "", params: { id: { $from: "0.data.items.0.id" } } }] };
 
@@ -21,8 +22,7 @@ export async function render(main, params, query) {
   const state = { tabs: loadTabs(START), runners: new Map(), operations: [] };
   state.selected = state.tabs.selected;
   const given = parseJson(query.get("request") ?? "");
-  if (!given.error && typeof given.value === "object" && given.value !== null) open(state, given.value);
-  setQuery({ request: null });
+  if (!given.error && typeof given.value === "object" && given.value !== null) openOrSelect(state, given.value);
   const strip = h("div", { class: "request-tabs" });
   const body = h("div", {});
   const side = h("div", { class: "side" });
@@ -44,6 +44,21 @@ export async function render(main, params, query) {
     draw();
   }, () => null);
   return () => state.runners.forEach(({ run }) => run.stop());
+}
+
+/** A request that is already open is selected, so that a reload does not copy it. */
+function openOrSelect(state, request) {
+  const written = JSON.stringify(request);
+  const same = state.tabs.list.find((tab) => JSON.stringify(parseJson(tab.text).value) === written);
+  if (!same) open(state, request);
+  else state.selected = same.id;
+}
+
+/** Writes the request of the selected tab into the address, if it fits. */
+function share(tab) {
+  const { value, error } = parseJson(tab.text);
+  const written = error ? "" : JSON.stringify(value);
+  setQuery({ request: written.length <= MAX_ADDRESS ? written : null });
 }
 
 function open(state, request) {
@@ -91,13 +106,15 @@ function tabTitle(tab) {
 
 function drawBody(body, state, draw, onRun) {
   const tab = state.tabs.list.find(({ id }) => id === state.selected) ?? state.tabs.list[0];
-  if (!state.runners.has(tab.id)) state.runners.set(tab.id, createPane(tab, state, onRun, () => drawStrip(body.previousSibling ?? document.querySelector(".request-tabs"), state, draw)));
+  if (!state.runners.has(tab.id)) state.runners.set(tab.id, createPane(tab, state, onRun, () => drawStrip(document.querySelector(".request-tabs"), state, draw)));
   const pane = state.runners.get(tab.id);
   pane.setOperations(state.operations);
+  share(tab);
   replace(body, pane.element);
 }
 
 function createPane(tab, state, onRun, titleChanged) {
+  const shareLater = debounce(() => element.isConnected && share(tab), 300);
   const editor = jsonEditor({ label: "Request as JSON", text: tab.text, rows: 16, onText: stored, onRun: () => run.run() });
   const request = () => {
     const parsed = editor.result();
@@ -113,6 +130,7 @@ function createPane(tab, state, onRun, titleChanged) {
     tab.text = text;
     storeTab(tab);
     titleChanged();
+    shareLater();
   }
 
   function addOperation() {

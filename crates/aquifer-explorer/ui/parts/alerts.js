@@ -16,6 +16,7 @@ let isStarted = false;
 export function startAlerts() {
   if (isStarted) return;
   isStarted = true;
+  check();
   for (const type of ["hello", "approvals"]) on(type, check);
   // Browsers allow sound only after the person used the page.
   for (const type of ["pointerdown", "keydown"]) addEventListener(type, () => load(SOUND, false) && openAudio(), { once: true });

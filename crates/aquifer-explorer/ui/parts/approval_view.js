@@ -64,9 +64,9 @@ export const deny = (id, reason) => decide(id, { decision: "deny", ...(reason &&
 
 /** Explains why a decision was not taken. */
 export function explainFailure({ status, code: errorCode, message }) {
-  if (status === 409) return `Nothing was decided. ${message} Somebody else may have decided first, it may have expired, or the call is not the one that was on this page.`;
   if (errorCode === "OFFLINE") return "The server cannot be reached. Whether it has received the decision is not known until the connection is back.";
-  return `Nothing was decided. ${message}`;
+  const rest = status === 409 ? " Somebody else may have decided first, it may have expired, or the call is not the one that was on this page." : "";
+  return `Nothing was decided. ${message.replace(/\.?$/, ".")}${rest}`;
 }
 
 /** Asks whether to deny `count` calls. Resolves to `{reason}`, or to null if the person goes back. */

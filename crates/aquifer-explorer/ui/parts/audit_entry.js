@@ -32,11 +32,11 @@ function entryRow(entry) {
     () => toggle(row, opener, id, entry), "quiet small", { "aria-expanded": "false", "aria-label": visible(`${date(entry.timestamp)}, ${entry.event}: all fields`) });
   const row = h("tr", {},
     h("td", { class: "nowrap" }, opener),
-    h("td", {}, h("span", { class: "mono" }, entry.event)),
-    h("td", {}, entry.operation && h("span", { class: "mono" }, entry.operation)),
+    h("td", { class: "nowrap" }, h("span", { class: "mono" }, entry.event)),
+    h("td", { class: "nowrap" }, entry.operation && h("span", { class: "mono" }, entry.operation)),
     h("td", {}, entry.adapter_name),
     h("td", {}, badge(entry.result), entry.code && h("div", { class: "mono small-print" }, entry.code)),
-    h("td", {}, h("span", { class: "mono small-print" }, entry.user_id ?? entry.session_id)),
+    h("td", { class: "nowrap" }, h("span", { class: "mono small-print" }, entry.user_id ?? entry.session_id)),
     h("td", {}, h("span", { class: "clamp" }, entry.reason)));
   return row;
 }

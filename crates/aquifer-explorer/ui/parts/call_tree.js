@@ -5,6 +5,7 @@ import { json, plural } from "/lib/format.js";
 // Larger calls are shown as JSON text, which browsers draw much faster than elements.
 const MAX_NODES = 10000;
 const MAX_INLINE_CHARS = 100;
+const CHUNK_LINES = 500;
 
 /** Shows `call`: `params`, and the places of `defaults` and `hidden` secrets in it as JSON pointers. */
 export function callTree(call) {
@@ -98,5 +99,9 @@ function wholeText(params, marks) {
     h("p", { class: "muted" }, "This call is large, so it is shown as JSON."),
     places("Hidden secrets", marks.hidden),
     places("Default values", marks.defaults),
-    h("pre", { class: "call-text" }, json(params)));
+    chunks(json(params).split("\n")).map((lines) => h("pre", { class: "call-text chunk" }, lines.join("\n"))));
 }
+
+/** Parts of the text; browsers lay out only those near the screen. */
+const chunks = (lines) =>
+  Array.from({ length: Math.ceil(lines.length / CHUNK_LINES) }, (_, index) => lines.slice(index * CHUNK_LINES, (index + 1) * CHUNK_LINES));

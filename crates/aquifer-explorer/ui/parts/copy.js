@@ -70,7 +70,7 @@ ARGUMENTS = json.loads(${pythonString(json(request))})
 
 
 async def main():
-    async with streamable_http_client(${JSON.stringify(endpoint())}) as (read, write, _):
+    async with streamable_http_client(${JSON.stringify(endpoint())}) as (read, write, *_):
         async with ClientSession(read, write) as session:
             await session.initialize()
             result = await session.call_tool(${JSON.stringify(tool)}, ARGUMENTS)

@@ -5,7 +5,7 @@ import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
 import { approvalCall, approvalFacts, approve, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
-import { setServerTime, startCountdown } from "/parts/deadline.js";
+import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { all, button, card, problem } from "/parts/elements.js";
 
 /** Draws the page for the approvals `ids`. Returns its cleanup function. */
@@ -34,7 +34,7 @@ function createPage(main, entries) {
   const denyButton = button("Deny…", decideDeny, "danger");
   const approveButton = button("", () => decide((entry) => approve(entry.id, entry.detail.digest)), "primary");
   const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, approveButton);
-  const observer = new IntersectionObserver(markSeen, { rootMargin: "0px 0px -70px 0px" });
+  let observer = null;
   let isBusy = false;
 
   entries.forEach(draw);
@@ -43,8 +43,16 @@ function createPage(main, entries) {
       ? heading(entries[0].approval.operation, `Asked for by ${entries[0].approval.caller ?? "a caller that is not known"}.`)
       : heading(`Decide about ${plural(entries.length, "call")}`, "Read every call. The buttons at the end decide about all of them."),
     entries.map(({ element }) => element), bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
-  main.querySelector("h1").focus({ preventScroll: true });
+  const title = main.querySelector("h1");
+  title.focus({ preventScroll: true });
   update();
+  // What is behind the bar is not on the screen.
+  observer = new IntersectionObserver(markSeen, { rootMargin: `0px 0px -${bar.offsetHeight}px 0px` });
+  entries.forEach(watch);
+
+  function watch({ end }) {
+    if (end) observer?.observe(end);
+  }
 
   function draw(entry, index) {
     entry.element ??= h("section", { class: "card" });
@@ -53,7 +61,7 @@ function createPage(main, entries) {
     const call = entry.detail && approvalCall(entry.detail, isSingle ? 2 : 3);
     replace(entry.element, !isSingle && h("h2", {}, `${index + 1} of ${entries.length}: ${entry.approval.operation}`), entry.outcome, entry.facts, call?.element);
     entry.end = call?.end;
-    if (entry.end) observer.observe(entry.end);
+    watch(entry);
     show(entry);
   }
 
@@ -78,7 +86,7 @@ function createPage(main, entries) {
     approveButton.disabled = isBusy || unseen.length > 0;
     replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
     replace(hint, hintFor(waiting, unseen));
-    if (hadFocus && bar.hidden) main.querySelector("h1").focus();
+    if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
 
   /** Follows decisions of others. */
@@ -86,7 +94,7 @@ function createPage(main, entries) {
     const answer = await get("/approvals").catch(() => null);
     if (!answer || isBusy) return;
     for (const entry of entries.filter(({ approval }) => ["pending", "approved"].includes(approval.status))) {
-      settle(entry, answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" });
+      settle(entry, present(answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" }));
     }
     update();
   }
@@ -106,6 +114,8 @@ function createPage(main, entries) {
     }
     isBusy = false;
     update();
+    // The buttons have lost the focus, and what happened is at the top.
+    title.focus();
   }
 
   /** After a failure: shows who decided first, or the call as it is now, which has to be read again. */
@@ -127,6 +137,10 @@ function createPage(main, entries) {
 
   return { refresh, stop: () => observer.disconnect() };
 }
+
+/** An approval as it is now: one whose deadline has passed is no longer pending, even if the server has not said so yet. */
+const present = (approval) =>
+  approval.status === "pending" && Date.parse(approval.expires_at) <= serverTime() ? { ...approval, status: "expired" } : approval;
 
 function hintFor(waiting, unseen) {
   if (unseen.length === 0) return "An approval is valid for this call alone, once.";

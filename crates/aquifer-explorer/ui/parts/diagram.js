@@ -11,6 +11,8 @@ const CHARACTER_WIDTH = 7.3;
 const MAX_NAME = 24;
 const MAX_TYPE = 14;
 const MAX_ROWS = 16;
+// How far a reference to the same table, or to one above or below, stands out at the right.
+const LOOP_WIDTH = 46;
 
 /** How much of every table is drawn: "all" columns, "keys" and references, or "none". */
 export function defaultDetail(count) {
@@ -24,7 +26,7 @@ export function defaultDetail(count) {
  */
 export function createDiagram(tables, { detail, addressOf, current }) {
   const boxes = tables.map((table) => measureBox(table, detail));
-  const edges = tables.flatMap((table) => table.references.map((reference) => ({ from: table.name, to: reference.table, column: reference.column })));
+  const edges = tables.flatMap((table) => table.references.map((reference) => ({ from: table.name, to: reference.table, columns: reference.columns })));
   const { places, width, height } = layoutGraph(boxes, edges);
   const arrow = uniqueId("arrow");
   const lines = edges.filter(({ to }) => places.has(to)).map((edge) => drawEdge(edge, places, boxes, arrow));
@@ -34,7 +36,7 @@ export function createDiagram(tables, { detail, addressOf, current }) {
     svg("g", { "aria-hidden": "true" }, lines.map((line) => line.element)),
     [...drawn.values()]);
   linkHighlights(drawn, lines);
-  const viewport = createViewport(drawing, { width, height }, places.get(current));
+  const viewport = createViewport(drawing, { width: width + LOOP_WIDTH, height }, places.get(current));
   followFocus(drawn, places, viewport);
 
   function dim(isShown) {
@@ -47,7 +49,7 @@ export function createDiagram(tables, { detail, addressOf, current }) {
 }
 
 function measureBox(table, detail) {
-  const references = new Set(table.references.map((reference) => reference.column));
+  const references = new Set(table.references.flatMap((reference) => reference.columns));
   const wanted = table.columns.filter((column) => detail === "all" || (detail === "keys" && (column.key || references.has(column.name))));
   const rows = wanted.slice(0, MAX_ROWS).map((column) => ({
     column: column.name,
@@ -74,12 +76,13 @@ function drawBox({ table, rows, left, width, height }, place, addressOf, current
     event.preventDefault();
     navigate(href);
   };
-  return svg("a", { href, class: table.name === current ? "diagram-box current" : "diagram-box", transform: `translate(${place.x} ${place.y})`, "aria-label": describe(table), on: { click: open } },
-    svg("rect", { width, height, rx: 6 }),
-    rows.length > 0 && svg("line", { x1: 0, x2: width, y1: HEADER_HEIGHT, y2: HEADER_HEIGHT }),
-    line(20, shorten(table.name, MAX_NAME + 6), "diagram-name"),
-    rows.map((row, index) => [line(rowY(index), row.name, "diagram-column"), line(rowY(index), row.type, "diagram-type", width - 12)]),
-    left > 0 && line(rowY(rows.length), `and ${left} more`, "diagram-more"));
+  return svg("g", { class: table.name === current ? "diagram-box current" : "diagram-box", transform: `translate(${place.x} ${place.y})` },
+    svg("a", { href, "aria-label": describe(table), on: { click: open } }, svg("rect", { width, height, rx: 6 })),
+    svg("g", { "aria-hidden": "true" },
+      rows.length > 0 && svg("line", { x1: 0, x2: width, y1: HEADER_HEIGHT, y2: HEADER_HEIGHT }),
+      line(20, shorten(table.name, MAX_NAME + 6), "diagram-name"),
+      rows.map((row, index) => [line(rowY(index), row.name, "diagram-column"), line(rowY(index), row.type, "diagram-type", width - 12)]),
+      left > 0 && line(rowY(rows.length), `and ${left} more`, "diagram-more")));
 }
 
 function describe({ name, kind, columns, references }) {
@@ -89,10 +92,10 @@ function describe({ name, kind, columns, references }) {
 }
 
 /** A line from the column that refers to the table it refers to. */
-function drawEdge({ from, to, column }, places, boxes, arrow) {
+function drawEdge({ from, to, columns }, places, boxes, arrow) {
   const [source, target] = [places.get(from), places.get(to)];
   const box = boxes.find(({ id }) => id === from);
-  const row = box.rows.findIndex((shown) => shown.column === column);
+  const row = box.rows.findIndex((shown) => columns.includes(shown.column));
   const startY = source.y + (row < 0 ? HEADER_HEIGHT / 2 : HEADER_HEIGHT + 11 + row * ROW_HEIGHT);
   const path = edgePath(source, target, startY, target.y + HEADER_HEIGHT / 2);
   return { from, to, element: svg("path", { d: path, class: "diagram-edge", "marker-end": `url(#${arrow})` }) };
@@ -103,7 +106,7 @@ function edgePath(source, target, startY, endY) {
   const isLeft = source.x + source.width <= target.x;
   const startX = isRight ? source.x : source.x + source.width;
   const endX = isLeft ? target.x : target.x + target.width;
-  const bend = isRight || isLeft ? Math.min(90, Math.abs(startX - endX) * 0.6) : 46;
+  const bend = isRight || isLeft ? Math.min(90, Math.abs(startX - endX) * 0.6) : LOOP_WIDTH;
   const [first, second] = [isRight ? startX - bend : startX + bend, isLeft ? endX - bend : endX + bend];
   return `M${startX} ${startY}C${first} ${startY} ${second} ${endY} ${endX} ${endY}`;
 }
@@ -113,11 +116,11 @@ function linkHighlights(drawn, lines) {
   for (const [name, element] of drawn) {
     const own = lines.filter(({ from, to }) => from === name || to === name);
     const mark = (isActive) => own.forEach((line) => line.element.classList.toggle("active", isActive));
-    for (const type of ["pointerenter", "focus"]) element.addEventListener(type, () => mark(true));
-    for (const type of ["pointerleave", "blur"]) element.addEventListener(type, () => mark(false));
+    for (const type of ["pointerenter", "focusin"]) element.addEventListener(type, () => mark(true));
+    for (const type of ["pointerleave", "focusout"]) element.addEventListener(type, () => mark(false));
   }
 }
 
 function followFocus(drawn, places, viewport) {
-  for (const [name, element] of drawn) element.addEventListener("focus", () => viewport.reveal(places.get(name)));
+  for (const [name, element] of drawn) element.addEventListener("focusin", () => viewport.reveal(places.get(name)));
 }

@@ -11,7 +11,7 @@ export function jsonDiff(before, after, [oldTitle, newTitle]) {
   const hunks = diffLines(json(before).split("\n"), json(after).split("\n"));
   return h("div", { class: "diff" },
     h("div", { class: "diff-hunk diff-titles" }, h("strong", {}, oldTitle), h("strong", {}, newTitle)),
-    hunks.map((hunk, index) => (hunk.kind === "same" ? sameHunk(hunk.lines, index === 0, index === hunks.length - 1) : changedHunk(hunk))));
+    hunks.map((hunk, index) => (hunk.same ? sameHunk(hunk.same, index === 0, index === hunks.length - 1) : changedHunk(hunk))));
 }
 
 /** A unified diff, its lines marked by sign and colour. */

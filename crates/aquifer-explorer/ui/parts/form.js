@@ -60,7 +60,7 @@ function drawBox(box, field, value, choice) {
 
 function labelOf(id, field, nested) {
   const type = typeName(field.schema, field.context.root);
-  const parts = [h("span", { class: "mono" }, field.name), field.required && h("span", { class: "required" }, "required"), h("span", { class: "muted type" }, type)];
+  const parts = [h("span", { class: "mono" }, field.name), field.required && !field.name.endsWith("]") && h("span", { class: "required" }, "required"), h("span", { class: "muted type" }, type)];
   return nested ? h("div", { class: "form-label", id }, parts) : h("label", { class: "form-label", for: id }, parts);
 }
 

@@ -5,7 +5,8 @@ import { typeName } from "/lib/schema.js";
 import { copyText } from "/parts/copy.js";
 import { decisionBadge } from "/parts/levels.js";
 
-export function signatureView(signature) {
+export function signatureView(given) {
+  const signature = typeof given === "string" ? given : given?.signatures?.[0];
   if (!signature) return null;
   return h("div", { class: "signature" }, h("code", {}, signature), h("button", { type: "button", class: "button quiet small", on: { click: () => copyText(signature) } }, "Copy"));
 }
@@ -18,7 +19,7 @@ export function factsView(details) {
     fact("Source", h("a", { href: `/operations?source=${encodeURIComponent(details.source)}` }, details.source)),
     fact("Place", h("span", { class: "mono" }, details.place)),
     fact("Name there", details.own_name && details.own_name !== operation.name ? h("span", { class: "mono" }, details.own_name) : null),
-    fact("Category", operation.semantic_category ?? operation.category),
+    fact("Category", operation.semantic_category ?? operation.category ?? details.category),
     fact("Tool", operation.mcpTool && h("span", { class: "mono" }, operation.mcpTool)),
     fact("Trust", details.trust),
     fact("Listed", details.listed ? null : "No: agents do not see it"),
@@ -33,10 +34,10 @@ function returnsText(returns) {
 }
 
 /** Why the gate decides as it does. */
-export function decisionView({ danger, danger_reasons: dangerReasons, decision }) {
+export function decisionView({ operation, danger, danger_reasons: dangerReasons, decision }, onChanged) {
   const list = (items) => items.length > 0 && h("ul", {}, items.map((item) => h("li", {}, item)));
   const reasons = [...texts(decision.reasons), ...texts(decision.decided_by ? [decision.decided_by] : []), ...texts(decision.also)];
-  const limits = texts(decision.limits);
+  const limits = (Array.isArray(decision.limits) ? decision.limits : []).map(limitText);
   const change = texts(decision.to_change);
   return h("section", { class: "card" },
     h("h2", {}, "What happens when an agent calls it ", decisionBadge(decision.decision)),
@@ -44,7 +45,26 @@ export function decisionView({ danger, danger_reasons: dangerReasons, decision }
     decision.dry_run && typeof decision.dry_run === "string" && h("p", {}, `${decision.dry_run}.`),
     texts(dangerReasons).length > 0 && [h("h3", {}, `Why it is ${danger}`), list(texts(dangerReasons))],
     limits.length > 0 && [h("h3", {}, "Limits"), list(limits)],
-    change.length > 0 && h("details", {}, h("summary", {}, "To change this"), list(change)));
+    change.length > 0 && h("details", {}, h("summary", {}, "To change this"), list(change)),
+    ruleButtons(operation.name, onChanged));
+}
+
+function ruleButtons(name, onChanged) {
+  const change = async (effect) => {
+    const { openRulesDialog } = await import("/parts/rules.js");
+    if (await openRulesDialog([name], effect)) onChanged();
+  };
+  const effects = { allow: "Allow…", confirm: "Ask first…", deny: "Deny…" };
+  return h("div", { class: "toolbar" }, Object.entries(effects).map(([effect, label]) => h("button", { type: "button", class: "button small", on: { click: () => change(effect) } }, label)));
+}
+
+/** A rate limit or a quota in one line. */
+function limitText(limit) {
+  if (typeof limit === "string") return limit;
+  const most = limit.limit ?? limit.hard_stop ?? limit.pause ?? limit.warn;
+  if (most === undefined || most === null) return texts([limit])[0];
+  const used = limit.used === undefined || limit.used === null ? "" : `, ${limit.used} used`;
+  return `${limit.name ?? limit.metric ?? limit.kind}: ${most}${limit.window ? ` per ${limit.window}` : ""}${used}${limit.status === "exhausted" ? ", exhausted" : ""}`;
 }
 
 function texts(items) {
@@ -65,10 +85,10 @@ export function parametersView(operation, schema) {
     h("thead", {}, h("tr", {}, ["Parameter", "Type", "Description"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, sorted.map(row))));
 }
 
+/** In the words of the form; the server's own words where it says nothing about the schema. */
 function parameterType(parameter, schema) {
-  if (Array.isArray(parameter.enum)) return parameter.enum.map(String).join(" | ");
-  if (parameter.type) return parameter.format ? `${parameter.type} (${parameter.format})` : parameter.type;
-  return typeName(schema?.properties?.[parameter.name], schema);
+  const part = schema?.properties?.[parameter.name];
+  return part ? typeName(part, schema) : (parameter.enum?.join(" | ") ?? parameter.type);
 }
 
 /** Examples; `onUse(params)` fills the form. */

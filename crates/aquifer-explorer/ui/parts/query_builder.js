@@ -38,7 +38,7 @@ export function queryBuilder(schema, collection, computed, params, change) {
 }
 
 function fieldMap(collection, computed) {
-  const fields = new Map((collection.fields ?? []).map((field) => [field.name, field]));
+  const fields = new Map((collection.fields ?? []).map((field) => [field.name, { ...field, type: field.enum?.length > 0 ? field.enum.join("|") : field.type }]));
   for (const field of computed ?? []) fields.set(`_computed.${field.name}`, field);
   return fields;
 }

@@ -69,11 +69,17 @@ function stateBadge(result) {
   return h("span", { class: "badge badge-danger" }, result.error?.code ?? "failed");
 }
 
+/** The state of the whole answer. A batch succeeds even if some of its operations fail. */
+function summaryBadge(response) {
+  if (response?.success === false) return h("span", { class: "badge badge-danger" }, "failed");
+  if (response?.halted_at) return h("span", { class: "badge badge-warn" }, "stopped");
+  const failed = (response?.results ?? []).filter((entry) => (entry.result ?? entry).success === false).length;
+  return failed > 0 ? h("span", { class: "badge badge-warn" }, `${failed} of ${response.results.length} failed`) : h("span", { class: "badge badge-ok" }, "success");
+}
+
 function metrics(run) {
   const total = addToTotal(run);
-  const failed = run.response?.success === false;
-  return h("div", { class: "toolbar metrics" },
-    failed ? h("span", { class: "badge badge-danger" }, "failed") : h("span", { class: "badge badge-ok" }, "success"),
+  return h("div", { class: "toolbar metrics" }, summaryBadge(run.response),
     h("span", {}, duration(run.took_us)), h("span", {}, bytes(run.bytes)), run.tokens !== null && h("span", {}, tokens(run.tokens)),
     run.request_id && h("a", { href: `/audit/${encodeURIComponent(run.request_id)}` }, "Audit entry"),
     h("span", { class: "muted" }, `This session: ${plural(total.calls, "call")}, ${tokens(total.tokens)}, ${bytes(total.bytes)}`));

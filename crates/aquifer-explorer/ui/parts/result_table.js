@@ -6,7 +6,7 @@ import { jsonTree } from "/parts/tree.js";
 const STEP = 200;
 
 /**
- * `found` is what `findRows` returns. Options: `onSort(field, order)` and `sorted` where the server sorts,
+ * `found` is what `findRows` returns. Options: `onSort(field, order)`, `isSortable(field)` and `sorted` where the server sorts,
  * `onFields(names)`, `link(column, value)` → address or null.
  */
 export function resultTable(found, options = {}) {
@@ -37,9 +37,10 @@ function table(state, options, draw) {
 
 function header(name, index, state, options, draw) {
   const order = state.sort?.field === name ? state.sort.order : null;
+  const byServer = options.onSort && (options.isSortable?.(name) ?? true);
   const sort = () => {
     const next = { field: name, order: order === "asc" ? "desc" : "asc" };
-    if (options.onSort) {
+    if (byServer) {
       options.onSort(next.field, next.order);
       return;
     }
@@ -52,7 +53,7 @@ function header(name, index, state, options, draw) {
     draw();
   };
   return h("th", { scope: "col", "aria-sort": order === null ? null : order === "asc" ? "ascending" : "descending" },
-    h("button", { type: "button", class: "head-button", title: options.onSort ? "Sort all rows by this" : "Sort these rows by this", on: { click: sort } }, name, order && h("span", { "aria-hidden": "true" }, order === "asc" ? " ↑" : " ↓")),
+    h("button", { type: "button", class: "head-button", title: byServer ? "Sort all rows by this" : "Sort these rows by this", on: { click: sort } }, name, order && h("span", { "aria-hidden": "true" }, order === "asc" ? " ↑" : " ↓")), " ",
     state.columns.length - state.hidden.size > 1 && h("button", { type: "button", class: "head-hide", "aria-label": `Hide column ${name}`, on: { click: hide } }, "✕"));
 }
 
@@ -80,7 +81,8 @@ function cell(column, value, options) {
   const target = options.link?.(column, value);
   if (target) return h("a", { href: target.href, target: "_blank", rel: "noopener", title: target.title, on: { click: target.open, auxclick: target.open } }, String(value));
   if (typeof value === "string" && value.length > 120) return h("details", { class: "long" }, h("summary", {}, `${value.slice(0, 100)}…`), h("div", { class: "long-text" }, value));
-  return h("span", { class: typeof value === "number" ? "json-number" : null }, String(value));
+  const short = String(value).length <= 32 ? "nowrap" : "";
+  return h("span", { class: typeof value === "number" ? `json-number ${short}` : short }, String(value));
 }
 
 function nested(value) {

@@ -8,9 +8,9 @@ import { resultView } from "/parts/result.js";
 
 /**
  * `request()` returns the request to run, or null if it is invalid. `apply(request)` puts a corrected request into the editor.
- * Options: `schema`, `link`, `canSort`, `onDone()`. Returns `{button, output, run, stop}`.
+ * Options: `schema`, `link`, `canSort(field)` where the server sorts, `onDone()`. Returns `{button, output, run, stop}`.
  */
-export function runner({ request, apply, schema, link, canSort = false, onDone }) {
+export function runner({ request, apply, schema, link, canSort, onDone }) {
   const output = h("div", { class: "output", "aria-live": "off" });
   const button = h("button", { type: "button", class: "button primary", on: { click: () => (abort ? abort.abort() : run()) } });
   let abort = null;
@@ -35,6 +35,7 @@ export function runner({ request, apply, schema, link, canSort = false, onDone }
       pages = keepPages ? [...pages, { answer, sent }] : [{ answer, sent }];
       remember(sent, failureCode(answer.response));
       show();
+      reveal(output);
       announce(answer.response?.success === false ? `Failed: ${answer.response.error?.message ?? ""}` : `Answered in ${duration(answer.took_us)}.`);
     } catch (error) {
       if (abort === mine) showProblem(error);
@@ -66,8 +67,9 @@ export function runner({ request, apply, schema, link, canSort = false, onDone }
       link, view,
       onView: (id) => { view = id; },
       sorted: single ? sortedBy(sent.params?.sort) : null,
+      isSortable: canSort,
       onSort: single && canSort ? (field, order) => change({ sort: order === "desc" ? { field, order } : { field }, order: undefined }) : undefined,
-      onFields: single && canSort ? (fields) => change({ fields }) : undefined,
+      onFields: single && canSort ? (columns) => change({ fields: fieldsOf(columns, sent.params?.fields) }) : undefined,
       onNext: single ? (after) => run({ ...sent, params: { ...sent.params, first: sent.params?.first ?? 20, after } }, { keepPages: true }) : undefined,
       onPrevious: pages.length > 1 ? () => {
         pages.pop();
@@ -88,6 +90,18 @@ export function runner({ request, apply, schema, link, canSort = false, onDone }
 
   const stop = () => abort?.abort();
   return { button, output, run: () => run(), stop, clear: () => replace(output) };
+}
+
+/** Brings the answer into view where it starts below the window, without losing sight of the request. */
+function reveal(output) {
+  const { top } = output.getBoundingClientRect();
+  if (top > innerHeight * 0.75) scrollBy({ top: top - innerHeight * 0.4, behavior: "instant" });
+}
+
+/** The fields behind columns: paths that were asked for stay paths, and members of the protocol cannot be asked for. */
+function fieldsOf(columns, asked) {
+  if (!Array.isArray(asked)) return columns.filter((name) => !name.startsWith("_"));
+  return asked.filter((one) => columns.includes(typeof one === "string" ? one.split(".")[0] : Object.keys(one)[0]));
 }
 
 function failureCode(response) {

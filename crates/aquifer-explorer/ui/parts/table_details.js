@@ -2,6 +2,9 @@
 import { h } from "/lib/dom.js";
 import { badge, operationLink, table as tableOf } from "/parts/elements.js";
 
+// What happens to a row if the row it refers to is deleted.
+const DELETIONS = { cascade: "deleted with it", clear: "cleared if it is deleted" };
+
 /** `tables` are all tables of the source, `addressOf(name)` is the page of one. */
 export function tableDetails(table, tables, addressOf) {
   const incoming = tables.flatMap((other) => other.references.filter((reference) => reference.table === table.name).map((reference) => ({ ...reference, from: other.name })));
@@ -9,12 +12,20 @@ export function tableDetails(table, tables, addressOf) {
 }
 
 function columnTable({ columns, references }, addressOf) {
-  const target = ({ table, target_column }) => h("a", { class: "mono", href: addressOf(table) }, target_column ? `${table}.${target_column}` : table);
-  const cells = ({ name, type, nullable, key }) => [
-    [mono(name), key && [" ", badge("key")]], mono(type), nullable ? "yes" : "no",
-    references.filter(({ column }) => column === name).map((reference, index) => [index > 0 && ", ", target(reference)]),
+  const isDescribed = columns.some(({ description }) => description);
+  const target = ({ table, target_column, on_delete }) => [
+    h("a", { class: "mono", href: addressOf(table) }, target_column ? `${table}.${target_column}` : table),
+    DELETIONS[on_delete] && h("div", { class: "muted small-print" }, DELETIONS[on_delete]),
   ];
-  return tableOf("Columns", ["Column", "Type", "Null", "Refers to"], columns.map(cells));
+  const cells = ({ name, type, nullable, key, description, enum: values = [] }) => [
+    [mono(name), key && [" ", badge("key")]],
+    [mono(type), values.length > 0 && h("div", { class: "muted small-print" }, values.join(", "))],
+    nullable ? "yes" : "no",
+    references.filter((reference) => reference.columns.includes(name)).map(target),
+    ...(isDescribed ? [description] : []),
+  ];
+  const head = ["Column", "Type", "Null", "Refers to", ...(isDescribed ? ["Description"] : [])];
+  return tableOf("Columns", head, columns.map(cells));
 }
 
 const mono = (words) => h("span", { class: "mono" }, words);

@@ -77,7 +77,14 @@ export function createViewport(drawing, size, start) {
   }, { passive: false });
   enableDragging(frame, pan);
 
-  const observer = new ResizeObserver(apply);
+  let known = null;
+  const observer = new ResizeObserver(() => {
+    if (frame.clientWidth === 0) return;
+    const now = extent();
+    // What is in the middle stays there.
+    if (known) pan((known[0] - now[0]) / 2, (known[1] - now[1]) / 2);
+    known = now;
+  });
   observer.observe(frame);
   requestAnimationFrame(() => {
     // Text stays legible at first, even if not everything fits.

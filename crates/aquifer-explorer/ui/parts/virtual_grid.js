@@ -5,7 +5,7 @@ const OVERSCAN = 8;
 
 /**
  * `columns` are `{label, class}`; `cells(row)` returns the content of each. `onOpen(row)`; `isSelected(row)`, `onToggle(row, index, range)`.
- * Returns `{element, setRows(rows), refresh(), focus()}`.
+ * Returns `{element, setRows(rows, keep), refresh(), focus()}`.
  */
 export function virtualGrid({ label, columns, cells, onOpen, isSelected, onToggle, onSelectAll, rowHeight }) {
   const prefix = uniqueId("row");
@@ -71,11 +71,12 @@ export function virtualGrid({ label, columns, cells, onOpen, isSelected, onToggl
     draw();
   }
 
-  function setRows(next) {
+  /** `keep` leaves the reader where they are, for rows that changed by themselves. */
+  function setRows(next, keep = false) {
     rows = next;
-    active = 0;
-    anchor = 0;
-    element.scrollTop = 0;
+    active = keep ? Math.min(active, Math.max(0, rows.length - 1)) : 0;
+    anchor = active;
+    if (!keep) element.scrollTop = 0;
     element.setAttribute("aria-rowcount", String(rows.length + 1));
     draw();
   }

@@ -56,6 +56,12 @@ pub enum Event {
     DefinitionQuarantined,
     /// The definition of an upstream tool was accepted.
     DefinitionAccepted,
+    /// The definition of an upstream tool was rejected; it stays in quarantine.
+    DefinitionRejected,
+    /// A person decided the category or danger level of an upstream tool.
+    ToolClassified,
+    /// A person changed the rules in the configuration.
+    RulesChanged,
 }
 
 /// The outcome of an operation.
@@ -89,6 +95,9 @@ impl Event {
             Event::Counted => "REFUSALS_COUNTED",
             Event::DefinitionQuarantined => "DEFINITION_QUARANTINED",
             Event::DefinitionAccepted => "DEFINITION_ACCEPTED",
+            Event::DefinitionRejected => "DEFINITION_REJECTED",
+            Event::ToolClassified => "TOOL_CLASSIFIED",
+            Event::RulesChanged => "RULES_CHANGED",
         }
     }
 
@@ -97,7 +106,8 @@ impl Event {
         match self {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
-            Event::DefinitionQuarantined => "quarantined",
+            Event::DefinitionQuarantined | Event::DefinitionRejected => "quarantined",
+            Event::ToolClassified | Event::RulesChanged => "changed",
             Event::Confirmed | Event::QuotaContinued => "confirmed",
             Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",

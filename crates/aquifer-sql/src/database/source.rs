@@ -9,6 +9,7 @@ use aquifer_engine::clock::SharedClock;
 use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::source::{Call, Outcome, Resolution, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
+use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_query::collection::QueryRoot;
@@ -490,6 +491,10 @@ impl Source for Database {
 
     fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
         self.describe(tables, is_whole).boxed()
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.offer.load().table_models()
     }
 
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {

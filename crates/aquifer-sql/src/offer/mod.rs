@@ -15,6 +15,7 @@ mod query_sql;
 mod references;
 mod relationship_root;
 mod resolve;
+mod table_models;
 
 pub(crate) use action::{Action, Verb};
 pub(crate) use concealed::ConcealedTables;

@@ -387,6 +387,7 @@ impl RelationRows<'_> {
                 update: may("update"),
                 delete: may("delete"),
             },
+            is_view: matches!(text(self.row, "kind"), "v" | "m"),
             hashes: flag(self.row, "hashes"),
             resolves_conflicts: false,
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),

@@ -138,6 +138,8 @@ pub(crate) struct Table {
     pub(crate) index: Option<TextIndex>,
     /// The permitted changes of its rows.
     pub(crate) may: TablePermissions,
+    /// Whether it is a view. Databases do not know which columns of a view may be NULL.
+    pub(crate) is_view: bool,
     /// Whether the database can hash whole rows.
     pub(crate) hashes: bool,
     /// Whether its constraints have `ON CONFLICT` clauses (SQLite).

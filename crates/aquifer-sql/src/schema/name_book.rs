@@ -306,6 +306,7 @@ mod tests {
             inherits: Vec::new(),
             index: None,
             may: TablePermissions::NONE,
+            is_view: false,
             hashes: false,
             resolves_conflicts: false,
             unlisted: Vec::new(),

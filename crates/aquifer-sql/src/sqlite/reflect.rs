@@ -229,6 +229,7 @@ fn reflect_table(
         inherits: Vec::new(),
         index,
         may,
+        is_view: kind == "view",
         hashes: false,
         resolves_conflicts: sql_definitions::Mentions::parse(&sql).contains("conflict"),
         unlisted: Vec::new(),

@@ -33,6 +33,7 @@ mod sqlite_inline;
 mod sqlite_reflection;
 mod statements;
 mod support;
+mod table_models;
 mod table_names;
 mod value_edge_cases;
 mod walk;

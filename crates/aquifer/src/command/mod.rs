@@ -19,7 +19,7 @@ mod table;
 pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod validate;
-mod write;
+pub(crate) mod write;
 
 #[cfg(feature = "gateway")]
 pub(crate) mod build;

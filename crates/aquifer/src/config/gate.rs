@@ -45,6 +45,16 @@ impl GateConfig {
         self.quarantine
     }
 
+    /// This section without its rules.
+    pub(crate) fn without_rules(&self) -> Self {
+        Self { rule: Vec::new(), ..self.clone() }
+    }
+
+    /// The rules, in the order of the file.
+    pub(crate) fn rules(&self) -> &[RuleSettings] {
+        &self.rule
+    }
+
     /// Whether there are rules or limits for particular operations.
     pub(crate) fn has_rules(&self) -> bool {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())

@@ -95,6 +95,7 @@ impl Reloader {
         self.engine.reconfigure(opened.iter().map(OpenSource::mount).collect(), gate.clone())?;
         if !Arc::ptr_eq(&gate, &self.gate) {
             self.gate.retire();
+            self.safety.set_gate_in_force(gate.clone());
         }
         new.iter().for_each(OpenSource::retry_reflection);
         setup::report_unmatched(&opened);
@@ -160,6 +161,12 @@ impl Reloader {
         }
         Ok((opened, new))
     }
+}
+
+/// The sections of this file that differ from what is in effect until the next restart, as words; empty if there are
+/// none.
+pub(crate) fn sections_to_restart(file: &Config, running: &Config) -> String {
+    restart::names(restart::compare(file, running).iter())
 }
 
 /// The message for the operator. Its first sentence must not claim more than is in effect.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aquifer_engine::source::{
     Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus, TableLines, TableSummary,
 };
+use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
@@ -72,6 +73,10 @@ impl Source for FilteredSource {
 
     fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
         self.source.describe_tables(tables, is_whole)
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.source.table_models()
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {

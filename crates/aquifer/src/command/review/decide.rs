@@ -61,18 +61,20 @@ fn pairs(arguments: &[String]) -> anyhow::Result<Vec<(&str, &str)>> {
         .collect()
 }
 
-pub(super) fn category(word: &str) -> anyhow::Result<Category> {
+/// The category of this name.
+pub(crate) fn category(word: &str) -> anyhow::Result<Category> {
     let found = Category::ALL.into_iter().find(|category| category.as_str().eq_ignore_ascii_case(word));
     found.with_context(|| format!("unknown category '{word}'. Use {}", Category::ALL.map(Category::as_str).join(", ")))
 }
 
-pub(super) fn danger(word: &str) -> anyhow::Result<Danger> {
+/// The danger level of this name.
+pub(crate) fn danger(word: &str) -> anyhow::Result<Danger> {
     let found = DANGERS.into_iter().find(|danger| danger.as_str().eq_ignore_ascii_case(word));
     found.with_context(|| format!("unknown danger level '{word}'. Use {}", DANGERS.map(Danger::as_str).join(", ")))
 }
 
 /// The decision about the current definition of a tool. A decision about an earlier definition is replaced.
-pub(super) fn decision<'o>(
+pub(crate) fn decision<'o>(
     bundle: &Bundle,
     overrides: &'o mut Overrides,
     called: &str,

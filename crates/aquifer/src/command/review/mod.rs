@@ -6,7 +6,7 @@
 //! digest of the reviewed definition and becomes invalid when the definition changes.
 
 mod ask;
-mod decide;
+pub(crate) mod decide;
 mod diff;
 mod drift;
 mod quarantined;

@@ -18,6 +18,8 @@ use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 use super::table::count;
 use super::{call, json};
 
+pub(crate) use rules::problem as unused_rule_problem;
+
 const CONFIGURATION: &str = "configuration";
 
 /// The report about one file.
@@ -166,6 +168,15 @@ fn configuration(text: &str) -> FileReport {
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     });
     FileReport::new(CONFIGURATION, read, |config| (count(config.source.len(), "source"), Vec::new()))
+}
+
+/// The problems of a configuration that can be found without its sources.
+pub(crate) fn configuration_problems(text: &str) -> Vec<FileProblem> {
+    let mut found = configuration(text);
+    if found.problems.is_empty() {
+        rules::check_offline(text, &mut found);
+    }
+    found.problems
 }
 
 /// Finds settings that parse but are inconsistent.

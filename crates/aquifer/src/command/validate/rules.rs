@@ -96,7 +96,8 @@ fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<Unuse
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }
 
-fn problem(unused: &UnusedRule, text: &str) -> FileProblem {
+/// A rule without effect as a problem of the file.
+pub(crate) fn problem(unused: &UnusedRule, text: &str) -> FileProblem {
     let key = match unused.kind {
         RuleKind::Rule => "rule",
         RuleKind::RateLimit => "rate_limit",

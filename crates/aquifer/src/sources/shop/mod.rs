@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
+use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_query::{Collection, CursorKey};
@@ -100,6 +101,10 @@ impl Source for Shop {
 
     fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
         self.database.describe_tables(tables, is_whole)
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.database.table_models()
     }
 
     fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {

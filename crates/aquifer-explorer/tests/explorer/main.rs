@@ -1,0 +1,11 @@
+//! The API behind the pages, as a browser uses it.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod approvals;
+mod audit;
+mod fixture;
+mod guard;
+mod login;
+mod operator;
+mod support;
+mod tables;
