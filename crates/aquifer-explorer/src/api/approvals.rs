@@ -1,7 +1,7 @@
 //! Pending and recent approvals, and decisions about them.
 
 use aquifer_gate::audit::{Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval};
+use aquifer_gate::confirm::approvals::{self, Approval, MAX_REASON_CHARS};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use serde::Deserialize;
@@ -24,6 +24,8 @@ pub(super) async fn show(State(explorer): ExplorerState, Path(id): Path<String>)
         "now": explorer.clock.now(),
         "approval": reviewed.approval(),
         "call": reviewed.call(),
+        "preview": reviewed.preview().map(|preview| &preview.text),
+        "lines": reviewed.call().lines(None),
         "digest": reviewed.digest(),
     })))
 }
@@ -47,6 +49,7 @@ pub(super) async fn decide(
     Json(decision): Json<Decision>,
 ) -> Result<Json<Value>, ApiError> {
     let (store, clock) = (&*explorer.store, &*explorer.clock);
+    let by = format!("{} (explorer)", session.person);
     let approval = match decision {
         Decision::Approve { digest } => {
             let reviewed = approvals::get(store, &id, clock).await?;
@@ -54,22 +57,26 @@ pub(super) async fn decide(
                 let message = "The call is not the one that was shown. Look at it again";
                 return Err(ApiError::Conflict(message.to_owned()));
             }
-            let approval = approvals::approve(store, &reviewed, clock).await?;
-            record(&explorer, &session, Event::Approved, &approval, "").await;
+            let approval = approvals::approve(store, &reviewed, clock, &by).await?;
+            record(&explorer, Event::Approved, &approval).await;
             approval
         }
         Decision::Deny { reason } => {
-            let approval = approvals::deny(store, &id, clock).await?;
-            record(&explorer, &session, Event::Declined, &approval, &reason).await;
+            if reason.trim().chars().count() > MAX_REASON_CHARS {
+                let message = format!("The reason is too long: at most {MAX_REASON_CHARS} characters");
+                return Err(ApiError::Invalid(message));
+            }
+            let approval = approvals::deny(store, &id, clock, &by, &reason).await?;
+            record(&explorer, Event::Declined, &approval).await;
             approval
         }
     };
     Ok(Json(json!({ "approval": approval })))
 }
 
-async fn record(explorer: &Explorer, session: &Session, event: Event, decided: &Approval, reason: &str) {
-    let mut text = format!("approval {} in the explorer, by {}", decided.id, session.person);
-    if !reason.is_empty() {
+async fn record(explorer: &Explorer, event: Event, decided: &Approval) {
+    let mut text = format!("approval {}, by {}", decided.id, decided.decided_by.as_deref().unwrap_or_default());
+    if let Some(reason) = &decided.decision_reason {
         text.push_str(": ");
         text.push_str(reason);
     }

@@ -15,6 +15,7 @@ export function loadTabs(start) {
   if (list.length === 0) list.push(newTab(JSON.stringify(start, null, 2)));
   const selected = list.find(({ id }) => id === stored.selected)?.id ?? list[0].id;
   list.forEach(storeTab);
+  storeTabs(list, selected);
   return { list, selected };
 }
 

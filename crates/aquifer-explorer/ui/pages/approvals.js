@@ -143,7 +143,9 @@ function pendingItem(approval, onSelect) {
 }
 
 function decidedTable(approvals) {
-  if (approvals.length === 0) return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
+  if (approvals.length === 0) {
+    return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
+  }
   const newest = [...approvals].sort((a, b) => b.asked_at.localeCompare(a.asked_at));
   return table("Decided approvals", ["Status", "Operation", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
 }
@@ -151,5 +153,6 @@ function decidedTable(approvals) {
 function decidedCells(listed) {
   const approval = listed.status === "pending" ? { ...listed, status: "expired" } : listed;
   const { id, status, operation, source, caller, asked_at } = approval;
-  return [badge(status), h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation), source, caller ?? "–", date(asked_at), statusSentence(approval)];
+  const link = h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation);
+  return [badge(status), link, source, caller ?? "–", date(asked_at), statusSentence(approval)];
 }

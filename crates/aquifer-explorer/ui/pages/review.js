@@ -35,7 +35,10 @@ export async function render(main) {
   }
 
   replace(main,
-    heading("Review", "A tool whose definition changed cannot be called until you accept the change. A tool that was classified without certain evidence asks before it runs until you review it."),
+    heading("Review", [
+      "A tool whose definition changed cannot be called until you accept the change. ",
+      "A tool that was classified without certain evidence asks before it runs until you review it.",
+    ]),
     notice, body);
   await load();
   return on("catalog", check);

@@ -1,9 +1,10 @@
 // The tables of a source: a list, a diagram of their references, and one table with its columns.
 import { announce, debounce, h, heading, replace, uniqueId } from "/lib/dom.js";
 import { get } from "/lib/api.js";
-import { number, plural } from "/lib/format.js";
+import { plural } from "/lib/format.js";
 import { navigate, setQuery } from "/lib/router.js";
 import { createDiagram, defaultDetail } from "/parts/diagram.js";
+import { badge } from "/parts/elements.js";
 import { tableDetails } from "/parts/table_details.js";
 
 const DETAILS = [["all", "All columns"], ["keys", "Keys and references"], ["none", "Names only"]];
@@ -23,7 +24,8 @@ export async function render(main, { table }, query) {
 /** Fills in lists that may be absent. */
 const normalize = (source) => ({
   ...source,
-  tables: source.tables.map((table) => ({ ...table, columns: table.columns ?? [], references: (table.references ?? []).map(withColumns), operations: table.operations ?? [] })),
+  tables: source.tables.map(({ columns = [], references = [], operations = [], ...table }) =>
+    ({ ...table, columns, operations, references: references.map(withColumns) })),
 });
 
 const withColumns = (reference) => ({ ...reference, columns: reference.columns ?? [reference.column] });
@@ -35,7 +37,9 @@ function chooseSource(sources, name, table) {
 }
 
 function showNothing(main) {
-  replace(main, heading("Schema"), h("p", { class: "empty" }, "No source has tables. Databases show theirs here; the tools of MCP servers and HTTP APIs are under ", h("a", { href: "/operations" }, "Operations"), "."));
+  const link = h("a", { href: "/operations" }, "Operations");
+  replace(main, heading("Schema"),
+    h("p", { class: "empty" }, "No source has tables. Databases show theirs here; the tools of MCP servers and HTTP APIs are under ", link, "."));
 }
 
 function renderSource(main, sources, source, addressOf, query) {
@@ -45,7 +49,6 @@ function renderSource(main, sources, source, addressOf, query) {
     setQuery({ columns: value });
     draw(value);
   });
-  const end = uniqueId("after-diagram");
   let diagram = null;
 
   function draw(detail) {
@@ -61,10 +64,15 @@ function renderSource(main, sources, source, addressOf, query) {
       h("section", { "aria-labelledby": "schema-tables" }, h("h2", { id: "schema-tables" }, "Tables"), list.element),
       h("section", { "aria-labelledby": "schema-diagram" },
         h("div", { class: "schema-head" }, h("h2", { id: "schema-diagram" }, "Diagram"), choice),
-        h("a", { class: "skip-inline", href: `#${end}` }, "Skip the diagram"),
-        place, h("div", { id: end, tabindex: "-1" }))));
+        skippable(place))));
   draw(choice.querySelector("select").value);
   return () => diagram.stop();
+}
+
+/** A drawing with many links, and a link behind it for people who use the keyboard. */
+function skippable(drawing) {
+  const end = h("div", { id: uniqueId("end"), tabindex: "-1" });
+  return [h("a", { class: "skip-inline", href: `#${end.id}` }, "Skip the diagram"), drawing, end];
 }
 
 function sourceField(sources, source) {
@@ -108,10 +116,15 @@ function createList(tables, addressOf, search, onFilter) {
 const matches = (table, words) =>
   [table.name, ...table.columns.map((column) => column.name)].some((name) => name.toLowerCase().includes(words));
 
-function tableItem({ name, kind, columns, rows }, addressOf) {
-  const size = [plural(columns.length, "column"), Number.isFinite(rows) && `${number(rows)} rows`].filter(Boolean).join(", ");
-  return h("li", {}, h("a", { href: addressOf(name) }, h("span", { class: "mono" }, name), kind === "view" && [" ", h("span", { class: "badge" }, "view")], h("span", { class: "muted small-print" }, size)));
+const sizeOf = ({ columns, rows }) =>
+  [plural(columns.length, "column"), Number.isFinite(rows) && plural(rows, "row")].filter(Boolean).join(", ");
+
+function tableItem(table, addressOf) {
+  const { name, kind } = table;
+  return h("li", {}, h("a", { href: addressOf(name) }, tableName(name, kind), h("span", { class: "muted small-print" }, sizeOf(table))));
 }
+
+const tableName = (name, kind) => [h("span", { class: "mono" }, name), kind === "view" && [" ", badge("view")]];
 
 function renderTable(main, source, name, addressOf) {
   const table = source.tables.find((found) => found.name === name);
@@ -122,12 +135,11 @@ function renderTable(main, source, name, addressOf) {
   }
   const near = neighbours(source.tables, table);
   const diagram = near.length > 1 && createDiagram(near, { detail: near.length > 12 ? "keys" : "all", addressOf: (found) => addressOf(found.name), current: name });
-  const end = uniqueId("after-diagram");
   replace(main,
-    heading([h("span", { class: "mono" }, name), table.kind === "view" && [" ", h("span", { class: "badge" }, "view")]], `${plural(table.columns.length, "column")}${Number.isFinite(table.rows) ? `, ${plural(table.rows, "row")}` : ""}, source ${source.name}.`),
+    heading(tableName(name, table.kind), `${sizeOf(table)}, source ${source.name}.`),
     table.description && h("p", {}, table.description),
     back, tableDetails(table, source.tables, addressOf),
-    diagram && [h("h2", {}, "Diagram"), h("a", { class: "skip-inline", href: `#${end}` }, "Skip the diagram"), diagram.element, h("div", { id: end, tabindex: "-1" })]);
+    diagram && [h("h2", {}, "Diagram"), skippable(diagram.element)]);
   return () => diagram && diagram.stop();
 }
 

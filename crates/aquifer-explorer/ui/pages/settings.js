@@ -13,7 +13,9 @@ export async function render(main) {
   const { config, values = [], problems = [], state, audit } = await get("/settings");
   const lines = config?.text ? config.text.replace(/\n$/, "").split("\n") : [];
   replace(main,
-    heading("Settings", config?.path ? ["From ", code(config.path), ". Secrets are replaced."] : "There is no configuration file: everything has its default, or comes from the command line or the environment."),
+    heading("Settings", config?.path
+      ? ["From ", code(config.path), ". Secrets are replaced."]
+      : "There is no configuration file: everything has its default, or comes from the command line or the environment."),
     problemSection(problems, lines),
     valueSection(values, lines.length),
     h("div", { class: "split" }, factSection("State", state), factSection("Audit", audit)),

@@ -43,7 +43,8 @@ function step(entry) {
   const { request_id, ...fields } = entry;
   return h("div", { class: "card" },
     h("h2", {}, h("span", { class: "mono" }, entry.event), " ", badge(entry.result)),
-    h("p", {}, [date(entry.timestamp), entry.operation && [" · ", code(entry.operation)], entry.adapter_name && ` of ${entry.adapter_name}`, entry.code && [" · ", code(entry.code)]]),
+    h("p", {}, date(entry.timestamp), entry.operation && [" · ", code(entry.operation)],
+      entry.adapter_name && ` of ${entry.adapter_name}`, entry.code && [" · ", code(entry.code)]),
     entry.reason && h("p", { class: "words" }, entry.reason),
     h("details", {}, h("summary", {}, "All fields"), entryDetails(fields)));
 }

@@ -69,7 +69,8 @@ function createPage(main, entries) {
     const { status } = entry.approval;
     const kind = message ? "warn" : { approved: "ok", used: "ok", denied: "danger" }[status] ?? "warn";
     replace(entry.facts, entry.detail && approvalFacts(entry.approval));
-    replace(entry.outcome, (message || status !== "pending") && card(kind, message && problem(message), status !== "pending" && h("p", {}, statusSentence(entry.approval))));
+    const sentence = status !== "pending" && h("p", {}, statusSentence(entry.approval));
+    replace(entry.outcome, (message || sentence) && card(kind, message && problem(message), sentence));
   }
 
   function markSeen(changes) {

@@ -32,7 +32,7 @@ export function createDiagram(tables, { detail, addressOf, current }) {
   const lines = edges.filter(({ to }) => places.has(to)).map((edge) => drawEdge(edge, places, boxes, arrow));
   const drawn = new Map(boxes.map((box) => [box.id, drawBox(box, places.get(box.id), addressOf, current)]));
   const drawing = svg("svg", { class: "diagram", role: "group", "aria-label": `Diagram of ${plural(tables.length, "table")}` },
-    svg("defs", {}, svg("marker", { id: arrow, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M0 0 8 4 0 8z", class: "diagram-arrow" }))),
+    arrowHead(arrow),
     svg("g", { "aria-hidden": "true" }, lines.map((line) => line.element)),
     [...drawn.values()]);
   linkHighlights(drawn, lines);
@@ -44,9 +44,14 @@ export function createDiagram(tables, { detail, addressOf, current }) {
     for (const { element, from, to } of lines) element.classList.toggle("dim", !isShown(from) || !isShown(to));
   }
 
-  const legend = h("p", { class: "hint" }, detail !== "none" && "◆ key, → reference. ", "Drag to move; Ctrl and the wheel zoom. With the keyboard: arrow keys, + and −, 0 to fit.");
+  const legend = h("p", { class: "hint" }, detail !== "none" && "◆ key, → reference. ",
+    "Drag to move; Ctrl and the wheel zoom. With the keyboard: arrow keys, + and −, 0 to fit.");
   return { element: h("div", {}, viewport.element, legend), dim, stop: viewport.stop };
 }
+
+const arrowHead = (id) => svg("defs", {},
+  svg("marker", { id, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" },
+    svg("path", { d: "M0 0 8 4 0 8z", class: "diagram-arrow" })));
 
 function measureBox(table, detail) {
   const references = new Set(table.references.flatMap((reference) => reference.columns));

@@ -7,7 +7,8 @@ const DELETIONS = { cascade: "deleted with it", clear: "cleared if it is deleted
 
 /** `tables` are all tables of the source, `addressOf(name)` is the page of one. */
 export function tableDetails(table, tables, addressOf) {
-  const incoming = tables.flatMap((other) => other.references.filter((reference) => reference.table === table.name).map((reference) => ({ ...reference, from: other.name })));
+  const incoming = tables.flatMap((other) =>
+    other.references.filter((reference) => reference.table === table.name).map((reference) => ({ ...reference, from: other.name })));
   return [columnTable(table, addressOf), incoming.length > 0 && incomingList(incoming, addressOf), operationList(table.operations)];
 }
 

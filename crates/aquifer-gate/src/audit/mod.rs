@@ -11,6 +11,7 @@ mod file;
 mod handle;
 mod head;
 mod line;
+pub mod read;
 mod refusal_limiter;
 mod retention;
 mod stderr;

@@ -15,10 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::call::{self, FullCall};
 use super::message::{BatchSubject, ConfirmationPrompt};
-use super::record::{TokenRecord, TokenState, saturating_add};
+use super::record::{RecordedDecision, TokenRecord, TokenState, saturating_add};
 use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;
+pub use super::decide::MAX_REASON_CHARS;
+pub use super::decide::approve;
+pub use super::decide::deny;
 pub use super::render::escape;
 pub use super::render::wrap_text;
 
@@ -39,7 +42,7 @@ const LISTED_AFTER_END: Duration = Duration::from_secs(10 * 60);
 /// Letters and digits that are not easily confused with each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Maximum number of attempts to update a record that is being changed concurrently.
+/// Maximum number of attempts to find a free id.
 const MAX_ATTEMPTS: usize = 8;
 
 /// A call that waits, or waited, for a person.
@@ -73,6 +76,21 @@ pub struct Approval {
     /// Its status.
     #[serde(default)]
     pub status: Status,
+    /// Who approved or denied it. Records of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// Why it was denied, if the person said so. Typed text: [`escape`] it before showing it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_reason: Option<String>,
+}
+
+/// What a rehearsal found the call would change, when it was requested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalPreview {
+    /// The change in plain words; one line for each call of a batch. Values in it are escaped.
+    pub text: String,
+    /// Whether [`Approval::message`] already says all of it.
+    pub is_in_message: bool,
 }
 
 /// An approval with the full call, as a person has to see it before approving. Only [`get`] creates one.
@@ -80,6 +98,7 @@ pub struct Approval {
 pub struct ReviewedApproval {
     approval: Approval,
     call: FullCall,
+    preview: Option<ApprovalPreview>,
     /// The digest of the call that was read.
     digest: String,
 }
@@ -93,6 +112,16 @@ impl ReviewedApproval {
     /// The full call.
     pub fn call(&self) -> &FullCall {
         &self.call
+    }
+
+    /// What it would change, if it could be rehearsed.
+    pub fn preview(&self) -> Option<&ApprovalPreview> {
+        self.preview.as_ref()
+    }
+
+    /// The digest of the call. Whoever shows the call elsewhere can check with it that it is still the same.
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 }
 
@@ -159,12 +188,14 @@ pub enum ApprovalError {
 
 /// An approval as stored.
 #[derive(Serialize, Deserialize)]
-struct ApprovalRecord {
-    approval: Approval,
+pub(super) struct ApprovalRecord {
+    pub(super) approval: Approval,
     /// The key of the token's record. This is not the token.
-    token: String,
+    pub(super) token: String,
     /// Number of parts of the call.
     parts: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preview: Option<ApprovalPreview>,
 }
 
 /// A call as stored.
@@ -213,17 +244,29 @@ impl Approval {
             asked_at: now,
             expires_at,
             status: Status::Pending,
+            decided_by: None,
+            decision_reason: None,
         }
+    }
+
+    /// Adds what the token's record says about the decision.
+    pub(super) fn with_decision(mut self, token_record: &TokenRecord, now: Timestamp) -> Self {
+        self.status = status(token_record, now);
+        if let Some(RecordedDecision { by, reason }) = &token_record.decision {
+            (self.decided_by, self.decision_reason) = (Some(by.clone()), reason.clone());
+        }
+        self
     }
 }
 
-/// Stores an approval and its call. Returns its id.
+/// Stores an approval and its call. Returns the approval with its id.
 pub(super) async fn publish(
     store: &dyn StateStore,
     mut approval: Approval,
     call: &StoredCall,
+    preview: Option<&ApprovalPreview>,
     token: &str,
-) -> Result<String, StoreError> {
+) -> Result<Approval, StoreError> {
     let open = approval.expires_at.duration_since(approval.asked_at);
     let keep = Duration::try_from(open).unwrap_or_default() + LISTED_AFTER_END;
     // The call comes first, so that every listed approval can be shown.
@@ -237,10 +280,15 @@ pub(super) async fn publish(
     for _ in 0..MAX_ATTEMPTS {
         let id = new_id()?;
         approval.id.clone_from(&id);
-        let record = ApprovalRecord { approval: approval.clone(), token: token.to_owned(), parts: part_count };
+        let record = ApprovalRecord {
+            approval: approval.clone(),
+            token: token.to_owned(),
+            parts: part_count,
+            preview: preview.cloned(),
+        };
         let value = serde_json::to_vec(&record).map_err(|error| StoreError(error.to_string()))?;
         if with_timeout(store.compare_and_set(&format!("{PREFIX}{id}"), None, value, keep)).await? {
-            return Ok(id);
+            return Ok(approval);
         }
     }
     Err(StoreError("no free approval id was found".to_owned()))
@@ -263,44 +311,28 @@ fn new_id() -> Result<String, StoreError> {
 pub async fn list(store: &dyn StateStore, clock: &dyn Clock) -> Result<Vec<Approval>, StoreError> {
     let mut approvals = Vec::new();
     for (_, record) in with_timeout(store.list(PREFIX, MAX_APPROVALS)).await? {
-        let Ok(ApprovalRecord { mut approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
+        let Ok(ApprovalRecord { approval, token, .. }) = serde_json::from_slice(&record.value) else { continue };
         let Some((token_record, _)) = load_token_record(store, &token).await? else { continue };
-        approval.status = status(&token_record, clock.now());
-        approvals.push(approval);
+        approvals.push(approval.with_decision(&token_record, clock.now()));
     }
     approvals.sort_by_key(|approval| approval.asked_at);
     Ok(approvals)
 }
 
-/// Approves a call that a person has seen in full. Its token then works once.
-pub async fn approve(
-    store: &dyn StateStore,
-    reviewed: &ReviewedApproval,
-    clock: &dyn Clock,
-) -> Result<Approval, ApprovalError> {
-    decide(store, &reviewed.approval.id, clock, ApprovalDecision::Approve(&reviewed.digest)).await
-}
-
-/// Denies a call. Its token will never work. An approved call can be denied until it is used.
-pub async fn deny(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    decide(store, id, clock, ApprovalDecision::Deny).await
-}
-
 /// Finds an approval by its id, without the call.
 pub async fn find(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
-    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
+    let ApprovalRecord { approval, token, .. } = load_approval(store, id).await?;
     let (token_record, _) =
         load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
-    approval.status = status(&token_record, clock.now());
-    Ok(approval)
+    Ok(approval.with_decision(&token_record, clock.now()))
 }
 
 /// Finds an approval by its id, with the full call.
 pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<ReviewedApproval, ApprovalError> {
-    let ApprovalRecord { mut approval, token, parts } = load_approval(store, id).await?;
+    let ApprovalRecord { approval, token, parts, preview } = load_approval(store, id).await?;
     let (token_record, _) =
         load_token_record(store, &token).await?.ok_or_else(|| ApprovalError::Unknown(normalize_id(id)))?;
-    approval.status = status(&token_record, clock.now());
+    let approval = approval.with_decision(&token_record, clock.now());
     let incomplete = || ApprovalError::Incomplete(approval.id.clone());
     let mut bytes = Vec::new();
     for part in 0..parts.min(MAX_CALL_BYTES.div_ceil(PART_BYTES)) {
@@ -310,72 +342,29 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     let digest = call::digest(&bytes);
     let call =
         FullCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
-    Ok(ReviewedApproval { approval, call, digest })
+    Ok(ReviewedApproval { approval, call, preview, digest })
 }
 
-/// A person's decision.
-#[derive(Clone, Copy)]
-enum ApprovalDecision<'a> {
-    /// Approve the call with this digest.
-    Approve(&'a str),
-    Deny,
-}
-
-async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {
+pub(super) async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {
     let id = normalize_id(id);
     let record = with_timeout(store.get(&format!("{PREFIX}{id}"))).await?;
     record.and_then(|record| serde_json::from_slice(&record.value).ok()).ok_or(ApprovalError::Unknown(id))
 }
 
-async fn decide(
-    store: &dyn StateStore,
-    id: &str,
-    clock: &dyn Clock,
-    decision: ApprovalDecision<'_>,
-) -> Result<Approval, ApprovalError> {
-    let ApprovalRecord { mut approval, token, .. } = load_approval(store, id).await?;
-    let id = normalize_id(id);
-    let unknown = || ApprovalError::Unknown(id.clone());
-    for _ in 0..MAX_ATTEMPTS {
-        let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
-        // Read the clock after the store, because the store's response adjusts it.
-        let now = clock.now();
-        let status = status(&token_record, now);
-        let is_approval = matches!(decision, ApprovalDecision::Approve(_));
-        let open = status == Status::Pending || (status == Status::Approved && !is_approval);
-        if !open {
-            return Err(ApprovalError::Over { id, status });
-        }
-        if let ApprovalDecision::Approve(digest) = decision
-            && token_record.call.as_deref() != Some(digest)
-        {
-            return Err(ApprovalError::Incomplete(id));
-        }
-        token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
-        // Clocks may differ, and an expired token must stay distinguishable from one that never existed.
-        let keep = token_record.keep(now, MAX_CLOCK_SKEW);
-        if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
-            approval.status = if is_approval { Status::Approved } else { Status::Denied };
-            return Ok(approval);
-        }
-    }
-    Err(ApprovalError::Store(StoreError("other processes keep changing the record".to_owned())))
-}
-
-/// The largest tolerated difference between clocks.
-const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
-
 /// Normalizes an id by ignoring case, blanks and hyphens.
-fn normalize_id(id: &str) -> String {
+pub(super) fn normalize_id(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(32).collect()
 }
 
-async fn load_token_record(store: &dyn StateStore, key: &str) -> Result<Option<(TokenRecord, u64)>, StoreError> {
+pub(super) async fn load_token_record(
+    store: &dyn StateStore,
+    key: &str,
+) -> Result<Option<(TokenRecord, u64)>, StoreError> {
     let Some(Record { value, version }) = with_timeout(store.get(key)).await? else { return Ok(None) };
     Ok(TokenRecord::from_bytes(&value).map(|token_record| (token_record, version)))
 }
 
-fn status(token_record: &TokenRecord, now: Timestamp) -> Status {
+pub(super) fn status(token_record: &TokenRecord, now: Timestamp) -> Status {
     match token_record.state {
         TokenState::Used => Status::Used,
         TokenState::Denied => Status::Denied,

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::call::MAX_CALL_BYTES;
 use super::message::ConfirmationPrompt;
 use super::record::{format_seconds, saturating_add};
+use super::render::{escape, quote};
 use super::scope::ScopeMismatch;
 
 /// The same message for unknown and malformed tokens.
@@ -123,6 +124,21 @@ fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt)
         .detail("danger_level", operation.danger.as_str())
         .detail("reasons", json!(prompt.reasons))
         .detail("confirmation_message", prompt.message.as_str())
+}
+
+/// A person denied the call.
+pub(super) fn denied(operation: &Operation, reason: Option<&str>) -> Failure {
+    let mut message = "Permission denied: a person decided against this request. Nothing was done".to_owned();
+    if let Some(reason) = reason {
+        message.push_str(&format!(". The person's reason: {}", quote(reason)));
+    }
+    let failure = Failure::new(Code::PermissionDenied, message)
+        .detail("operation", &*operation.name)
+        .detail("danger_level", operation.danger.as_str());
+    match reason {
+        Some(reason) => failure.detail("decision_reason", escape(reason)),
+        None => failure,
+    }
 }
 
 /// The call needs an approval but cannot be shown completely.

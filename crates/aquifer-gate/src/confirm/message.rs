@@ -9,6 +9,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
+use super::approvals::ApprovalPreview;
 use super::call::FullCall;
 use super::preview::Findings;
 use super::render::escape;
@@ -23,6 +24,9 @@ const MAX_TEXT_CHARS: usize = 4000;
 
 /// Maximum number of characters of the question, including reasons.
 const MAX_QUESTION_CHARS: usize = 8000;
+
+/// Maximum number of characters of what the calls of a batch would change.
+const MAX_PREVIEW_CHARS: usize = 20_000;
 
 /// The reason added when a call needs an approval only because of its length.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
@@ -40,6 +44,8 @@ pub(crate) struct ConfirmationPrompt {
     pub(crate) call: Option<FullCall>,
     /// The batch, if it is about several calls.
     pub(crate) batch: Option<BatchSubject>,
+    /// What the call would change.
+    pub(crate) preview: Option<ApprovalPreview>,
     is_complete: bool,
 }
 
@@ -73,11 +79,17 @@ impl ConfirmationPrompt {
     /// Creates the question with the findings of a rehearsal. If both do not fit, the parameters take precedence: whether
     /// a call is shown completely must not depend on the data.
     pub(crate) fn with_findings(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
-        let plain = Self::new(request, decision);
-        if findings.is_empty() || !plain.is_complete {
+        let mut plain = Self::new(request, decision);
+        if findings.is_empty() {
             return plain;
         }
-        Some(Self::build(request, decision, findings)).filter(Self::is_complete).unwrap_or(plain)
+        let detailed = plain.is_complete.then(|| Self::build(request, decision, findings));
+        if let Some(detailed) = detailed.filter(Self::is_complete) {
+            return detailed;
+        }
+        // An approval can still show the findings apart from the question.
+        plain.preview = findings.summary().map(|text| ApprovalPreview { text, is_in_message: false });
+        plain
     }
 
     fn build(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
@@ -114,7 +126,8 @@ impl ConfirmationPrompt {
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
         }
-        Self { headline, message, reasons, call, batch: None, is_complete }
+        let preview = findings.summary().map(|text| ApprovalPreview { text, is_in_message: true });
+        Self { headline, message, reasons, call, batch: None, preview, is_complete }
     }
 
     /// Creates the question about several calls of a batch. `others` run with them without confirmation; `later_count`
@@ -179,7 +192,8 @@ impl ConfirmationPrompt {
             place: distinct(|operation| &operation.place),
             operations: format!("batch: {}", distinct(|operation| &operation.name)),
         };
-        Self { headline, message, reasons, call, batch: Some(batch), is_complete }
+        let preview = batch_preview(covered);
+        Self { headline, message, reasons, call, batch: Some(batch), preview, is_complete }
     }
 
     /// The beginning of a sentence that says what requires confirmation.
@@ -217,6 +231,16 @@ impl ConfirmationPrompt {
         }
         text
     }
+}
+
+/// What the calls of a batch would change, one line for each. The headline of a batch does not say it.
+fn batch_preview(covered: &[CoveredCall<'_>]) -> Option<ApprovalPreview> {
+    let lines = covered.iter().filter_map(|call| {
+        let preview = call.prompt.preview.as_ref()?;
+        Some(format!("{}. {}: {}", call.index, escape(&call.operation.name), preview.text))
+    });
+    let text = truncate(&lines.collect::<Vec<_>>().join("\n"), MAX_PREVIEW_CHARS);
+    (!text.is_empty()).then_some(ApprovalPreview { text, is_in_message: false })
 }
 
 /// Lists operations of a batch for a message.

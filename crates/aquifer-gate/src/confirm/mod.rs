@@ -7,10 +7,13 @@
 
 pub mod approvals;
 mod call;
+mod decide;
 mod failure;
 mod message;
+mod notifier;
 mod preview;
 mod record;
+mod refusal;
 mod render;
 mod scope;
 mod settings;
@@ -22,10 +25,8 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{Record, StateStore, StoreError};
 use aquifer_engine::{Caller, Context};
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::validate::Checked;
 use jiff::Timestamp;
 
 use crate::strength::{MAX_COOLDOWN, Strength};
@@ -35,6 +36,7 @@ use record::{TokenRecord, saturating_add};
 use scope::ScopeMismatch;
 
 pub use call::FullCall;
+pub use notifier::ApprovalNotifier;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
@@ -45,6 +47,8 @@ pub(crate) use message::CoveredCall;
 pub(crate) use preview::Findings;
 pub(crate) use record::TokenState;
 pub(crate) use record::format_seconds;
+pub(crate) use refusal::Refusal;
+pub(crate) use refusal::store_unavailable;
 pub(crate) use scope::CallInBatch;
 pub(crate) use scope::CallSubject;
 pub(crate) use scope::Scope;
@@ -68,6 +72,7 @@ pub(crate) struct Confirmations {
     store: Arc<dyn StateStore>,
     clock: Arc<SteadyClock>,
     settings: ConfirmSettings,
+    notifier: Option<Arc<dyn ApprovalNotifier>>,
 }
 
 /// The properties of a token to issue.
@@ -89,39 +94,14 @@ pub(crate) struct IssuedToken {
     pub(crate) approval: Option<String>,
 }
 
-/// Why no token was issued, or why a token was refused.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The token is invalid, or the caller exceeds a limit.
-    Token(Failure),
-    /// Nobody has approved it yet.
-    Pending {
-        /// The approval's id.
-        approval: String,
-        expires_at: Timestamp,
-    },
-    /// A person denied it.
-    Denied,
-    /// The cooldown is not over.
-    CoolingDown { wait: Duration, expires_at: Timestamp },
-    /// The call needs an approval but cannot be shown completely.
-    CannotDisplay {
-        /// Size of the call. `None` if it is nested too deeply.
-        bytes: Option<usize>,
-    },
-    /// The store is unavailable.
-    Store(StoreError),
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Refusal::Store(error)
-    }
-}
-
 impl Confirmations {
     pub(crate) fn new(store: Arc<dyn StateStore>, clock: Arc<SteadyClock>, settings: ConfirmSettings) -> Self {
-        Self { store, clock, settings }
+        Self { store, clock, settings, notifier: None }
+    }
+
+    /// Tells `notifier` about approvals.
+    pub(crate) fn set_notifier(&mut self, notifier: Arc<dyn ApprovalNotifier>) {
+        self.notifier = Some(notifier);
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -145,19 +125,34 @@ impl Confirmations {
         let expires_at = saturating_add(ready_at, lifetime);
         let (token, key) = new_token(purpose)?;
         let state = if strength == Strength::Approval { TokenState::Pending } else { TokenState::Ready };
-        let mut record =
-            TokenRecord { purpose, scope, strength, state, ready_at, expires_at, approval: None, call: None };
+        let mut record = TokenRecord {
+            purpose,
+            scope,
+            strength,
+            state,
+            ready_at,
+            expires_at,
+            approval: None,
+            call: None,
+            decision: None,
+        };
         self.clock.need_until(saturating_add(expires_at, self.settings.skew));
         let keep = record.keep(now, self.settings.skew);
+        let mut approval = None;
         if let (TokenState::Pending, Some(prompt)) = (state, prompt) {
             let call = self.prepare_call(prompt, caller).await?;
-            let approval = approvals::Approval::new(operation, caller, prompt, &call, (now, expires_at));
+            let new = approvals::Approval::new(operation, caller, prompt, &call, (now, expires_at));
+            let published = approvals::publish(&*self.store, new, &call, prompt.preview.as_ref(), &key).await?;
             record.call = Some(call.digest());
-            record.approval = Some(approvals::publish(&*self.store, approval, &call, &key).await?);
+            record.approval = Some(published.id.clone());
+            approval = Some(published);
         }
         if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
             // Either 256 random bits were repeated, or the store misbehaves.
             return Err(Refusal::Store(StoreError("a new token already exists".to_owned())));
+        }
+        if let (Some(notifier), Some(approval)) = (&self.notifier, &approval) {
+            notifier.on_created(approval);
         }
         Ok(IssuedToken { token, expires_at, approval: record.approval })
     }
@@ -265,7 +260,7 @@ impl Confirmations {
         match record.state {
             TokenState::Ready => Ok((key, record, version)),
             TokenState::Used => Err(Refusal::Token(failure::already_used())),
-            TokenState::Denied => Err(Refusal::Denied),
+            TokenState::Denied => Err(Refusal::Denied { reason: record.decision.and_then(|decision| decision.reason) }),
             TokenState::Pending => {
                 let approval = record.approval.unwrap_or_default();
                 Err(Refusal::Pending { approval, expires_at: record.expires_at })
@@ -352,45 +347,11 @@ impl ElicitationAnswer {
     }
 }
 
-impl Refusal {
-    pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
-        let operation = request.operation();
-        match self {
-            Refusal::Token(failure) => failure,
-            Refusal::Denied => Failure::new(
-                Code::PermissionDenied,
-                "Permission denied: a person decided against this request. Nothing was done",
-            )
-            .detail("operation", &*operation.name)
-            .detail("danger_level", operation.danger.as_str()),
-            Refusal::Pending { approval, expires_at } => {
-                failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
-            }
-            Refusal::CoolingDown { wait, expires_at } => {
-                failure::cooling_down(operation, prompt, token, expires_at, wait)
-            }
-            Refusal::CannotDisplay { bytes } => failure::cannot_display(operation, bytes),
-            Refusal::Store(error) => store_unavailable(operation.danger, &error),
-        }
-    }
-}
-
 impl IssuedToken {
     /// The failure for a call that needs confirmation first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
         failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_deref())
     }
-}
-
-/// The failure if a confirmation cannot be looked up or stored.
-pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
-    Failure::new(
-        Code::InternalError,
-        "Internal error: the state store does not answer, so operations which need confirmation or limits are refused. \
-         Nothing was done. Try again later",
-    )
-    .detail("danger_level", danger.as_str())
-    .because(error)
 }
 
 /// The failure if the client could ask a person, but not in the middle of a batch.

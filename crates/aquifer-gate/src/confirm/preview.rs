@@ -81,6 +81,12 @@ impl Findings<'_> {
         }
         text
     }
+
+    /// The change and its side effects as statements.
+    pub(super) fn summary(&self) -> Option<String> {
+        let text = format!("{}{}", self.statement().unwrap_or_default(), self.consequences());
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
 }
 
 /// The object of the change: its noun, key and labels.

@@ -30,6 +30,17 @@ pub(super) struct TokenRecord {
     /// The digest of the call that the person is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) call: Option<String>,
+    /// The person's decision. `None` before it, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) decision: Option<RecordedDecision>,
+}
+
+/// Who decided about a call, and why. Stored with the state, so that every process tells the same.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RecordedDecision {
+    pub(super) by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
 }
 
 /// The state of a token. Transitions only go down this list.

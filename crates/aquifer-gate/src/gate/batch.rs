@@ -348,6 +348,9 @@ fn cover<'a>(
     let detailed = prompt_for(calls, true);
     if detailed.is_complete() || !prompt.is_complete() {
         prompt = detailed;
+    } else {
+        // An approval can still show the findings apart from the question.
+        prompt.preview = detailed.preview;
     }
     let in_batch = batch.entries.iter().map(|entry| CallInBatch {
         subject: match &entry.request {

@@ -1,5 +1,6 @@
 //! The confirmation step of the gate: redeems a token, asks the user, or refuses with a token.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,12 +12,19 @@ use serde_json::json;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
-    ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal, TokenRequest,
+    ApprovalNotifier, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal, TokenRequest,
     cannot_ask_in_batch, rules_changed,
 };
 use crate::policy::{RequiredStrength, Strength};
 
 impl SafetyGate {
+    /// Tells `notifier` about every approval that this gate requests.
+    #[must_use]
+    pub fn with_approval_notifier(mut self, notifier: Arc<dyn ApprovalNotifier>) -> Self {
+        self.confirmations.set_notifier(notifier);
+        self
+    }
+
     /// Requires a confirmation of the strength that policy demands.
     pub(super) async fn confirm(
         &self,

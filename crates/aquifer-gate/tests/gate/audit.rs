@@ -8,6 +8,7 @@ mod harness;
 mod memory;
 mod outcomes;
 mod processes;
+mod reading;
 mod redaction;
 mod secrets;
 mod strict;

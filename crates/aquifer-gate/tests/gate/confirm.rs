@@ -2,6 +2,7 @@
 
 mod approval;
 mod batch;
+mod decisions;
 mod elicit;
 mod full_call;
 mod laws;

@@ -9,6 +9,7 @@ use aquifer_engine::source::{Call, FetchRequest, Offering, SourceCapabilities};
 use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Settings, Source};
 use aquifer_gate::audit::Audit;
+use aquifer_gate::confirm::ApprovalNotifier;
 use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::batch::OnConfirmation;
@@ -297,6 +298,15 @@ impl Harness {
         Self { engine, ..self }
     }
 
+    /// The same, with a gate that tells this notifier about approvals.
+    pub(crate) fn notifying(self, settings: &GateSettings, notifier: Arc<dyn ApprovalNotifier>) -> Self {
+        let audit = Audit::disabled(self.clock.steady.clone());
+        let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
+        let gate = Arc::new(gate.unwrap().with_approval_notifier(notifier));
+        self.engine.reconfigure(self.mounts.clone(), gate).unwrap();
+        self
+    }
+
     /// Replaces the rules.
     pub(crate) fn reload(&self, settings: &GateSettings) {
         let audit = Audit::disabled(self.clock.steady.clone());
@@ -331,7 +341,7 @@ impl Harness {
 /// Approves a call after reading it.
 pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let reviewed = approvals::get(store, id, clock).await?;
-    approvals::approve(store, &reviewed, clock).await
+    approvals::approve(store, &reviewed, clock, "admin").await
 }
 
 /// A caller with this identity.

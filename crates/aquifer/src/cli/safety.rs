@@ -102,6 +102,9 @@ pub(crate) enum ApprovalsCommand {
         /// The id of the request, from 'aquifer approvals list' or the answer to the caller.
         #[arg(value_name = "ID")]
         id: String,
+        /// Why, in at most 500 characters. The caller is told.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
         #[command(flatten)]
         place: StateArgs,
     },
@@ -119,6 +122,7 @@ Examples:
   aquifer approvals list
   aquifer approvals show k3vm7pqa                the whole call; add --json for JSON
   aquifer approvals approve k3vm7pqa --config aquifer.toml
+  aquifer approvals deny k3vm7pqa --reason \"Wrong customer\"
 
 Before you approve a call, you see every page of it. Press Space or Enter for the next page, q to quit without approving. \
 Secrets are shown as their length and a fingerprint.

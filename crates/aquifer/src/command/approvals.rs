@@ -8,7 +8,9 @@ use anyhow::bail;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{Audit, Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError, ReviewedApproval, Status, escape, wrap_text};
+use aquifer_gate::confirm::approvals::{
+    self, Approval, ApprovalError, MAX_REASON_CHARS, ReviewedApproval, Status, escape, wrap_text,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -20,6 +22,9 @@ use crate::safety;
 use crate::safety::admin::Admin;
 use crate::state::{self, StoreLocation};
 use crate::terminal::{self, pager};
+
+/// Who decides here: the person with the admin secret.
+const DECIDED_BY: &str = "admin (command line)";
 
 pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutcome> {
     match command {
@@ -39,9 +44,9 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutc
             terminal::require("Approving")?;
             approve(&place, &id).await
         }
-        ApprovalsCommand::Deny { id, place } => {
+        ApprovalsCommand::Deny { id, reason, place } => {
             terminal::require("Denying")?;
-            deny(&place, &id).await
+            deny(&place, &id, &reason.unwrap_or_default()).await
         }
     }
 }
@@ -123,7 +128,11 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> any
 async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let reviewed = approvals::get(store, id, clock).await?;
     terminal::print(&match is_json {
-        true => ascii_json(&json!({ "approval": reviewed.approval(), "call": reviewed.call() })),
+        true => ascii_json(&json!({
+            "approval": reviewed.approval(),
+            "call": reviewed.call(),
+            "preview": reviewed.preview().map(|preview| &preview.text),
+        })),
         false => {
             let width = std::io::stdout().is_terminal().then(|| terminal::size().1);
             render_call(&reviewed, width).join("\n") + "\n"
@@ -146,7 +155,7 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> 
     }
     // Opened before the decision, which must not be made if it cannot be recorded.
     let audit = safety::audit(&config, store.clone(), &clock)?;
-    let decided = approvals::approve(&*store, &reviewed, &*clock).await?;
+    let decided = approvals::approve(&*store, &reviewed, &*clock, DECIDED_BY).await?;
     record(&audit, Event::Approved, &decided).await;
     let until = to_the_second(decided.expires_at);
     terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
@@ -154,7 +163,10 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> 
 }
 
 /// Denies a call. The person does not have to see all of it.
-async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
+async fn deny(place: &StateArgs, id: &str, reason: &str) -> anyhow::Result<CommandOutcome> {
+    if reason.trim().chars().count() > MAX_REASON_CHARS {
+        bail!("the reason is too long: at most {MAX_REASON_CHARS} characters");
+    }
     let (config, store, clock) = open_store(place)?;
     let found = approvals::find(&*store, id, &*clock).await?;
     terminal::print(&describe(&found))?;
@@ -162,7 +174,7 @@ async fn deny(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
         return nothing_done();
     }
     let audit = safety::audit(&config, store.clone(), &clock)?;
-    let decided = approvals::deny(&*store, &found.id, &*clock).await?;
+    let decided = approvals::deny(&*store, &found.id, &*clock, DECIDED_BY, reason).await?;
     record(&audit, Event::Declined, &decided).await;
     terminal::print("Denied.\n")?;
     Ok(CommandOutcome::Done)
@@ -174,7 +186,10 @@ fn nothing_done() -> anyhow::Result<CommandOutcome> {
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
-    let reason = format!("approval {} at the command line", decided.id);
+    let mut reason = format!("approval {} at the command line", decided.id);
+    if let Some(why) = &decided.decision_reason {
+        let _ = write!(reason, ": {why}");
+    }
     let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
     if let Err(error) = audit.record(entry).await {
         tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
@@ -202,6 +217,13 @@ fn describe(approval: &Approval) -> String {
         to_the_second(*asked_at),
         to_the_second(*expires_at)
     );
+    if let Some(decided_by) = &approval.decided_by {
+        let _ = write!(out, "  decided by {}", escape(decided_by));
+        if let Some(reason) = &approval.decision_reason {
+            let _ = write!(out, ": {}", escape(reason));
+        }
+        out.push('\n');
+    }
     out
 }
 
@@ -209,6 +231,10 @@ fn describe(approval: &Approval) -> String {
 fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String> {
     let (approval, call) = (reviewed.approval(), reviewed.call());
     let mut lines = wrap_text(&describe(approval), width);
+    // Its values were escaped when it was built.
+    for line in reviewed.preview().filter(|preview| !preview.is_in_message).iter().flat_map(|it| it.text.lines()) {
+        lines.extend(wrap_text(&format!("  rehearsal: {line}"), width));
+    }
     lines.extend(call.lines(width));
     let mut end = match call.params.len() {
         0 => "└ no parameters".to_owned(),

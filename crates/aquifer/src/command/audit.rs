@@ -1,14 +1,13 @@
 //! `aquifer audit`: shows the audit log and verifies that it was not modified.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use aquifer_engine::store::StateStore;
-use aquifer_gate::audit::{self, Heads, Report};
+use aquifer_gate::audit::read::{EntryQuery, read_files};
+use aquifer_gate::audit::{self, AuditError, Heads, Report};
 use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
 
@@ -20,10 +19,7 @@ use crate::safety;
 use crate::state::{self, StoreLocation};
 use crate::terminal::escape_hidden;
 
-/// The maximum length of a line.
-const MAX_LINE_LEN: u64 = 1024 * 1024;
-
-/// The maximum number of entries shown. All of them are held in memory for sorting.
+/// The maximum number of entries shown. All of them are held in memory.
 const MAX_SHOWN: usize = 100_000;
 
 /// How long strict verification waits for the heads of servers that are writing.
@@ -122,20 +118,14 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutc
         bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
     };
     let last = arguments.last.min(MAX_SHOWN);
-    let mut newest = Vec::new();
-    for file in files(&directory)? {
-        let lines = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        newest.extend(lines);
-        // Chains of several processes overlap, so entries are sorted by time.
-        if newest.len() > 2 * last + 1_000 {
-            keep_newest(&mut newest, last);
-        }
-    }
-    keep_newest(&mut newest, last);
+    // The newest entry is shown last, next to the prompt.
+    let mut lines = tokio::task::spawn_blocking(move || newest(&directory, last)).await??;
+    lines.reverse();
     let text: String = match arguments.json {
-        true => newest.iter().map(|line| format!("{}\n", line.text)).collect(),
+        true => lines.iter().map(|line| format!("{line}\n")).collect(),
         false => {
-            let rows: Vec<[String; 4]> = newest.iter().map(|line| row(&line.entry)).collect();
+            let entries = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let rows: Vec<[String; 4]> = entries.map(|entry| row(&entry)).collect();
             columns(&["TIME", "EVENT", "OPERATION", ""], &rows)
         }
     };
@@ -143,51 +133,25 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutc
     Ok(CommandOutcome::Done)
 }
 
+/// The newest entries, newest first.
+fn newest(directory: &Path, last: usize) -> Result<Vec<String>, AuditError> {
+    let (mut lines, mut before) = (Vec::new(), None);
+    while lines.len() < last {
+        let page = read_files(directory, &EntryQuery { before, ..EntryQuery::newest(last - lines.len()) })?;
+        lines.extend(page.entries);
+        match page.next {
+            Some(next) => before = Some(next),
+            None => break,
+        }
+    }
+    Ok(lines)
+}
+
 /// The store with the heads, or `None` if it is in the memory of a server.
 fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
     match StoreLocation::new(&config.state)? {
         StoreLocation::Memory => Ok(None),
         place => place.open(&config.state, &state::steady_clock()).map(Some),
-    }
-}
-
-struct Line {
-    time: String,
-    text: String,
-    entry: Value,
-}
-
-fn keep_newest(lines: &mut Vec<Line>, last: usize) {
-    lines.sort_by(|one, other| one.time.cmp(&other.time));
-    lines.drain(..lines.len().saturating_sub(last));
-}
-
-fn files(directory: &std::path::Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for found in std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
-        let found = found?;
-        let is_log = found.path().extension().is_some_and(|extension| extension == "jsonl");
-        if is_log && found.file_type()?.is_file() {
-            files.push(found.path());
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// The lines of a file. Invalid JSON is left to `verify`.
-fn read(file: &std::path::Path) -> std::io::Result<Vec<Line>> {
-    let mut reader = BufReader::new(File::open(file)?);
-    let mut lines = Vec::new();
-    loop {
-        let mut bytes = Vec::new();
-        if reader.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut bytes)? == 0 {
-            return Ok(lines);
-        }
-        let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
-        let Ok(entry) = serde_json::from_str::<Value>(&text) else { continue };
-        let time = word(&entry, "timestamp");
-        lines.push(Line { time, text, entry });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads `aquifer.toml`. Errors name the line, the column and what was expected there.
 
+mod approvals;
 mod audit;
 mod gate;
 mod results;
@@ -22,6 +23,7 @@ use serde::Deserialize;
 use results::{ControlsConfig, OperationConfig, ResultsConfig};
 use target::{is_adapter, is_client_file, is_http_url};
 
+pub(crate) use approvals::ApprovalsConfig;
 pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use trust::TrustSetting;
@@ -50,6 +52,8 @@ pub(crate) struct Config {
     pub(crate) gate: GateConfig,
     #[serde(default)]
     pub(crate) audit: AuditConfig,
+    #[serde(default)]
+    pub(crate) approvals: ApprovalsConfig,
     #[serde(default)]
     pub(crate) source: Vec<SourceConfig>,
     /// A file with `NAME=value` lines. `${NAME}` is looked up there before the environment.
@@ -465,6 +469,8 @@ impl Config {
         let variables = Variables::read(path)?;
         let state = [&self.state.store, &self.state.cursor_secret].into_iter().flatten();
         self.state.variables = variables.referenced_by(state.map(String::as_str));
+        let approvals = [&self.approvals.webhook, &self.approvals.webhook_secret].into_iter().flatten();
+        self.approvals.variables = variables.referenced_by(approvals.map(String::as_str));
         for source in &mut self.source {
             // A file that it names may have references of its own.
             source.variables = match source.target.is_some() || source.adapter.is_some() || source.openapi.is_some() {

@@ -21,6 +21,7 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
         profile,
         state,
         audit,
+        approvals,
         lenient,
         meta,
         gate: _,
@@ -38,6 +39,7 @@ pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
         ("[batch]", *batch != running.batch, is_batch_stricter(batch, &running.batch)),
         ("[state]", *state != running.state, false),
         ("[audit]", *audit != running.audit, is_audit_stricter(audit, &running.audit)),
+        ("[approvals]", *approvals != running.approvals, false),
         ("lenient", *lenient != running.lenient, !lenient && running.lenient),
         ("meta", *meta != running.meta, false),
     ];

@@ -3,6 +3,8 @@
 pub(crate) mod admin;
 mod declared;
 mod unused;
+#[cfg(feature = "webhook")]
+mod webhook;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +13,9 @@ use anyhow::Context;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
+use aquifer_gate::confirm::ApprovalNotifier;
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
+use arc_swap::ArcSwap;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{AuditSink, Config, StateConfig};
@@ -28,8 +32,13 @@ pub(crate) struct Safety {
     pub(crate) shared: Option<Arc<dyn StateStore>>,
     /// The clock that decides when things expire.
     pub(crate) clock: Arc<SteadyClock>,
-    store: Arc<dyn StateStore>,
-    audit: Audit,
+    /// The store of tokens, approvals and counts.
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) audit: Audit,
+    /// The gate of the configuration in force, which a reload replaces.
+    gate_in_force: ArcSwap<SafetyGate>,
+    /// Is told about approvals.
+    notifier: Option<Arc<dyn ApprovalNotifier>>,
     /// Writes the time to the store periodically.
     _timekeeper: Option<AbortOnDropHandle<()>>,
 }
@@ -42,9 +51,11 @@ impl Safety {
         let audit = audit(config, store.clone(), &clock)?;
         gateway::record_in(&audit);
         let shared = matches!(place, StoreLocation::Redis(_)).then(|| store.clone());
-        let gate = gate(config, sources, &audit, &store, &clock)?;
+        let notifier = approval_notifier(config)?;
+        let gate = notifying(gate(config, sources, &audit, &store, &clock)?, notifier.as_ref());
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
-        Ok(Self { gate, shared, clock, store, audit, _timekeeper: Some(timekeeper) })
+        let gate_in_force = ArcSwap::new(gate.clone());
+        Ok(Self { gate, shared, clock, store, audit, gate_in_force, notifier, _timekeeper: Some(timekeeper) })
     }
 
     /// Builds a gate for commands that only inspect. It stores and audits nothing.
@@ -52,14 +63,26 @@ impl Safety {
         let clock = steady_clock();
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), MAX_MEMORY_RECORDS));
         let audit = Audit::disabled(clock.clone());
-        let gate = gate(config, sources, &audit, &store, &clock)?;
-        Ok(Self { gate, shared: None, clock, store, audit, _timekeeper: None })
+        let gate = Arc::new(gate(config, sources, &audit, &store, &clock)?);
+        let gate_in_force = ArcSwap::new(gate.clone());
+        Ok(Self { gate, shared: None, clock, store, audit, gate_in_force, notifier: None, _timekeeper: None })
     }
 
     /// Builds the gate of a changed configuration with the same store, clock and audit log, so that counts and tokens
     /// are kept.
     pub(crate) fn gate_of(&self, config: &Config, sources: &SourceFacts) -> anyhow::Result<Arc<SafetyGate>> {
-        gate(config, sources, &self.audit, &self.store, &self.clock)
+        let gate = gate(config, sources, &self.audit, &self.store, &self.clock)?;
+        Ok(notifying(gate, self.notifier.as_ref()))
+    }
+
+    /// The gate in force: the first one until a reload replaces it.
+    pub(crate) fn gate_in_force(&self) -> Arc<SafetyGate> {
+        self.gate_in_force.load_full()
+    }
+
+    /// Remembers the gate that a reload has put in force.
+    pub(crate) fn set_gate_in_force(&self, gate: Arc<SafetyGate>) {
+        self.gate_in_force.store(gate);
     }
 
     /// The errors in `[gate]` that do not depend on the sources.
@@ -77,8 +100,11 @@ impl Safety {
         }
     }
 
-    /// Waits until the audit log is written.
+    /// Waits until the audit log is written, and everybody was told about approvals.
     pub(crate) async fn close(&self) {
+        if let Some(notifier) = &self.notifier {
+            notifier.flush().await;
+        }
         if let Err(error) = self.audit.flush().await {
             tracing::error!(%error, "the audit log may be incomplete");
         }
@@ -91,9 +117,32 @@ fn gate(
     audit: &Audit,
     store: &Arc<dyn StateStore>,
     clock: &Arc<SteadyClock>,
-) -> anyhow::Result<Arc<SafetyGate>> {
+) -> anyhow::Result<SafetyGate> {
     let gate = SafetyGate::new(&sources.gate_settings(&config.gate), audit.clone(), store.clone(), clock.clone());
-    Ok(Arc::new(gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))?))
+    gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))
+}
+
+/// A gate that tells the notifier about approvals.
+fn notifying(gate: SafetyGate, notifier: Option<&Arc<dyn ApprovalNotifier>>) -> Arc<SafetyGate> {
+    Arc::new(match notifier {
+        Some(notifier) => gate.with_approval_notifier(notifier.clone()),
+        None => gate,
+    })
+}
+
+/// The webhook that the configuration describes.
+#[cfg(feature = "webhook")]
+fn approval_notifier(config: &Config) -> anyhow::Result<Option<Arc<dyn ApprovalNotifier>>> {
+    let webhook = webhook::ApprovalWebhook::start(&config.approvals)?;
+    Ok(webhook.map(|webhook| -> Arc<dyn ApprovalNotifier> { webhook }))
+}
+
+#[cfg(not(feature = "webhook"))]
+fn approval_notifier(config: &Config) -> anyhow::Result<Option<Arc<dyn ApprovalNotifier>>> {
+    match config.approvals.webhook {
+        Some(_) => Err(anyhow::anyhow!("approvals.webhook cannot be used: this program was built without it")),
+        None => Ok(None),
+    }
 }
 
 fn problem(error: &GateSettingsError) -> String {

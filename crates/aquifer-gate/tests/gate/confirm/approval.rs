@@ -110,7 +110,7 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
     };
     let clock = &harness.clock;
     let [id, token] = ids(&harness.ask(delete("x")).await);
-    approvals::deny(&*harness.store, &id, clock).await.unwrap();
+    approvals::deny(&*harness.store, &id, clock, "admin", "").await.unwrap();
     let denied = harness.ask(with_token(delete("x"), &token)).await;
     assert_eq!(code(&denied), "PERMISSION_DENIED");
     let changed = approve(&*harness.store, &id, clock).await;
@@ -119,7 +119,7 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
     // An approval can be withdrawn until it is used.
     let [id, token] = ids(&harness.ask(delete("x")).await);
     approve(&*harness.store, &id, clock).await.unwrap();
-    approvals::deny(&*harness.store, &id, clock).await.unwrap();
+    approvals::deny(&*harness.store, &id, clock, "admin", "").await.unwrap();
     assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "PERMISSION_DENIED");
 
     let [id, token] = ids(&harness.ask(delete("x")).await);

@@ -268,7 +268,7 @@ async fn r_ext_4_a_batch_does_not_weaken_an_approval() {
     // Denied.
     let halted = harness.ask(batch(&operations)).await;
     let id = halted["halted_at"]["result"]["error"]["details"]["approval_id"].as_str().unwrap();
-    approvals::deny(&*harness.store, id, &harness.clock).await.unwrap();
+    approvals::deny(&*harness.store, id, &harness.clock, "admin", "").await.unwrap();
     assert_eq!(code(&harness.ask(confirmed(&operations, &token(&halted))).await), "PERMISSION_DENIED");
     assert!(harness.done().is_empty());
 }

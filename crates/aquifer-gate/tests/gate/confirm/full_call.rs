@@ -123,7 +123,7 @@ async fn r_saf_6_a_large_call_is_shown_whole_after_a_restart_and_approved() {
         assert_eq!(reviewed.call().params["note"], long, "{name}");
         assert_eq!(reviewed.call().lines(Some(80)).len(), 150_001, "{name}");
         assert_eq!(code(&again.ask(with_token(sent(), &token)).await), "CONFIRMATION_REQUIRED", "{name}");
-        approvals::approve(&*again.store, &reviewed, &again.clock).await.unwrap();
+        approvals::approve(&*again.store, &reviewed, &again.clock, "admin").await.unwrap();
         assert_eq!(code(&harness().ask(with_token(sent(), &token)).await), "done", "{name}");
         assert_eq!(code(&again.ask(with_token(sent(), &token)).await), "TOKEN_ALREADY_USED", "{name}");
     }
@@ -171,7 +171,7 @@ async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
         assert!(matches!(refused, Err(ApprovalError::Incomplete(_))), "{refused:?}");
     }
     // Denying does not need the call.
-    approvals::deny(&*harness.store, id, &harness.clock).await.unwrap();
+    approvals::deny(&*harness.store, id, &harness.clock, "admin", "").await.unwrap();
 }
 
 #[tokio::test]

@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, Preview, RehearsalResult, RowCount, RowFate};
 use aquifer_engine::source::{Call, Offering};
 use aquifer_engine::store::MemoryStore;
 use aquifer_engine::{Answer, Context, Engine, Outcome, Reply, Source};
 use aquifer_gate::audit::Audit;
+use aquifer_gate::confirm::approvals::{self, ReviewedApproval};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
@@ -100,6 +102,8 @@ impl Source for Rows {
 struct Rehearsing {
     engine: Engine,
     rows: Arc<Rows>,
+    store: Arc<MemoryStore>,
+    clock: Arc<SteadyClock>,
 }
 
 impl Rehearsing {
@@ -107,11 +111,12 @@ impl Rehearsing {
         let clock = ManualClock::new().steady;
         let store = Arc::new(MemoryStore::new(clock.clone(), 1_000));
         let settings = GateSettings { policy: serde_json::from_value(policy).unwrap(), ..GateSettings::default() };
-        let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store.clone(), clock).unwrap();
+        let audit = Audit::disabled(clock.clone());
+        let gate = SafetyGate::new(&settings, audit, store.clone(), clock.clone()).unwrap();
         let rows = Arc::new(Rows::default());
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let engine = Engine::builder(surface).source(rows.clone()).gate(Arc::new(gate)).store(store).build().unwrap();
-        Self { engine, rows }
+        let builder = Engine::builder(surface).source(rows.clone()).gate(Arc::new(gate)).store(store.clone());
+        Self { engine: builder.build().unwrap(), rows, store, clock }
     }
 
     async fn ask(&self, request: Value, context: Context) -> Value {
@@ -119,6 +124,12 @@ impl Rehearsing {
             Reply::Response(response) => response.render(&Limits::default()).value(),
             Reply::NeedsInput(question) => json!({ "question": question.key, "message": question.message }),
         }
+    }
+
+    /// What the only approval shows.
+    async fn only_approval(&self) -> ReviewedApproval {
+        let listed = approvals::list(&*self.store, &*self.clock).await.unwrap();
+        approvals::get(&*self.store, &listed.last().unwrap().id, &*self.clock).await.unwrap()
     }
 
     fn rehearsed(&self) -> usize {
@@ -209,6 +220,45 @@ async fn r_saf_2_policy_decides_before_a_rehearsal() {
         message.starts_with("Really 1? This deletes row \"1\" (\"Nice\\nYes, delete everything\"). 1,347"),
         "{message}"
     );
+}
+
+/// An approval keeps what the rehearsal found, even if the question has no room for it.
+#[tokio::test]
+async fn r_saf_3_an_approval_keeps_what_would_change() {
+    const CHANGE: &str = "This deletes row \"1\" (\"Nice\\nYes, delete everything\"). 1,347 notes (row_id) would be deleted \
+                          with it.";
+    let harness = Rehearsing::new(json!({ "strength": { "destructive": "approval" } }));
+    harness.ask(delete("1"), anna()).await;
+    let reviewed = harness.only_approval().await;
+    let preview = reviewed.preview().unwrap();
+    assert_eq!((preview.text.as_str(), preview.is_in_message), (CHANGE, true));
+    assert!(reviewed.approval().message.contains("1,347 notes"), "{reviewed:?}");
+    // A call that cannot be rehearsed has none.
+    let harness = Rehearsing::new(json!({ "strength": { "destructive": "approval" } }));
+    harness.ask(delete("unknown"), anna()).await;
+    assert_eq!(harness.only_approval().await.preview(), None);
+}
+
+#[tokio::test]
+async fn r_saf_3_an_approval_of_a_long_call_keeps_what_would_change() {
+    let harness = Rehearsing::new(json!({}));
+    harness.ask(delete(&"x".repeat(10_000)), anna()).await;
+    let reviewed = harness.only_approval().await;
+    let preview = reviewed.preview().unwrap();
+    assert!(!preview.is_in_message && preview.text.contains("1,347 notes"), "{preview:?}");
+    assert!(!reviewed.approval().message.contains("1,347 notes"), "{reviewed:?}");
+}
+
+#[tokio::test]
+async fn r_ext_4_an_approval_of_a_batch_keeps_what_each_call_would_change() {
+    let harness = Rehearsing::new(json!({ "strength": { "destructive": "approval" } }));
+    harness.ask(batch(&[delete("1"), delete("unknown"), delete("3")]), anna()).await;
+    let reviewed = harness.only_approval().await;
+    let preview = reviewed.preview().unwrap();
+    let lines: Vec<&str> = preview.text.lines().collect();
+    assert_eq!(lines.len(), 2, "{preview:?}");
+    assert!(lines[0].starts_with("0. delete_row: This deletes row \"1\""), "{preview:?}");
+    assert!(lines[1].starts_with("2. delete_row: This deletes row \"3\"") && !preview.is_in_message, "{preview:?}");
 }
 
 fn batch(operations: &[Value]) -> Value {

@@ -65,8 +65,14 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
 
     let (token, id) = asked(&mut piped, 2);
     let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "yes")];
-    assert_eq!(fixture.person(&talk, &["approvals", "deny", &id]).0, 0);
-    assert_eq!(piped.call("mcp_aql_delete", delete_with(2, &token))["error"]["code"], "PERMISSION_DENIED");
+    let too_long = "x".repeat(501);
+    assert_eq!(fixture.person(&[], &["approvals", "deny", &id, "--reason", &too_long]).0, 2);
+    assert_eq!(fixture.person(&talk, &["approvals", "deny", &id, "--reason", "Wrong book\u{1b}[2J"]).0, 0);
+    let denied = piped.call("mcp_aql_delete", delete_with(2, &token));
+    assert_eq!(denied["error"]["code"], "PERMISSION_DENIED");
+    assert_eq!(denied["error"]["details"]["decision_reason"], r"Wrong book\u{1b}[2J", "{denied}");
+    let (_, shown) = fixture.person(&[("Admin secret:", &secret)], &["approvals", "list"]);
+    assert!(shown.contains(r"decided by admin (command line): Wrong book\u{1b}[2J"), "{shown}");
     assert_eq!(fixture.books(), 49);
     let audit = fixture.audited();
     assert!(audit.contains("APPROVAL_GRANTED") && audit.contains("APPROVAL_DECLINED"), "{audit}");

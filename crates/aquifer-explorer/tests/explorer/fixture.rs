@@ -1,0 +1,188 @@
+//! An explorer over a source whose calls need approvals, and an audit in a temporary directory.
+
+use std::sync::Arc;
+
+use aquifer_engine::clock::{SteadyClock, SystemClock};
+use aquifer_engine::rehearsal::{ChangeKind, Preview, RehearsalResult};
+use aquifer_engine::source::{Call, Offering};
+use aquifer_engine::store::{MemoryStore, StateStore};
+use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
+use aquifer_explorer::{ApiError, AuditFiles, CallFeed, Explorer, Operator, login};
+use aquifer_gate::audit::{Audit, AuditSettings};
+use aquifer_gate::{GateSettings, SafetyGate};
+use aquifer_protocol::category::Category;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
+use aquifer_protocol::trust::Trust;
+use axum::Router;
+use axum::http::{Method, StatusCode, header};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, PageAnswer, send};
+
+/// Rows that can be deleted.
+struct Rows;
+
+impl Source for Rows {
+    fn name(&self) -> &str {
+        "rows"
+    }
+
+    fn offering(&self) -> Offering {
+        let mut operation = Operation::new("delete_row", Category::Delete, "Deletes a row.");
+        operation.parameters = vec![Parameter::required("id", Schema::string())];
+        (operation.native, operation.has_safe_dry_run, operation.trust) = (true, true, Trust::Validated);
+        Offering { operations: vec![operation], ..Offering::default() }
+    }
+
+    fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
+        let preview = Preview {
+            change: ChangeKind::Delete,
+            noun: "row".to_owned(),
+            key: vec![("id".to_owned(), call.params["id"].clone())],
+            ..Preview::default()
+        };
+        std::future::ready(RehearsalResult::WouldDo(Box::new(preview))).boxed()
+    }
+
+    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
+        std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
+    }
+}
+
+/// A program around the explorer that has nothing to configure.
+struct NoConfiguration {
+    gate: Arc<SafetyGate>,
+    files: AuditFiles,
+}
+
+fn unavailable<T: Send + 'static>() -> BoxFuture<'static, Result<T, ApiError>> {
+    std::future::ready(Err(ApiError::Unavailable("not in this test".to_owned()))).boxed()
+}
+
+impl Operator for NoConfiguration {
+    fn gate(&self) -> Arc<SafetyGate> {
+        self.gate.clone()
+    }
+
+    fn audit_files(&self) -> AuditFiles {
+        self.files.clone()
+    }
+
+    fn settings(&self) -> BoxFuture<'_, Result<Value, ApiError>> {
+        unavailable()
+    }
+
+    fn review(&self) -> BoxFuture<'_, Result<Value, ApiError>> {
+        unavailable()
+    }
+
+    fn decide_review(&self, _decision: Value, _person: String) -> BoxFuture<'_, Result<(), ApiError>> {
+        unavailable()
+    }
+
+    fn preview_rules(&self, _change: Value) -> BoxFuture<'_, Result<Value, ApiError>> {
+        unavailable()
+    }
+
+    fn apply_rules(&self, _change: Value, _person: String) -> BoxFuture<'_, Result<(), ApiError>> {
+        unavailable()
+    }
+}
+
+/// An explorer and everything around it.
+pub(crate) struct Fixture {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) clock: Arc<SteadyClock>,
+    pub(crate) audit: Audit,
+    pub(crate) folder: Folder,
+    router: Router,
+}
+
+impl Fixture {
+    /// With an audit in files.
+    pub(crate) fn new() -> Self {
+        let folder = Folder::new();
+        let settings = AuditSettings::in_directory(&folder.0);
+        let files = AuditFiles { directory: Some(folder.0.clone()), is_in_store: false };
+        Self::with(folder, settings, files)
+    }
+
+    pub(crate) fn with_audit(settings: AuditSettings, files: AuditFiles) -> Self {
+        Self::with(Folder::new(), settings, files)
+    }
+
+    fn with(folder: Folder, settings: AuditSettings, files: AuditFiles) -> Self {
+        let clock = Arc::new(SteadyClock::new(Arc::new(SystemClock)));
+        let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
+        let audit = Audit::open(settings, clock.clone(), store.clone()).unwrap();
+        let policy = serde_json::from_value(json!({ "strength": { "destructive": "approval" } })).unwrap();
+        let gate_settings = GateSettings { policy, ..GateSettings::default() };
+        let gate = SafetyGate::new(&gate_settings, audit.clone(), store.clone(), clock.clone()).unwrap();
+        let gate = Arc::new(gate);
+        let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
+        let builder = Engine::builder(surface).source(Arc::new(Rows)).gate(gate.clone()).store(store.clone());
+        let engine = Arc::new(builder.clock(clock.clone()).build().unwrap());
+        let explorer = Explorer {
+            engine: engine.clone(),
+            store: store.clone(),
+            clock: clock.clone(),
+            audit: audit.clone(),
+            operator: Arc::new(NoConfiguration { gate, files }),
+            feed: CallFeed::default(),
+            started_at: Timestamp::now(),
+        };
+        Self { engine, store, clock, audit, folder, router: explorer.router() }
+    }
+
+    /// Logs in with a new link. Returns the cookie.
+    pub(crate) async fn log_in(&self) -> String {
+        let token = login::create_link(&*self.store, &*self.clock, "admin").await.unwrap();
+        let page = [("x-aquifer-explorer", "1")];
+        let answer = send(&self.router, Method::POST, "/api/session", Some(json!({ "token": token })), &page).await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
+        let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// What the page gets.
+    pub(crate) async fn get(&self, cookie: &str, path: &str) -> PageAnswer {
+        send(&self.router, Method::GET, path, None, &[("cookie", cookie)]).await
+    }
+
+    /// What the page sends.
+    pub(crate) async fn post(&self, cookie: &str, path: &str, body: Value) -> PageAnswer {
+        let headers = [("cookie", cookie), ("x-aquifer-explorer", "1")];
+        send(&self.router, Method::POST, path, Some(body), &headers).await
+    }
+
+    /// Sends a request of an agent.
+    pub(crate) async fn ask(&self, id: &str, token: Option<&str>) -> Value {
+        let mut request = json!({ "operation": "delete_row", "params": { "id": id } });
+        if let Some(token) = token {
+            request["confirmation_token"] = token.into();
+        }
+        let caller = Caller { principal: Some("agent".into()), session: Some("session_1".into()) };
+        let context = Context::new(caller, self.engine.next_request_id());
+        match self.engine.handle(&Receiver::Unified, request.as_object().unwrap().clone(), context).await {
+            Reply::Response(response) => response.render(&Limits::default()).value(),
+            Reply::NeedsInput(question) => panic!("{}", question.message),
+        }
+    }
+
+    /// A call that waits for an approval: the approval's id, and the agent's token.
+    pub(crate) async fn waiting_call(&self, id: &str) -> (String, String) {
+        let answer = self.ask(id, None).await;
+        let detail = |name: &str| match answer["error"]["details"][name].as_str() {
+            Some(text) => text.to_owned(),
+            None => panic!("{answer}"),
+        };
+        (detail("approval_id"), detail("confirmation_token"))
+    }
+}

@@ -1,0 +1,97 @@
+//! A person's decision about an approval: it changes the token's record atomically, and says who decided and why.
+
+use std::time::Duration;
+
+use aquifer_engine::clock::Clock;
+use aquifer_engine::store::{StateStore, StoreError};
+
+use super::MAX_ATTEMPTS;
+use super::approvals::{
+    Approval, ApprovalError, ApprovalRecord, ReviewedApproval, Status, load_approval, load_token_record, normalize_id,
+    status,
+};
+use super::record::{RecordedDecision, TokenState};
+use crate::timeout::with_timeout;
+
+/// Maximum number of characters of the reason of a denial. Longer ones are cut off.
+pub const MAX_REASON_CHARS: usize = 500;
+
+/// Maximum number of characters of a person's name.
+const MAX_NAME_CHARS: usize = 100;
+
+/// The largest tolerated difference between clocks.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
+
+/// A person's decision.
+#[derive(Clone, Copy)]
+enum ApprovalDecision<'a> {
+    /// Approve the call with this digest.
+    Approve(&'a str),
+    Deny,
+}
+
+/// Approves a call that a person has seen in full. Its token then works once. `by` names the person.
+pub async fn approve(
+    store: &dyn StateStore,
+    reviewed: &ReviewedApproval,
+    clock: &dyn Clock,
+    by: &str,
+) -> Result<Approval, ApprovalError> {
+    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
+    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::Approve(reviewed.digest())).await
+}
+
+/// Denies a call. Its token will never work. An approved call can be denied until it is used. The caller is told the
+/// reason, which may be empty; `by` names the person.
+pub async fn deny(
+    store: &dyn StateStore,
+    id: &str,
+    clock: &dyn Clock,
+    by: &str,
+    reason: &str,
+) -> Result<Approval, ApprovalError> {
+    let reason = Some(clip(reason, MAX_REASON_CHARS)).filter(|reason| !reason.is_empty());
+    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason };
+    decide(store, id, clock, decision, ApprovalDecision::Deny).await
+}
+
+/// Cuts off text after this many characters.
+fn clip(text: &str, max_chars: usize) -> String {
+    text.trim().chars().take(max_chars).collect()
+}
+
+async fn decide(
+    store: &dyn StateStore,
+    id: &str,
+    clock: &dyn Clock,
+    recorded: RecordedDecision,
+    decision: ApprovalDecision<'_>,
+) -> Result<Approval, ApprovalError> {
+    let ApprovalRecord { approval, token, .. } = load_approval(store, id).await?;
+    let id = normalize_id(id);
+    let unknown = || ApprovalError::Unknown(id.clone());
+    for _ in 0..MAX_ATTEMPTS {
+        let (mut token_record, version) = load_token_record(store, &token).await?.ok_or_else(unknown)?;
+        // Read the clock after the store, because the store's response adjusts it.
+        let now = clock.now();
+        let status = status(&token_record, now);
+        let is_approval = matches!(decision, ApprovalDecision::Approve(_));
+        let open = status == Status::Pending || (status == Status::Approved && !is_approval);
+        if !open {
+            return Err(ApprovalError::Over { id, status });
+        }
+        if let ApprovalDecision::Approve(digest) = decision
+            && token_record.call.as_deref() != Some(digest)
+        {
+            return Err(ApprovalError::Incomplete(id));
+        }
+        token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
+        token_record.decision = Some(recorded.clone());
+        // Clocks may differ, and an expired token must stay distinguishable from one that never existed.
+        let keep = token_record.keep(now, MAX_CLOCK_SKEW);
+        if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
+            return Ok(approval.with_decision(&token_record, now));
+        }
+    }
+    Err(ApprovalError::Store(StoreError("other processes keep changing the record".to_owned())))
+}

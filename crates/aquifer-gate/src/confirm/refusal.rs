@@ -1,0 +1,74 @@
+//! Refusals: why a token was not issued or not accepted, and the failure that the caller gets.
+
+use std::time::Duration;
+
+use aquifer_engine::store::StoreError;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::validate::Checked;
+use jiff::Timestamp;
+
+use super::failure;
+use super::message::ConfirmationPrompt;
+
+/// Why no token was issued, or why a token was refused.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The token is invalid, or the caller exceeds a limit.
+    Token(Failure),
+    /// Nobody has approved it yet.
+    Pending {
+        /// The approval's id.
+        approval: String,
+        expires_at: Timestamp,
+    },
+    /// A person denied it.
+    Denied {
+        /// Why, in the person's words.
+        reason: Option<String>,
+    },
+    /// The cooldown is not over.
+    CoolingDown { wait: Duration, expires_at: Timestamp },
+    /// The call needs an approval but cannot be shown completely.
+    CannotDisplay {
+        /// Size of the call. `None` if it is nested too deeply.
+        bytes: Option<usize>,
+    },
+    /// The store is unavailable.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Refusal::Store(error)
+    }
+}
+
+impl Refusal {
+    pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
+        let operation = request.operation();
+        match self {
+            Refusal::Token(failure) => failure,
+            Refusal::Denied { reason } => failure::denied(operation, reason.as_deref()),
+            Refusal::Pending { approval, expires_at } => {
+                failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
+            }
+            Refusal::CoolingDown { wait, expires_at } => {
+                failure::cooling_down(operation, prompt, token, expires_at, wait)
+            }
+            Refusal::CannotDisplay { bytes } => failure::cannot_display(operation, bytes),
+            Refusal::Store(error) => store_unavailable(operation.danger, &error),
+        }
+    }
+}
+
+/// The failure if a confirmation cannot be looked up or stored.
+pub(crate) fn store_unavailable(danger: Danger, error: &StoreError) -> Failure {
+    Failure::new(
+        Code::InternalError,
+        "Internal error: the state store does not answer, so operations which need confirmation or limits are refused. \
+         Nothing was done. Try again later",
+    )
+    .detail("danger_level", danger.as_str())
+    .because(error)
+}
