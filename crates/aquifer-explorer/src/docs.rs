@@ -20,7 +20,7 @@ static SITE: LazyLock<Site> = LazyLock::new(|| Site::render(LinkStyle::Served));
 static ETAG: LazyLock<String> = LazyLock::new(|| {
     let mut digest = Sha256::new();
     SITE.files().for_each(|(_, file)| digest.update(&file.body));
-    format!("\"{}\"", hex(&digest.finalize()[..16]))
+    format!("\"{}\"", hex(&digest.finalize()))
 });
 
 pub(crate) fn router() -> Router<Arc<Explorer>> {
