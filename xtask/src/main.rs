@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod disposable_server;
+mod docs_site;
 mod fuzz;
 mod install;
 mod mcp_conformance;
@@ -34,6 +35,8 @@ Tasks:
   fuzz [SECONDS]    Run every fuzz target, for 60 seconds by default (needs a nightly toolchain)
   bench [ARG...]    Run the benchmarks and print ratios
   figures           Update the tables in docs from the data files in bench/figures, without measuring
+  commands          Update docs/commands.md from the definitions of the command line
+  docs-site [DIR]   Write the documentation as a folder of HTML files
   conformance [ARG] Run the conformance runner on our own servers and check its reports
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
@@ -58,12 +61,14 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 11] = [
+const TASKS: [Task; 13] = [
     ("test", None, test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
     ("bench", Some(bench::USAGE), bench::run),
     ("figures", Some(HELP), |_| aquifer_report::update_pages()),
+    ("commands", Some(HELP), |_| docs_site::update_commands()),
+    ("docs-site", Some(docs_site::USAGE), docs_site::run),
     ("conformance", Some(conformance::USAGE), conformance::run),
     ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
     ("applications", Some(applications::USAGE), applications::run),

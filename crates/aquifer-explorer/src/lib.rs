@@ -6,6 +6,7 @@
 
 mod api;
 mod assets;
+mod docs;
 mod error;
 mod feed;
 mod guard;
@@ -51,6 +52,11 @@ impl Explorer {
     pub fn router(self) -> Router {
         let explorer = Arc::new(self);
         let guarded = middleware::from_fn_with_state(explorer.clone(), guard::check);
-        Router::new().nest("/api", api::router()).fallback(assets::serve).layer(guarded).with_state(explorer)
+        Router::new()
+            .nest("/api", api::router())
+            .merge(docs::router())
+            .fallback(assets::serve)
+            .layer(guarded)
+            .with_state(explorer)
     }
 }

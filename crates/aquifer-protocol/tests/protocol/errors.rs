@@ -53,6 +53,12 @@ fn r_res_3a_every_code_is_documented() {
         assert!(page.contains(&row), "docs/errors.md lacks the row {row}");
         assert!(page.contains(info.remedy), "docs/errors.md lacks the remedy of {}", info.name);
     }
+    let listed = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    for (name, _) in
+        listed.filter(|(name, _)| name.chars().all(|char| char.is_ascii_uppercase() || "_0123456789".contains(char)))
+    {
+        assert!(REGISTRY.iter().any(|info| info.name == name), "docs/errors.md lists {name}, which is no code");
+    }
 }
 
 fn status(status: Option<u16>) -> String {

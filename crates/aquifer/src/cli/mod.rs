@@ -2,6 +2,8 @@
 
 mod conformance;
 mod gateway;
+#[cfg(test)]
+mod reference;
 mod safety;
 mod targets;
 mod tokens;

@@ -15,6 +15,7 @@ mod conformance;
 mod cursors;
 mod databases;
 mod demo;
+mod docs_pages;
 mod documents;
 mod env_files;
 mod floods;
@@ -49,6 +50,7 @@ mod sqlite;
 mod stdio;
 mod support;
 mod tokens;
+mod tutorial;
 mod validate;
 #[cfg(feature = "test-clients")]
 mod walk;

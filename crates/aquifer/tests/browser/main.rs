@@ -100,3 +100,8 @@ fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
 fn every_page_is_accessible_and_light() {
     run_on_demo("accessibility");
 }
+
+#[test]
+fn the_documentation_is_read_searched_and_accessible() {
+    run_on_demo("docs");
+}
