@@ -15,8 +15,8 @@ pub mod shape;
 mod snapshot;
 pub mod source;
 pub mod store;
-pub mod trace;
 pub mod table_model;
+pub mod trace;
 
 pub use caller::Caller;
 pub use configuration::Validity;

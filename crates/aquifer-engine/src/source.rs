@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::Caller;
 use crate::configuration::Validity;
 use crate::rehearsal::RehearsalResult;
-use crate::trace::Trace;
 use crate::table_model::TableModel;
+use crate::trace::Trace;
 
 /// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {

@@ -63,7 +63,9 @@ impl From<AuditError> for ApiError {
 impl From<ApprovalError> for ApiError {
     fn from(error: ApprovalError) -> Self {
         match error {
-            ApprovalError::Unknown(_) => Self::NotFound("This approval does not exist, or ended some time ago".to_owned()),
+            ApprovalError::Unknown(_) => {
+                Self::NotFound("This approval does not exist, or ended some time ago".to_owned())
+            }
             ApprovalError::Over { .. } | ApprovalError::Incomplete(_) => Self::Conflict(error.to_string()),
             ApprovalError::Store(error) => error.into(),
         }

@@ -131,14 +131,14 @@ pub(crate) fn cookie(headers: &HeaderMap, secret: Option<&str>) -> Result<Header
     let is_https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
     let secure = if is_https { "; Secure" } else { "" };
     let (value, age) = secret.map_or(("", 0), |secret| (secret, SESSION_TTL.as_secs()));
-    let text =
-        format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}", cookie_name(headers));
+    let text = format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}", cookie_name(headers));
     HeaderValue::try_from(text).map_err(|error| ApiError::Internal(error.to_string()))
 }
 
 fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let port =
+        host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
     format!("{COOKIE_PREFIX}{}", port.unwrap_or_default())
 }
 

@@ -17,9 +17,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::ExplorerState;
+use crate::Explorer;
 use crate::error::ApiError;
 use crate::feed::CallSummary;
-use crate::Explorer;
 
 /// How often the store is asked for approvals: other processes may have added or decided some.
 const APPROVALS_INTERVAL: Duration = Duration::from_secs(1);

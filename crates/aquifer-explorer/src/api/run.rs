@@ -57,8 +57,7 @@ pub(super) async fn run(
     let text = handle(&explorer, request, context).await;
     let took_us = microseconds(started.elapsed());
     let stages = trace.stages().into_iter();
-    let stages =
-        stages.map(|(stage, took)| StageTime { name: stage.as_str(), took_us: microseconds(took) }).collect();
+    let stages = stages.map(|(stage, took)| StageTime { name: stage.as_str(), took_us: microseconds(took) }).collect();
     let (bytes, tokens) = (text.len(), estimate_text(text.as_bytes()));
     let response = RawValue::from_string(text).map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(Json(RunResult { response, request_id, took_us, bytes, tokens, stages }))
@@ -84,8 +83,7 @@ async fn handle(explorer: &Explorer, request: Map<String, Value>, context: Conte
 
 /// Asks `introspect` what agents ask it, and returns the data.
 pub(super) async fn introspect(explorer: &Explorer, session: &Session, params: Value) -> Result<Value, ApiError> {
-    let request =
-        Map::from_iter([("operation".to_owned(), "introspect".into()), ("params".to_owned(), params)]);
+    let request = Map::from_iter([("operation".to_owned(), "introspect".into()), ("params".to_owned(), params)]);
     let context = Context::new(caller(session), explorer.engine.next_request_id());
     let text = handle(explorer, request, context).await;
     let mut response: Value =
@@ -93,7 +91,8 @@ pub(super) async fn introspect(explorer: &Explorer, session: &Session, params: V
     match response.get("success") {
         Some(Value::Bool(true)) => Ok(response.get_mut("data").map(Value::take).unwrap_or_default()),
         _ => {
-            let message = response.pointer("/error/message").and_then(Value::as_str).unwrap_or("It cannot be described");
+            let message =
+                response.pointer("/error/message").and_then(Value::as_str).unwrap_or("It cannot be described");
             Err(ApiError::NotFound(message.to_owned()))
         }
     }

@@ -25,7 +25,8 @@ pub(crate) use gateway::{
     BuildArgs, InitArgs, InterrogateArgs, LoginArgs, LogoutArgs, RemoteArgs, ReviewArgs, ValidateArgs,
 };
 pub(crate) use safety::{
-    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, ExplorerCommand, PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
+    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, ExplorerCommand, PolicyCommand, PolicyShowArgs,
+    StateArgs, TrustArgs,
 };
 pub(crate) use targets::{choose_config, default_config};
 pub(crate) use tokens::TokensArgs;

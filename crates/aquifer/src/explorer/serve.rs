@@ -87,4 +87,3 @@ pub(crate) fn minutes() -> u64 {
 pub(crate) fn is_served(config: &HttpConfig, arguments: &HttpArgs, address: SocketAddr) -> bool {
     !arguments.no_explorer && config.explorer.unwrap_or(address.ip().is_loopback())
 }
-
