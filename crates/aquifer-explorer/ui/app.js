@@ -1,5 +1,5 @@
 // Starts the page: navigation, theme, connection state, and the page of the present address.
-import { announce, h, heading, replace } from "/lib/dom.js";
+import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { del, get } from "/lib/api.js";
 import { on, onStatus } from "/lib/events.js";
 import { match, start } from "/lib/router.js";
@@ -99,7 +99,7 @@ async function showPage() {
 async function draw(page, { page: name, params }) {
   try {
     const module = await import(`/pages/${name}.js`);
-    document.title = `${module.title(params)} · Aquifer`;
+    document.title = visible(`${module.title(params)} · Aquifer`);
     const done = await module.render(page, params, new URLSearchParams(location.search));
     if (!page.querySelector("h1")) page.prepend(heading(module.title(params)));
     return typeof done === "function" ? done : null;
