@@ -220,7 +220,4 @@ export async function hold() {
   assert.equal(done, false, 'the test has ended');
 }
 
-/** The files of the page. */
-export const UI = resolve(ROOT, 'crates/aquifer-explorer/ui');
-
 export { assert };

@@ -31,6 +31,9 @@ const NOTES: &str = "
 /// Deleting needs an approval.
 const APPROVALS: &str = "[gate.strength]\ndestructive = \"approval\"\n";
 
+/// What all files of the page may have together, uncompressed.
+const MAX_PAGE_BYTES: u64 = 200_000;
+
 /// Starts a flow with these arguments.
 fn flow(name: &str, arguments: &[&str]) -> Process {
     let node = std::env::var_os("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE is set by: cargo xtask test");
@@ -97,6 +100,20 @@ fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
 }
 
 #[test]
-fn every_page_is_accessible_and_light() {
+fn every_page_is_accessible() {
     run_on_demo("accessibility");
+}
+
+#[test]
+fn all_files_together_are_small() {
+    let bytes = size_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../aquifer-explorer/ui"));
+    assert!(bytes < MAX_PAGE_BYTES, "all files of the page have {bytes} bytes, more than {MAX_PAGE_BYTES}");
+}
+
+/// The size of all files in a folder.
+fn size_of(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| if entry.path().is_dir() { size_of(&entry.path()) } else { entry.metadata().unwrap().len() })
+        .sum()
 }
