@@ -1,20 +1,9 @@
-// Every page with axe-core in both colour schemes, the size of all files, and how fast the first page is drawn.
+// Every page with axe-core in both colour schemes, and how fast the first page is drawn.
 
-import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-
-import { UI, assert, checkAccessibility, go, main, ready } from './harness.mjs';
+import { checkAccessibility, go, main, ready } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
-const MAX_BYTES = 200_000;
-
 await main(async (world) => {
-  const files = readdirSync(UI, { recursive: true }).map((name) => join(UI, name)).filter((path) => statSync(path).isFile());
-  const bytes = files.reduce((sum, path) => sum + statSync(path).size, 0);
-  console.log(`# ${files.length} files, ${bytes} bytes`);
-  assert.ok(bytes < MAX_BYTES, `${bytes} bytes`);
-  world.passed(`the page is smaller than ${MAX_BYTES} bytes`);
-
   const stranger = await world.open();
   await go(stranger, '/login');
   await checkAccessibility(stranger, 'login');

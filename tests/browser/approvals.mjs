@@ -1,6 +1,6 @@
 // An agent asks for an approval; people see it at once, in two browsers, and decide once.
 
-import { assert, checkAccessibility, go, main, ready, screenshot } from './harness.mjs';
+import { approve, assert, checkAccessibility, go, main, ready, screenshot } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
 const NEWSLETTER = { subject: 'Tents for less', body: 'All week.\nOnly here.', country: 'Germany' };
@@ -35,13 +35,12 @@ await main(async (world) => {
   await page.getByRole('link', { name: 'execute_newsletter', exact: true }).click();
   await page.waitForURL(`**/approvals/${first.id}`);
   await ready(page);
-  for (const words of ['Tents for less', 'Only here.', 'Germany', 'Everything that would be sent', 'End of the call: 3 parameters']) {
+  for (const words of ['Tents for less', 'Only here.', 'Germany', 'Everything that would be sent', 'End of the call:']) {
     await page.getByRole('main').getByText(words).first().waitFor();
   }
   await checkAccessibility(page, 'approval');
   await screenshot(page, 'explorer-approval');
-  await page.getByRole('button', { name: 'Approve once' }).click();
-  await page.getByText(/^Approved by admin\./).waitFor();
+  await approve(page);
   await page.getByRole('button', { name: 'Approve once' }).waitFor({ state: 'hidden' });
   await other.getByRole('heading', { name: 'Waiting (0)' }).waitFor();
   await other.getByRole('table').getByText('approved', { exact: true }).waitFor();
@@ -50,7 +49,7 @@ await main(async (world) => {
   const sent = await first.repeat();
   assert.equal(sent.data?.sent, true, JSON.stringify(sent));
   assert.equal((await first.repeat()).error.code, 'TOKEN_ALREADY_USED');
-  await page.getByText('and the caller has used the approval').waitFor();
+  await page.getByRole('main').getByText('and the caller has used the approval').waitFor();
   world.passed('the approved call runs once');
 
   const second = await askForApproval('Stoves for less');
@@ -59,7 +58,7 @@ await main(async (world) => {
   const dialog = page.getByRole('dialog', { name: 'Deny this call?' });
   await dialog.getByLabel('Reason').fill('Not this week');
   await dialog.getByRole('button', { name: 'Deny', exact: true }).click();
-  await page.getByRole('main').getByText(/^Denied by admin\. Reason: Not this week/).waitFor();
+  await page.getByRole('main').getByText(/^Denied by admin.*Not this week/).waitFor();
   const refused = await second.repeat();
   assert.equal(refused.success, false);
   assert.notEqual(refused.error.code, 'CONFIRMATION_REQUIRED', JSON.stringify(refused));
@@ -74,32 +73,33 @@ await main(async (world) => {
     const asked = await askForApproval('Boots for less');
     for (const viewer of [page, other]) await go(viewer, `/approvals/${asked.id}`);
     await other.route(`**/api/approvals/${asked.id}`, async (route) => {
-      await page.getByRole('button', { name: 'Approve once' }).click();
-      await page.getByText(/^Approved by admin\./).waitFor();
+      await approve(page);
       await route.continue();
     }, { times: 1 });
     await world.expectProblem(/409/, async () => {
-      await other.getByRole('button', { name: 'Approve once' }).click();
-      await other.getByText(/^Approved by admin\./).waitFor();
+      await approve(other);
     });
     assert.equal((await asked.repeat()).data?.sent, true);
     world.passed('the second of two decisions is refused');
   }
 
-  /** Many requests at once, for and against. */
+  /** Many requests at once. An approval can be withdrawn until it is used, but not given again. */
   async function decideManyTimes() {
     const asked = await askForApproval('Ropes for less');
     const address = `/api/approvals/${asked.id}`;
     const { digest } = await (await page.request.get(address)).json();
-    const post = (data) => page.request.post(address, { headers: { 'x-aquifer-explorer': '1' }, data });
-    assert.equal((await post({ decision: 'approve', digest: 'another' })).status(), 409);
-    const decisions = Array.from({ length: 8 }, (_, index) => post(index % 2 ? { decision: 'deny' } : { decision: 'approve', digest }));
-    const statuses = (await Promise.all(decisions)).map((answer) => answer.status()).sort();
-    assert.deepEqual(statuses, [200, 409, 409, 409, 409, 409, 409, 409]);
+    const post = async (data) => (await page.request.post(address, { headers: { 'x-aquifer-explorer': '1' }, data })).status();
+    const approval = { decision: 'approve', digest };
+    assert.equal(await post({ decision: 'approve', digest: 'another' }), 409);
+    const statuses = await Promise.all(Array.from({ length: 8 }, () => post(approval)));
+    assert.deepEqual(statuses.sort(), [200, 409, 409, 409, 409, 409, 409, 409]);
     const { entries } = await (await page.request.get('/api/audit?operation=execute_newsletter')).json();
-    const decided = entries.filter(({ event, reason }) => /^APPROVAL_(GRANTED|DECLINED)$/.test(event) && reason?.includes(asked.id));
-    assert.equal(decided.length, 1, JSON.stringify(decided));
-    world.passed('nothing is decided twice');
+    const decided = entries.filter(({ event, reason }) => /^APPROVAL_/.test(event) && reason?.includes(asked.id));
+    assert.deepEqual(decided.map(({ event }) => event), ['APPROVAL_GRANTED']);
+    assert.equal(await post({ decision: 'deny' }), 200);
+    assert.equal(await post(approval), 409);
+    assert.equal((await asked.repeat()).success, false);
+    world.passed('nothing is approved twice');
   }
 
   /** Several calls are read and approved together. */
@@ -114,7 +114,7 @@ await main(async (world) => {
     for (const { subject } of asked) await page.getByText(subject).first().waitFor();
     for (const end of await page.getByText(/^End of the call/).all()) await end.scrollIntoViewIfNeeded();
     await page.getByRole('button', { name: 'Approve 2 calls, each once' }).click();
-    await page.getByText(/^Approved by admin\./).nth(1).waitFor();
+    await page.getByText(/^Approved by admin/).nth(1).waitFor();
     for (const { repeat } of asked) assert.equal((await repeat()).data?.sent, true);
     world.passed('several calls are approved together');
   }

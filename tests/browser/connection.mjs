@@ -10,8 +10,8 @@ await main(async (world) => {
   await go(page, '/approvals');
   const status = page.getByRole('banner');
   await status.getByText('live', { exact: true }).waitFor();
-  await hold();
   await world.expectProblem(REFUSED, async () => {
+    await hold();
     await status.getByText('reconnecting', { exact: true }).waitFor();
     await page.getByText(LOST).waitFor();
     world.passed('a lost connection is shown');

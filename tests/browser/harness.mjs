@@ -100,12 +100,14 @@ class World {
 
   /** While `action` runs, problems that match `pattern` are part of the test. At least one of them must occur. */
   async expectProblem(pattern, action) {
-    const expected = { pattern, count: 0 };
+    let occurred;
+    const occurrence = new Promise((resolve) => (occurred = resolve));
+    const expected = { pattern, occurred };
     this.#allowed.push(expected);
-    const result = await action();
-    assert.ok(expected.count > 0, `nothing matched ${pattern}`);
+    await action();
+    // The browser may report it later than the page shows it.
+    await occurrence;
     this.#allowed.splice(this.#allowed.indexOf(expected), 1);
-    return result;
   }
 
   /** Reports a check that has passed, unless a page had a problem meanwhile. */
@@ -124,14 +126,14 @@ class World {
     console.error(error.stack ?? error);
     this.#problems.forEach((problem) => console.error(`problem - ${problem}`));
     for (const page of this.#contexts.flatMap((context) => context.pages())) {
-      const shown = await page.locator('body').ariaSnapshot({ timeout: 2000 }).catch((cause) => String(cause));
+      const shown = await page.locator('main').ariaSnapshot({ timeout: 2000 }).catch((cause) => String(cause));
       console.error(`--- ${page.url().replace(/#.*/, '')}\n${shown.slice(0, 6000)}`);
     }
   }
 
   #problem(text) {
     const expected = this.#allowed.find(({ pattern }) => pattern.test(text));
-    if (expected) expected.count += 1;
+    if (expected) expected.occurred();
     else this.#problems.push(text);
   }
 
@@ -161,6 +163,13 @@ export async function go(page, path) {
 /** Waits for the heading of a page. */
 export function heading(page, name) {
   return page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+/** Reads the call of an approval to its end, and approves it. */
+export async function approve(page) {
+  await page.getByText(/^End of the call/).scrollIntoViewIfNeeded();
+  await page.getByRole('button', { name: 'Approve once' }).click();
+  await page.getByText(/^Approved by admin/).waitFor();
 }
 
 /** Runs axe-core in the light and the dark scheme. Evaluated by the debugger, because the page allows no other script. */
@@ -210,8 +219,5 @@ export async function hold() {
   const { done } = await input.lines.next();
   assert.equal(done, false, 'the test has ended');
 }
-
-/** The files of the page. */
-export const UI = resolve(ROOT, 'crates/aquifer-explorer/ui');
 
 export { assert };

@@ -75,7 +75,7 @@ await main(async (world) => {
   await page.locator('button:enabled', { hasText: 'Approve once' }).waitFor();
   await tabTo(approve);
   await page.keyboard.press('Enter');
-  await page.getByText(/^Approved by admin\./).waitFor();
+  await page.getByText(/^Approved by admin/).waitFor();
   const sent = await agent.call('execute', 'execute_newsletter', { ...params, confirmation_token: asked.error.details.confirmation_token });
   assert.equal(sent.data?.sent, true, JSON.stringify(sent));
   world.passed('approve a call');

@@ -61,6 +61,7 @@ await main(async (world) => {
   assert.ok(tables.length > 5, JSON.stringify(sources));
   const list = content.getByRole('region', { name: 'Tables' });
   assert.equal(await list.getByRole('link').count(), sources[0].tables.length);
+  await page.getByRole('button', { name: /^Fit/ }).click();
   await screenshot(page, 'explorer-schema');
   await page.getByLabel('Search tables and columns').fill('customer');
   await list.getByRole('link', { name: /^tags/ }).waitFor({ state: 'hidden' });

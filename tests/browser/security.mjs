@@ -91,7 +91,7 @@ await main(async (world) => {
   }
   world.passed('requests with the headers of MCP clients are refused everywhere');
 
-  for (const foreign of ['http://evil.example', 'null', origin.replace('127.0.0.1', '127.0.0.1.evil.example'), origin.replace('http:', 'https:'), `${origin}0`]) {
+  for (const foreign of ['http://evil.example', 'null', origin.replace('127.0.0.1', '127.0.0.1.evil.example'), origin.replace(/\d+$/, '1')]) {
     for (const path of [...PAGES, ...API]) await expectForbidden('GET', path, { ...session, origin: foreign });
     for (const [method, path] of CHANGES) await expectForbidden(method, path, { ...session, ...OWN, origin: foreign }, {});
   }
@@ -101,7 +101,7 @@ await main(async (world) => {
   }
   world.passed('requests of other origins are refused');
 
-  for (const host of ['evil.example', `evil.example:${new URL(origin).port}`, '127.0.0.1.evil.example', '']) {
+  for (const host of ['evil.example', `evil.example:${new URL(origin).port}`, '127.0.0.1.evil.example']) {
     for (const path of [...PAGES, ...API]) await expectForbidden('GET', path, { ...session, host });
   }
   world.passed('requests for other hosts are refused');
@@ -131,7 +131,7 @@ await main(async (world) => {
   /** Refused before the pages are asked, so without their headers. */
   async function expectForbidden(method, path, headers, body) {
     const { status, text } = await ask(method, path, headers, body);
-    assert.ok(status === 403 || (headers.host === '' && status === 400), `${method} ${path} ${JSON.stringify(headers)}: ${status} ${text}`);
+    assert.ok(status === 403, `${method} ${path} ${headers.origin ?? headers.host}: ${status} ${text}`);
     assert.doesNotMatch(text, /<html|"operations"|"person"/);
   }
 });

@@ -1,5 +1,5 @@
 // Starts the page: navigation, theme, connection state, and the page of the present address.
-import { announce, h, heading, replace } from "/lib/dom.js";
+import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { del, get } from "/lib/api.js";
 import { on, onStatus } from "/lib/events.js";
 import { match, start } from "/lib/router.js";
@@ -96,10 +96,20 @@ async function showPage() {
   if (!first) focusHeading(page);
 }
 
+async function load(name) {
+  try {
+    return await import(`/pages/${name}.js`);
+  } catch (error) {
+    // Without a connection, this fails in a way that says so.
+    await get("/session");
+    throw error;
+  }
+}
+
 async function draw(page, { page: name, params }) {
   try {
-    const module = await import(`/pages/${name}.js`);
-    document.title = `${module.title(params)} · Aquifer`;
+    const module = await load(name);
+    document.title = visible(`${module.title(params)} · Aquifer`);
     const done = await module.render(page, params, new URLSearchParams(location.search));
     if (!page.querySelector("h1")) page.prepend(heading(module.title(params)));
     return typeof done === "function" ? done : null;
@@ -119,7 +129,8 @@ function drawError(page, error) {
   replace(page, heading("This page cannot be shown"),
     h("div", { class: "card danger" }, h("p", {}, error.message), error.code && h("p", { class: "mono muted" }, error.code)),
     h("p", {}, h("button", { type: "button", class: "button primary", on: { click: showPage } }, "Try again")));
-  if (error.code === "OFFLINE") addEventListener("aquifer:online", showPage, { once: true });
+  // Browsers may remember that a module could not be loaded, so the document is loaded again.
+  if (error.code === "OFFLINE") addEventListener("aquifer:online", () => page.isConnected && location.reload(), { once: true });
 }
 
 function markCurrent() {

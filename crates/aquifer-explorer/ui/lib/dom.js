@@ -7,6 +7,9 @@ const SVG = "http://www.w3.org/2000/svg";
 const HIDDEN =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B\u200C\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0E\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E0FFF}]|(?<!\p{Extended_Pictographic}\uFE0F?[\u{1F3FB}-\u{1F3FF}]?)\u200D|\u200D(?!\p{Extended_Pictographic})|\p{Surrogate}/gu;
 
+// Attributes that people see or hear.
+const SPOKEN = new Set(["aria-label", "alt", "placeholder", "title"]);
+
 /** Makes hidden characters visible: `⟨U+202E⟩`. */
 export function visible(string) {
   return String(string).replace(HIDDEN, (found) => `⟨U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
@@ -50,6 +53,8 @@ function setProperty(element, name, value) {
     element[name] = value;
   } else if ((name === "href" || name === "src") && /^\s*(javascript|data|vbscript):/i.test(value)) {
     element.setAttribute(name, "#");
+  } else if (SPOKEN.has(name)) {
+    element.setAttribute(name, visible(value));
   } else if (name !== "style" && !name.startsWith("on")) {
     element.setAttribute(name, value === true ? "" : String(value));
   }

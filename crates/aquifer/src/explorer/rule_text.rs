@@ -12,7 +12,7 @@ use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
 /// Begins the name of every rule that the explorer writes.
-const NAME_PREFIX: &str = "explorer: ";
+pub(super) const NAME_PREFIX: &str = "explorer: ";
 
 const HEADING: &str = "[[gate.rule]]";
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use aquifer_discovery::text::presentable;
 use aquifer_explorer::ApiError;
 use aquifer_gate::audit::{Entry, Event};
-use aquifer_gate::policy::RuleEffect;
+use aquifer_gate::policy::{RuleEffect, RuleSettings};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::operator::{OperatorContext, parse};
 use super::redacted_config::RedactedConfig;
-use super::rule_text::{WantedRule, with_rules};
+use super::rule_text::{NAME_PREFIX, WantedRule, with_rules};
 use super::unified_diff::unified_diff;
 use crate::command::validate;
 use crate::command::write;
@@ -157,7 +157,7 @@ fn check(context: &OperatorContext, path: &Path, old: &str, new: &str) -> Result
     let before = Config::from_file_text(path, old).map_err(|_| ApiError::Unavailable(invalid_file(path)))?;
     let after = Config::from_file_text(path, new).map_err(|error| unavailable(format!("{error:#}")))?;
     let without_rules = |config: &Config| Config { gate: config.gate.without_rules(), ..config.clone() };
-    if without_rules(&before) != without_rules(&after) {
+    if without_rules(&before) != without_rules(&after) || rules_of_people(&before) != rules_of_people(&after) {
         return Err(ApiError::Internal("a change of rules would change other settings".to_owned()));
     }
     let known = validate::configuration_problems(old);
@@ -170,6 +170,12 @@ fn check(context: &OperatorContext, path: &Path, old: &str, new: &str) -> Result
         (Ok(_), Err(error)) => Err(unavailable(format!("{error:#}"))),
         _ => Ok(()),
     }
+}
+
+/// The rules that the explorer has not written.
+fn rules_of_people(config: &Config) -> Vec<&RuleSettings> {
+    let is_own = |rule: &RuleSettings| rule.name.as_deref().is_some_and(|name| name.starts_with(NAME_PREFIX));
+    config.gate.rules().iter().filter(|rule| !is_own(rule)).collect()
 }
 
 /// Writes the file, after a copy of it beside it.

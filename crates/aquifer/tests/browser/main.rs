@@ -97,7 +97,7 @@ fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
 }
 
 #[test]
-fn every_page_is_accessible_and_light() {
+fn every_page_is_accessible() {
     run_on_demo("accessibility");
 }
 

@@ -77,11 +77,20 @@ pub(crate) struct Server<'c> {
 }
 
 impl Server<'_> {
-    /// A link to log in, which the command prints to terminals only.
+    /// A link to log in, which the command prints to people who know the admin secret.
     pub(crate) fn link(&self) -> String {
+        let secret = self.at_terminal("[]", &["approvals", "secret"]).line("it prints the secret", |line| {
+            let secret = line.trim();
+            (secret.len() == 64 && secret.contains('-')).then(|| secret.to_owned())
+        });
+        let talk = format!("[[\"Admin secret:\", {secret:?}]]");
+        self.at_terminal(&talk, &["explorer", "link", "--url", &self.address]).line("it prints a link", find_link)
+    }
+
+    /// Runs a command at a terminal, with a person who answers its questions.
+    fn at_terminal(&self, talk: &str, words: &[&str]) -> Process {
         let person = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/safety/person.py");
-        let words = ["python3", person, "[]", AQUIFER, "explorer", "link", "--url", &self.address];
-        Process::start(self.configured.command(&words)).line("it prints a link", find_link)
+        Process::start(self.configured.command(&[&["python3", person, talk, AQUIFER], words].concat()))
     }
 
     pub(crate) fn port(&self) -> u16 {
