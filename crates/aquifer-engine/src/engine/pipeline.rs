@@ -385,6 +385,9 @@ impl Engine {
                     return SourceResult::Answered(with_warnings(outcome, warnings));
                 }
             };
+        if let Err(failure) = count_first_read(snapshot, &operation, context).await {
+            return SourceResult::Answered(Outcome::Failed(failure));
+        }
         let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
@@ -457,6 +460,15 @@ impl Engine {
     }
 }
 
+/// Counts the request that reads before an operation writes. If a limit is reached, nothing is sent.
+async fn count_first_read(snapshot: &Snapshot, operation: &Operation, context: &Context) -> Result<(), Failure> {
+    let Some(own_name) = &operation.reads_first else { return Ok(()) };
+    match snapshot.operation_of(&operation.source, own_name) {
+        Some((reader, _)) => snapshot.gate().count_page(reader, context).await,
+        None => Ok(()),
+    }
+}
+
 /// A failure, as far as answers of this class of operation have room for it.
 pub(super) fn failure_response(class: OperationClass, failure: Failure) -> Response {
     Response::Failure(if class.has_bare_answers() { failure.without_details() } else { failure })
@@ -521,7 +533,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
     match (&resolved.operation, resolved.problem) {
         (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
         (None, None) => {
-            Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
+            Ok(request.with_params(resolved.params).needing(also_needs, resolved.needed_params).judged_with(resolved.judged_params))
         }
         (Some(own_name), problem) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone_failure)?;
@@ -530,7 +542,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
                 (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
                 (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
             };
-            Ok(request.needing(also_needs).judged_with(resolved.judged_params))
+            Ok(request.needing(also_needs, resolved.needed_params).judged_with(resolved.judged_params))
         }
     }
 }

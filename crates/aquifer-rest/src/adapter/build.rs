@@ -64,8 +64,8 @@ pub fn build_adapter(
         url: options.url.as_deref().map(shareable_url),
         server_variables: options.server_variables.clone(),
         digests,
-        description: description.clone(),
-        documents: documents.borrow().clone(),
+        description: without_url_credentials(description),
+        documents: documents.borrow().iter().map(|(name, one)| (name.clone(), without_url_credentials(one))).collect(),
     };
     let name = aquifer_discovery::name::kebab(&options.source);
     let files = build_api(&ApiAdapter {
@@ -93,6 +93,40 @@ fn shareable_url(url: &str) -> String {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.to_string()
+}
+
+/// The keys of a description whose values are URLs, or the host of one.
+const URL_KEYS: &[&str] = &["url", "host", "tokenUrl", "authorizationUrl", "refreshUrl"];
+
+/// A document without user names and passwords in URLs: the file is meant to be shared, and they are not sent anyway.
+fn without_url_credentials(document: &Value) -> Value {
+    let mut document = document.clone();
+    let mut places = vec![&mut document];
+    while let Some(place) = places.pop() {
+        match place {
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    match member {
+                        Value::String(text) if URL_KEYS.contains(&name.as_str()) => remove_user(text),
+                        member => places.push(member),
+                    }
+                }
+            }
+            Value::Array(elements) => places.extend(elements),
+            _ => {}
+        }
+    }
+    document
+}
+
+/// Removes the user name and password from a URL or a host.
+fn remove_user(url: &mut String) {
+    let start = url.find("//").map_or(0, |start| start + 2);
+    let authority = url.get(start..).unwrap_or_default();
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if let Some(end) = authority.rfind('@') {
+        url.replace_range(start..=start + end, "");
+    }
 }
 
 /// What the front matter of a built file cannot say about an API. Its sidecar says it, so it is lost only without that.

@@ -6,6 +6,9 @@ mod overriding;
 mod policy;
 mod read_only;
 mod repeating;
+mod replacing;
+mod requiring;
+mod servers;
 
 use std::sync::Arc;
 use std::time::Duration;
