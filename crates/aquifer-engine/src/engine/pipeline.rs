@@ -532,9 +532,10 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
         .collect::<Result<_, _>>()?;
     match (&resolved.operation, resolved.problem) {
         (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
-        (None, None) => {
-            Ok(request.with_params(resolved.params).needing(also_needs, resolved.needed_params).judged_with(resolved.judged_params))
-        }
+        (None, None) => Ok(request
+            .with_params(resolved.params)
+            .needing(also_needs, resolved.needed_params)
+            .judged_with(resolved.judged_params)),
         (Some(own_name), problem) => {
             let (operation, catalog) = known(own_name).ok_or_else(gone_failure)?;
             let request = match (snapshot.is_denied(&operation.name), problem) {

@@ -66,7 +66,8 @@ impl Definitions {
                 // A generated example that the operation would refuse is worse than none.
                 let example = |parameters: &[Parameter]| {
                     let mut parameters = parameters.to_vec();
-                    let first = |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
+                    let first =
+                        |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
                     operation.requirements.iter().for_each(first);
                     let params = sample_params(&parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)

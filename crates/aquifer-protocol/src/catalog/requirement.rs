@@ -55,8 +55,7 @@ impl Requirement {
         }
     }
 
-    /// The same requirement if only some parameters can be given. `None` if it can no longer be met, or if it is always
-    /// met.
+    /// The same requirement if only some parameters can be given. `None` if it can no longer be met.
     #[must_use]
     pub fn limited_to(mut self, can_be_given: impl Fn(&str) -> bool) -> Option<Self> {
         if let Some(within) = &self.within {
@@ -210,10 +209,7 @@ mod tests {
             (one_of(None, &[&["a"]]), "'a' is required"),
             (one_of(None, &[&["a", "b"]]), "'a' and 'b' are required"),
             (at_least(None, 1, &["a", "b"]), "At least 1 of 'a' and 'b' is required"),
-            (
-                one_of(None, &many),
-                "One of 'n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7' or 12 more is required",
-            ),
+            (one_of(None, &many), "One of 'n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7' or 12 more is required"),
         ] {
             assert_eq!(requirement.sentence(), expected);
         }

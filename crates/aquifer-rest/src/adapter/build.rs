@@ -41,14 +41,17 @@ pub fn build_adapter(
     options: &ReadOptions<'_>,
     base_url: Option<&str>,
 ) -> Result<(AdapterFiles, Api), BuildError> {
+    // Definitions are compared with those of the API as it describes itself.
+    let digests = openapi::digests(description, options);
+    let description = without_url_credentials(description.clone());
     let documents: RefCell<BTreeMap<String, Value>> = RefCell::default();
     let remember = |name: &str| {
-        let loaded = options.loader.and_then(|loader| loader(name))?;
+        let loaded = without_url_credentials(options.loader.and_then(|loader| loader(name))?);
         documents.borrow_mut().insert(name.to_owned(), loaded.clone());
         Some(loaded)
     };
     let options = ReadOptions { loader: Some(&remember), ..options.clone() };
-    let mut api = openapi::read(description, &options)?;
+    let mut api = openapi::read(&description, &options)?;
     if let Some(base_url) = base_url {
         base_url.trim_end_matches('/').clone_into(&mut api.base_url);
     }
@@ -58,14 +61,13 @@ pub fn build_adapter(
     if api.base_url.is_empty() {
         return Err(BuildError::NoBaseUrl);
     }
-    let digests = openapi::digests(description, &options);
     let record = ApiRecord {
         source: options.source.clone(),
         url: options.url.as_deref().map(shareable_url),
         server_variables: options.server_variables.clone(),
         digests,
-        description: without_url_credentials(description),
-        documents: documents.borrow().iter().map(|(name, one)| (name.clone(), without_url_credentials(one))).collect(),
+        description,
+        documents: documents.borrow().clone(),
     };
     let name = aquifer_discovery::name::kebab(&options.source);
     let files = build_api(&ApiAdapter {
@@ -99,8 +101,7 @@ fn shareable_url(url: &str) -> String {
 const URL_KEYS: &[&str] = &["url", "host", "tokenUrl", "authorizationUrl", "refreshUrl"];
 
 /// A document without user names and passwords in URLs: the file is meant to be shared, and they are not sent anyway.
-fn without_url_credentials(document: &Value) -> Value {
-    let mut document = document.clone();
+fn without_url_credentials(mut document: Value) -> Value {
     let mut places = vec![&mut document];
     while let Some(place) = places.pop() {
         match place {

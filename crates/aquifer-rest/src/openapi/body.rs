@@ -50,8 +50,14 @@ pub(super) fn read(
     };
     let chosen = document.resolve(chosen)?;
     let body = Body { media_type, encoding, required: required == Some(true), fields: Vec::new() };
-    let mut reader =
-        BodyReader { document, schemas, body, is_required: required, description: json.get("description"), requirements: Vec::new() };
+    let mut reader = BodyReader {
+        document,
+        schemas,
+        body,
+        is_required: required,
+        description: json.get("description"),
+        requirements: Vec::new(),
+    };
     let parameters = reader.parameters(chosen, method)?;
     Ok(Some(ReadBody { body: reader.body, parameters, requirements: reader.requirements }))
 }
@@ -84,7 +90,8 @@ impl BodyReader<'_, '_, '_> {
         };
         let is_update = matches!(method, Method::Put | Method::Patch) && self.body.encoding == BodyEncoding::Json;
         let mut require = |shape: &Shape, within: Option<&str>| {
-            self.requirements = BodyFields::new(shape, self.schemas.types(), within).requirements(self.document, target);
+            self.requirements =
+                BodyFields::new(shape, self.schemas.types(), within).requirements(self.document, target);
         };
         match shape {
             Some(shape) if is_update => {

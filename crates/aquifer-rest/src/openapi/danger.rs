@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn words_of_removing_that_name_something_are_read() {
-        use Category::{Delete, Read};
+        use Category::{Delete, Execute, Read};
         const RESOURCES: &str = "/droplets/{id}/destroy_with_associated_resources";
         const STATUS: &str = "/droplets/{id}/destroy_with_associated_resources/status";
         let get = Method::Get;
@@ -299,7 +299,7 @@ mod tests {
             (get, None, "/files/{id}/trash", "Returns the file", true, Delete),
             (get, None, "/files/{id}/trash", "Get rid of a file and delete it", true, Delete),
             (get, None, "/trash_file/{id}", "Get a file", true, Delete),
-            (Method::Post, Some("list_trash"), "/trash", "List everything in the trash", true, Delete),
+            (Method::Post, Some("list_trash"), "/trash", "List everything in the trash", true, Execute),
             // A segment that is nothing but a verb always counts.
             (get, Some("users_get_user"), "/users/{id}/delete", "Get a user", true, Delete),
             (get, Some("users_get_user"), "/users/{id}/delete/status", "Get a user", true, Delete),

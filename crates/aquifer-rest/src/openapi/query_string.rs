@@ -60,8 +60,9 @@ pub(super) fn read(
     json: &Value,
     name: &str,
 ) -> Result<Vec<PlacedParameter>, String> {
-    let unsupported =
-        |problem: &str| format!("its parameter {} is the whole query string, {problem}, which is not supported", quote(name));
+    let unsupported = |problem: &str| {
+        format!("its parameter {} is the whole query string, {problem}, which is not supported", quote(name))
+    };
     let content = json.get("content").and_then(Value::as_object);
     let form = content.into_iter().flatten().find(|(media_type, _)| media::is_form(media_type));
     let Some((_, form)) = form else { return Err(unsupported("but not a form")) };
@@ -180,7 +181,12 @@ mod tests {
             ),
             (json!([form(json!({ "type": "string" }))]), "fields are unknown"),
             (json!([form(json!({ "type": "object" }))]), "fields are unknown"),
-            (json!([form(json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": { "type": "string" } }))]), "fields are unknown"),
+            (
+                json!([form(
+                    json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": { "type": "string" } })
+                )]),
+                "fields are unknown",
+            ),
             (json!([form(object(Value::Object(many)))]), "fields are unknown"),
             (json!([known(), second]), "both the whole query string"),
             (json!([known(), { "name": "x", "in": "query" }]), "'x' is in the query as well"),

@@ -42,7 +42,9 @@ mod tests {
 
     #[test]
     fn names_are_plain_or_quoted_and_few() {
-        let sets = |names: &[&[&str]]| Needs::OneOf(names.iter().map(|set| set.iter().map(|name| (*name).into()).collect()).collect());
+        let sets = |names: &[&[&str]]| {
+            Needs::OneOf(names.iter().map(|set| set.iter().map(|name| (*name).into()).collect()).collect())
+        };
         let one = Requirement { within: None, needs: sets(&[&["id"], &["owner", "repo"]]) };
         assert_eq!(requirement_notation(&one), "one of: id | owner+repo");
         let one = Requirement { within: Some("input".into()), needs: sets(&[&["a b"], &["c"]]) };

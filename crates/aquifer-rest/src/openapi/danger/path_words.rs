@@ -27,8 +27,23 @@ const PLACES: &[&str] = &["trash"];
 
 /// How descriptions of reads begin that leave no doubt. What a removal `returns` may be what it removed.
 const LISTING_WORDS: &[&str] = &[
-    "check", "checks", "fetch", "fetches", "find", "finds", "get", "gets", "list", "lists", "retrieve", "retrieves",
-    "search", "searches", "show", "shows", "view",
+    "check",
+    "checks",
+    "fetch",
+    "fetches",
+    "find",
+    "finds",
+    "get",
+    "gets",
+    "list",
+    "lists",
+    "retrieve",
+    "retrieves",
+    "search",
+    "searches",
+    "show",
+    "shows",
+    "view",
 ];
 
 /// Whether a word says that something is removed.
@@ -75,7 +90,8 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
 
 /// Whether a segment with a word of removing only names something that is read.
 fn names_something(segment: &str, segments: &[String], evidence: Evidence<'_>) -> bool {
-    if !matches!(evidence.method, Method::Get | Method::Head) || !evidence.has_result || !is_described_as_read(evidence) {
+    if !matches!(evidence.method, Method::Get | Method::Head) || !evidence.has_result || !is_described_as_read(evidence)
+    {
         return false;
     }
     if PLACES.contains(&segment) {

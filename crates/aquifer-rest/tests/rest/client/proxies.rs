@@ -20,7 +20,9 @@ async fn run_again(test: &'static str, target: String, variables: Vec<(&'static 
     let run = move || {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(TARGET, target);
-        VARIABLES.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
         command.envs(variables).output().unwrap().status
     };
     tokio::task::spawn_blocking(run).await.unwrap()

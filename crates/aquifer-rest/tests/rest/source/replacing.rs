@@ -1,8 +1,8 @@
 //! A PUT that replaces everything says so.
 
+use aquifer_engine::Source;
 use aquifer_protocol::catalog::Catalog;
 use aquifer_rest::{RestSettings, RestSource};
-use aquifer_engine::Source;
 use serde_json::{Value, json};
 
 use super::{api, note};
