@@ -285,6 +285,15 @@ mod tests {
         for (method, id, path, description, has_result, category) in [
             (get, Some("droplets_list_resources"), RESOURCES, "List the resources of a droplet", true, Read),
             (get, Some("droplets_get_destroy_status"), STATUS, "Check the status of a request", true, Read),
+            (
+                get,
+                Some("droplets_get_destroy_associated_resources_status"),
+                STATUS,
+                "Check Status of a Droplet Destroy with Associated Resources Request",
+                true,
+                Read,
+            ),
+            (get, Some("clusters_list_resources"), RESOURCES, "List Resources for Cluster Deletion", true, Read),
             (get, None, "/trash", "List everything in the trash", true, Read),
             (get, Some("list_trash"), "/files/trash/{id}", "Get a file in the trash", true, Read),
             // Without one part of the evidence, the word counts.
