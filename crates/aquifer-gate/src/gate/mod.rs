@@ -26,7 +26,7 @@ use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
