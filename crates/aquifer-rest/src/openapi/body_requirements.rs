@@ -155,7 +155,7 @@ pub(super) fn renamed(requirements: Vec<Requirement>, routes: &[RouteParameter])
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use aquifer_protocol::schema::{Kind, Schema, SchemaReader};
     use serde_json::json;

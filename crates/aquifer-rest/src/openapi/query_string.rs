@@ -107,7 +107,7 @@ fn notation(encoding: Option<&Value>, is_object: bool) -> Notation {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 

@@ -4,6 +4,7 @@ mod merging;
 mod operator_settings;
 mod overriding;
 mod policy;
+mod query_strings;
 mod read_only;
 mod repeating;
 mod replacing;
