@@ -64,8 +64,8 @@ pub trait Gate: Send + Sync + 'static {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Counts another request to the source of a call that already runs: a further page of a list. It is counted by the
-    /// limits that the source declares, and an error says that one of them is reached.
+    /// Counts another request to the source of a call that already runs: a further page of a list, or the read before a
+    /// change. It is counted by the limits that the source declares, and an error says that one of them is reached.
     fn count_page<'a>(
         &'a self,
         _operation: &'a Operation,

@@ -331,6 +331,8 @@ pub struct Resolution {
     /// Further operations, by their own names, that the caller must be allowed to use, because the request reads the
     /// same data.
     pub also_needs: Vec<Arc<str>>,
+    /// The parameters with which these operations are judged, if the source calls them with parameters.
+    pub needed_params: Map<String, Value>,
     /// Parameters for policy, in addition to and instead of the others: those that only the generic operation has, and
     /// lists of all names instead of one. Rules can refer to any of them.
     pub judged_params: Map<String, Value>,

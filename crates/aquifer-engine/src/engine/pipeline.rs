@@ -390,6 +390,9 @@ impl Engine {
                     return SourceResult::Answered(with_warnings(outcome, warnings));
                 }
             };
+        if let Err(failure) = count_first_read(snapshot, &operation, context).await {
+            return SourceResult::Answered(Outcome::Failed(failure));
+        }
         let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
@@ -463,6 +466,15 @@ impl Engine {
     }
 }
 
+/// Counts the request that reads before an operation writes. If a limit is reached, nothing is sent.
+async fn count_first_read(snapshot: &Snapshot, operation: &Operation, context: &Context) -> Result<(), Failure> {
+    let Some(own_name) = &operation.reads_first else { return Ok(()) };
+    match snapshot.operation_of(&operation.source, own_name) {
+        Some((reader, _)) => snapshot.gate().count_page(reader, context).await,
+        None => Ok(()),
+    }
+}
+
 /// A failure, reduced to what answers of this class of operation can contain.
 pub(super) fn failure_response(class: OperationClass, failure: Failure) -> Response {
     Response::Failure(if class.has_bare_answers() { failure.without_details() } else { failure })
@@ -526,9 +538,10 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
         .collect::<Result<_, _>>()?;
     match (&resolved.operation, resolved.problem) {
         (None, Some(problem)) => Err(in_catalog_names(problem, &request)),
-        (None, None) => {
-            Ok(request.with_params(resolved.params).needing(also_needs).judged_with(resolved.judged_params))
-        }
+        (None, None) => Ok(request
+            .with_params(resolved.params)
+            .needing(also_needs, resolved.needed_params)
+            .judged_with(resolved.judged_params)),
         (Some(own_name), problem) => {
             let (operation, catalog) = find(own_name).ok_or_else(removed_failure)?;
             let request = match (snapshot.is_denied(&operation.name), problem) {
@@ -536,7 +549,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<C
                 (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
                 (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
             };
-            Ok(request.needing(also_needs).judged_with(resolved.judged_params))
+            Ok(request.needing(also_needs, resolved.needed_params).judged_with(resolved.judged_params))
         }
     }
 }

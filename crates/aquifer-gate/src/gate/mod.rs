@@ -26,7 +26,7 @@ use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
@@ -219,9 +219,8 @@ impl SafetyGate {
         let (operation, params, types) = (request.operation(), Some(request.judged_params()), Some(request.types()));
         let decision = prepared.compiled.decide(&Subject { operation, caller, scopes: &[], params, types });
         request.also_needs().iter().fold(decision, |decision, needed| {
-            // The required operations are called without parameters of their own.
-            let none = Map::new();
-            let subject = Subject { operation: needed, caller, scopes: &[], params: Some(&none), types };
+            let params = Some(request.needed_params());
+            let subject = Subject { operation: needed, caller, scopes: &[], params, types };
             let prepared = self.prepare(needed);
             let (operation, is_hidden) = (needed.name.clone(), prepared.is_hidden);
             Arc::new(decision.combine_with(RequiredOperation {

@@ -13,6 +13,7 @@ mod faults;
 mod folder;
 mod gate;
 mod harness;
+mod needed;
 mod policy;
 mod quota;
 mod reloaded;

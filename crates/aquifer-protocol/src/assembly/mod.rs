@@ -11,6 +11,7 @@ use crate::catalog::{Catalog, CatalogError};
 use crate::introspect;
 use crate::operation::{Example, Operation};
 use crate::protocol_types;
+use crate::requirement::Requirement;
 use crate::schema::{Parameter, Types, sample_params, without_examples};
 use crate::surface::Surface;
 use crate::validate::accepts;
@@ -64,7 +65,11 @@ impl Definitions {
             if operation.examples.is_empty() {
                 // A generated example that the operation would refuse is worse than none.
                 let example = |parameters: &[Parameter]| {
-                    let params = sample_params(parameters, &definitions.types)?;
+                    let mut parameters = parameters.to_vec();
+                    let first =
+                        |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
+                    operation.requirements.iter().for_each(first);
+                    let params = sample_params(&parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)
                 };
                 let params =

@@ -7,6 +7,7 @@ pub(crate) mod class;
 pub mod danger;
 pub mod operation;
 pub mod protocol_types;
+pub mod requirement;
 pub mod trust;
 
 use std::collections::HashMap;

@@ -10,6 +10,7 @@ use super::class::{self, OperationClass};
 use crate::category::Category;
 use crate::danger::Danger;
 use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
+use crate::requirement::Requirement;
 use crate::schema::{Parameter, Rest, Schema, Shape, Types, json_schema};
 use crate::trust::Trust;
 
@@ -46,6 +47,8 @@ pub struct Operation {
     pub description: Arc<str>,
     /// The parameters it accepts.
     pub parameters: Vec<Parameter>,
+    /// What a request must contain beyond the required parameters: one of several, for example.
+    pub requirements: Vec<Requirement>,
     /// What it returns.
     pub returns: Returns,
     /// Example requests.
@@ -93,6 +96,9 @@ pub struct Operation {
     /// Operations of its source, by their own names, that a request may need in addition, because it reads or changes
     /// the same data. If policy restricts one of them, the source determines which of them a request needs.
     pub may_need: Vec<Arc<str>>,
+    /// The operation of its source, by its own name, whose request its source sends before its own: it reads what is
+    /// replaced. That request counts against limits as well.
+    pub reads_first: Option<Arc<str>>,
     /// Further operations that a request may need, shared by many operations: those that read what its reference paths
     /// lead to.
     pub may_reach: Arc<[Arc<str>]>,
@@ -315,6 +321,7 @@ impl Operation {
             role: Role::Plain,
             description: description.trim().into(),
             parameters: Vec::new(),
+            requirements: Vec::new(),
             returns: Returns::undeclared("The result"),
             examples: Vec::new(),
             danger: Danger::infer(name, category),
@@ -337,6 +344,7 @@ impl Operation {
             shaping: None,
             is_indirect: false,
             may_need: Vec::new(),
+            reads_first: None,
             may_reach: Arc::default(),
             has_safe_dry_run: false,
             quarantine: None,
@@ -386,6 +394,9 @@ impl Operation {
         };
         if self.open {
             add("Takes further parameters of any name.");
+        }
+        for requirement in &self.requirements {
+            add(&format!("{}.", requirement.sentence()));
         }
         if self.danger >= Danger::Destructive {
             add(&format!("Danger: {}.", self.danger));

@@ -8,7 +8,7 @@ mod intent;
 mod value;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
@@ -19,6 +19,7 @@ use crate::error::wording::{looks_like_a_leak, quotable};
 use crate::error::{Code, Failure, Problem};
 use crate::operation::{Operation, TOKEN};
 use crate::request::{Metadata, Request};
+use crate::requirement::Requirement;
 use crate::schema::{Parameter, Types, type_words};
 use crate::spelling::fold;
 use crate::suggest;
@@ -50,6 +51,7 @@ pub struct Checked {
 #[derive(Debug, Default)]
 struct WiderScope {
     also_needs: Vec<Arc<Operation>>,
+    needed_params: Map<String, Value>,
     judged_params: Option<Map<String, Value>>,
 }
 
@@ -173,6 +175,8 @@ impl Routed {
                 None => {}
             }
         }
+        let unmet = operation.requirements.iter().filter(|requirement| !requirement.is_met(&known));
+        problems.extend(unmet.map(|requirement| (Stage::Missing, unmet_requirement(&operation, requirement))));
         if !unknown.is_empty() {
             problems.push((Stage::Unknown, unknown_parameters(&operation, &unknown)));
         }
@@ -317,6 +321,9 @@ impl<'a> Spellings<'a> {
 
 /// Whether an operation would accept these parameters.
 pub(crate) fn accepts(operation: &Operation, types: &Types, mut params: Map<String, Value>) -> bool {
+    if !operation.requirements.iter().all(|requirement| requirement.is_met(&params)) {
+        return false;
+    }
     let (mut problems, mut trials) = (StagedProblems::new(), value::BASE_TRIALS);
     for parameter in &operation.parameters {
         if let Some(value) = params.get_mut(&*parameter.name) {
@@ -372,6 +379,13 @@ fn missing(operation: &Operation, parameter: &Parameter) -> Problem {
     .detail("expected_type", expected)
 }
 
+fn unmet_requirement(operation: &Operation, requirement: &Requirement) -> Problem {
+    let path = requirement.first_path();
+    Problem::new(Code::ValidationMissingParam, &*path, requirement.sentence())
+        .detail("param_name", path)
+        .detail("operation", &*operation.name)
+}
+
 fn unknown_parameters(operation: &Operation, unknown: &[String]) -> Problem {
     let valid: Vec<&str> = operation.parameters.iter().map(|parameter| &*parameter.name).collect();
     let (names, hint, suggestions) = explain_unknown(unknown, &valid);
@@ -422,6 +436,12 @@ impl Checked {
         self.wider.as_ref().map_or(&[], |wider| &wider.also_needs)
     }
 
+    /// The parameters with which these operations are judged. Empty if the request does not say what it reads.
+    pub fn needed_params(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        self.wider.as_ref().map_or(&NONE, |wider| &wider.needed_params)
+    }
+
     /// The parameters that policy evaluates: those of the operation and, if another operation was requested that
     /// resolved to this one, those of the original request, with all names of the objects they refer to.
     pub fn judged_params(&self) -> &Map<String, Value> {
@@ -451,11 +471,13 @@ impl Checked {
         self
     }
 
-    /// Adds operations that the request needs.
+    /// Adds operations that the request needs, and the parameters with which they are judged.
     #[must_use]
-    pub fn needing(mut self, also_needs: Vec<Arc<Operation>>) -> Self {
+    pub fn needing(mut self, also_needs: Vec<Arc<Operation>>, needed_params: Map<String, Value>) -> Self {
         if !also_needs.is_empty() {
-            self.wider.get_or_insert_default().also_needs = also_needs;
+            let wider = self.wider.get_or_insert_default();
+            wider.also_needs = also_needs;
+            wider.needed_params = needed_params;
         }
         self
     }

@@ -42,14 +42,17 @@ pub fn build_adapter(
     options: &ReadOptions<'_>,
     base_url: Option<&str>,
 ) -> Result<(AdapterFiles, Api), BuildError> {
+    // Definitions are compared with those of the API as it describes itself.
+    let digests = openapi::digests(description, options);
+    let description = without_url_credentials(description.clone());
     let documents: RefCell<BTreeMap<String, Value>> = RefCell::default();
     let load_and_record = |name: &str| {
-        let loaded = options.loader.and_then(|loader| loader(name))?;
+        let loaded = without_url_credentials(options.loader.and_then(|loader| loader(name))?);
         documents.borrow_mut().insert(name.to_owned(), loaded.clone());
         Some(loaded)
     };
     let options = ReadOptions { loader: Some(&load_and_record), ..options.clone() };
-    let mut api = openapi::read(description, &options)?;
+    let mut api = openapi::read(&description, &options)?;
     if let Some(base_url) = base_url {
         base_url.trim_end_matches('/').clone_into(&mut api.base_url);
     }
@@ -59,13 +62,12 @@ pub fn build_adapter(
     if api.base_url.is_empty() {
         return Err(BuildError::NoBaseUrl);
     }
-    let digests = openapi::digests(description, &options);
     let record = ApiRecord {
         source: options.source.clone(),
         url: options.url.as_deref().map(shareable_url),
         server_variables: options.server_variables.clone(),
         digests,
-        description: description.clone(),
+        description,
         documents: documents.borrow().clone(),
     };
     let name = aquifer_discovery::name::kebab(&options.source);
@@ -95,6 +97,39 @@ fn shareable_url(url: &str) -> String {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.to_string()
+}
+
+/// The keys of a description whose values are URLs, or the host of one.
+const URL_KEYS: &[&str] = &["url", "host", "tokenUrl", "authorizationUrl", "refreshUrl"];
+
+/// A document without user names and passwords in URLs: the file is meant to be shared, and they are not sent anyway.
+fn without_url_credentials(mut document: Value) -> Value {
+    let mut places = vec![&mut document];
+    while let Some(place) = places.pop() {
+        match place {
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    match member {
+                        Value::String(text) if URL_KEYS.contains(&name.as_str()) => remove_user(text),
+                        member => places.push(member),
+                    }
+                }
+            }
+            Value::Array(elements) => places.extend(elements),
+            _ => {}
+        }
+    }
+    document
+}
+
+/// Removes the user name and password from a URL or a host.
+fn remove_user(url: &mut String) {
+    let start = url.find("//").map_or(0, |start| start + 2);
+    let authority = url.get(start..).unwrap_or_default();
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if let Some(end) = authority.rfind('@') {
+        url.replace_range(start..=start + end, "");
+    }
 }
 
 /// Lists what the front matter of a built file cannot express about an API. Only the sidecar contains it.

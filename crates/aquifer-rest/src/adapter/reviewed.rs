@@ -114,6 +114,9 @@ fn review(
         notes.push(format!("'{}' leaves out '{}', which the API demands", reviewed.name, missing.name));
     }
     operation.parameters.retain(|parameter| named(&parameter.name).is_some());
+    let requirements = std::mem::take(&mut operation.requirements).into_iter();
+    operation.requirements =
+        requirements.filter_map(|requirement| requirement.limited_to(|name| named(name).is_some())).collect();
     for parameter in &mut operation.parameters {
         if let Some(reviewed) = reviewed.parameters.iter().find(|candidate| candidate.name == *parameter.name) {
             review_parameter(parameter, reviewed, types);

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use aquifer_protocol::requirement::Requirement;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use serde_json::Value;
 
+use super::body_requirements::BodyFields;
 use super::document::Document;
 use super::media;
 use super::parameters::PlacedParameter;
@@ -20,8 +22,15 @@ const MAX_FIELDS: usize = 400;
 /// The maximum depth at which the parts of an `allOf` are searched for a field.
 const MAX_DEPTH: usize = 8;
 
-/// A body, and its parameters.
-pub(super) type ReadBody = (Body, Vec<PlacedParameter>);
+/// A body and its parameters.
+#[derive(Clone)]
+pub(super) struct ReadBody {
+    pub(super) body: Body,
+    /// The parameters that go into it.
+    pub(super) parameters: Vec<PlacedParameter>,
+    /// What several of them, or several fields of one of them, have to meet together. All names are original ones.
+    pub(super) requirements: Vec<Requirement>,
+}
 
 /// Reads the body of a request.
 pub(super) fn read(
@@ -41,10 +50,16 @@ pub(super) fn read(
     };
     let chosen = document.resolve(chosen)?;
     let body = Body { media_type, encoding, required: required == Some(true), fields: Vec::new() };
-    let mut reader =
-        BodyReader { document, schemas, body, is_required: required, description: json.get("description") };
+    let mut reader = BodyReader {
+        document,
+        schemas,
+        body,
+        is_required: required,
+        description: json.get("description"),
+        requirements: Vec::new(),
+    };
     let parameters = reader.parameters(chosen, method)?;
-    Ok(Some((reader.body, parameters)))
+    Ok(Some(ReadBody { body: reader.body, parameters, requirements: reader.requirements }))
 }
 
 struct BodyReader<'r, 's, 'd> {
@@ -54,6 +69,7 @@ struct BodyReader<'r, 's, 'd> {
     /// Whether the description says that a body is required, if it says anything.
     is_required: Option<bool>,
     description: Option<&'r Value>,
+    requirements: Vec<Requirement>,
 }
 
 impl BodyReader<'_, '_, '_> {
@@ -73,13 +89,28 @@ impl BodyReader<'_, '_, '_> {
             _ => None,
         };
         let is_update = matches!(method, Method::Put | Method::Patch) && self.body.encoding == BodyEncoding::Json;
+        let mut require = |shape: &Shape, within: Option<&str>| {
+            self.requirements =
+                BodyFields::new(shape, self.schemas.types(), within).requirements(self.document, target);
+        };
         match shape {
             Some(shape) if is_update => {
+                require(&shape, Some("input"));
                 let schema = self.without_read_only(raw, shape);
                 Ok(vec![self.whole("input", schema)])
             }
-            Some(shape) if is_closed(&shape, target) => Ok(self.fields(shape, target, chosen.get("encoding"))),
-            _ => Ok(vec![self.whole("body", raw)]),
+            Some(shape) if is_closed(&shape, target) => {
+                // Without any of the fields, no body is sent.
+                if self.is_required != Some(false) {
+                    require(&shape, None);
+                }
+                Ok(self.fields(shape, target, chosen.get("encoding")))
+            }
+            Some(shape) => {
+                require(&shape, Some("body"));
+                Ok(vec![self.whole("body", raw)])
+            }
+            None => Ok(vec![self.whole("body", raw)]),
         }
     }
 
@@ -176,7 +207,7 @@ impl BodyReader<'_, '_, '_> {
 }
 
 /// The notation that the encoding of a field states, if any.
-fn notation(encoding: &Value) -> Option<Notation> {
+pub(super) fn notation(encoding: &Value) -> Option<Notation> {
     let explode = encoding.get("explode").and_then(Value::as_bool);
     let style = match encoding.get("style").and_then(Value::as_str) {
         Some("spaceDelimited") => Style::SpaceDelimited,

@@ -39,6 +39,8 @@ pub(super) struct Evidence<'a> {
     pub(super) description: &'a str,
     /// The names of its parameters.
     pub(super) parameters: &'a [&'a str],
+    /// Whether it declares a result with a schema.
+    pub(super) has_result: bool,
 }
 
 /// Determines the effects of an operation: the most severe ones that its id, its name and its path indicate.
@@ -267,9 +269,56 @@ mod tests {
             (Method::Post, Some("send"), "post_a", "/a", "", Execute, Destructive),
             (Method::Patch, Some("update_pet"), "update_pet", "/pets/{delete}", "", Update, Reversible),
         ] {
-            let judged = judge(Evidence { method, id, name, path, description, parameters: &[] });
+            let evidence = Evidence { method, id, name, path, description, parameters: &[], has_result: true };
+            let judged = judge(evidence);
             assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name} {path}: {judged:?}");
             assert!(!judged.evidence.is_empty());
+        }
+    }
+
+    #[test]
+    fn words_of_removing_that_name_something_are_read() {
+        use Category::{Delete, Execute, Read};
+        const RESOURCES: &str = "/droplets/{id}/destroy_with_associated_resources";
+        const STATUS: &str = "/droplets/{id}/destroy_with_associated_resources/status";
+        let get = Method::Get;
+        for (method, id, path, description, has_result, category) in [
+            (get, Some("droplets_list_resources"), RESOURCES, "List the resources of a droplet", true, Read),
+            (get, Some("droplets_get_destroy_status"), STATUS, "Check the status of a request", true, Read),
+            (
+                get,
+                Some("droplets_get_destroy_associated_resources_status"),
+                STATUS,
+                "Check Status of a Droplet Destroy with Associated Resources Request",
+                true,
+                Read,
+            ),
+            (get, Some("clusters_list_resources"), RESOURCES, "List Resources for Cluster Deletion", true, Read),
+            (get, None, "/trash", "List everything in the trash", true, Read),
+            (get, Some("list_trash"), "/files/trash/{id}", "Get a file in the trash", true, Read),
+            // Without one part of the evidence, the word counts.
+            (get, Some("droplets_list_resources"), RESOURCES, "List the resources of a droplet", false, Delete),
+            (get, Some("droplets_list_resources"), RESOURCES, "", true, Delete),
+            (get, Some("droplets_list_resources"), RESOURCES, "Returns the resources", true, Delete),
+            (get, None, RESOURCES, "List the resources of a droplet", true, Delete),
+            (get, Some("get_destroy_with_associated_resources"), RESOURCES, "List the resources", true, Delete),
+            (get, Some("droplets_get_destroy_status"), RESOURCES, "Check the status of a request", true, Delete),
+            (get, None, "/trash", "List everything in the trash", false, Delete),
+            (get, None, "/trash", "", true, Delete),
+            (get, None, "/files/{id}/trash", "Returns the file", true, Delete),
+            (get, None, "/files/{id}/trash", "Get rid of a file and delete it", true, Delete),
+            (get, None, "/trash_file/{id}", "Get a file", true, Delete),
+            (Method::Post, Some("list_trash"), "/trash", "List everything in the trash", true, Execute),
+            // A segment that is nothing but a verb always counts.
+            (get, Some("users_get_user"), "/users/{id}/delete", "Get a user", true, Delete),
+            (get, Some("users_get_user"), "/users/{id}/delete/status", "Get a user", true, Delete),
+            (get, Some("users_get_user"), "/delete/users/{id}", "List users", true, Delete),
+            (get, Some("users_get_user"), "/users/{id}/remove", "Check a user", true, Delete),
+        ] {
+            let name = id.unwrap_or("get_something");
+            let judged = judge(Evidence { method, id, name, path, description, parameters: &[], has_result });
+            let danger = if category == Read { Danger::Safe } else { Danger::Destructive };
+            assert_eq!((judged.category, judged.danger), (category, danger), "{path} {id:?} {description}: {judged:?}");
         }
     }
 

@@ -23,6 +23,11 @@ pub(super) fn is_json(media_type: &str) -> bool {
     matches!(essence.as_str(), "application/json" | "text/json" | "*/*" | "application/*") || essence.ends_with("+json")
 }
 
+/// Whether the media type is a form.
+pub(super) fn is_form(media_type: &str) -> bool {
+    essence(media_type) == "application/x-www-form-urlencoded"
+}
+
 /// Whether the text can be sent in a header.
 fn is_valid(media_type: &str) -> bool {
     media_type.len() <= MAX_LEN

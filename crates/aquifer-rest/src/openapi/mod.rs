@@ -5,6 +5,7 @@
 //! loop over references is bounded, and every text that is shown is cleaned.
 
 mod body;
+mod body_requirements;
 mod danger;
 mod digest;
 mod document;
@@ -18,6 +19,7 @@ pub mod overlay;
 mod pagination;
 mod parameters;
 mod parse;
+mod query_string;
 mod requirements;
 mod response;
 mod sanitize;

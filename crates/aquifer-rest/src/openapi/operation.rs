@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use aquifer_protocol::case::pascal_case;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::requirement::Requirement;
 use serde_json::Value;
 
 use super::body;
+use super::body_requirements;
 use super::danger;
 use super::document::Document;
 use super::names::{self, OperationName};
@@ -111,6 +113,9 @@ impl Default for Cache {
     }
 }
 
+/// The body of an operation, and what several of its fields have to meet together.
+type OperationBody = (Option<Body>, Vec<Requirement>);
+
 /// An operation, its request, and why its effects are unclear, if they are.
 pub(super) struct ReadOperation {
     pub(super) operation: Operation,
@@ -132,7 +137,7 @@ impl OperationReader<'_, '_> {
         let idempotency_header = take_idempotency_header(entry.method, &mut placed);
         parameters::move_to_query(query, &mut placed)?;
         parameters::complete(path, &mut placed);
-        let body = self.body(entry, &mut placed)?;
+        let (body, requirements) = self.body(entry, &mut placed)?;
         let Some(left) = self.cache.parameters_left.checked_sub(placed.len()) else {
             return Err("the operations of the description have too many parameters".to_owned());
         };
@@ -153,6 +158,7 @@ impl OperationReader<'_, '_> {
             path: entry.path,
             description: &words,
             parameters: &names_of_parameters,
+            has_result: answer.schema.is_some(),
         });
         let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
         operation.danger = effects.danger;
@@ -161,6 +167,7 @@ impl OperationReader<'_, '_> {
         operation.native = false;
         operation.source = self.options.source.as_str().into();
         operation.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
+        operation.requirements = body_requirements::renamed(requirements, &routes);
         operation.parameters = parameters;
         operation.returns = answer.returns.clone();
         let route = Route {
@@ -198,23 +205,25 @@ impl OperationReader<'_, '_> {
         self.cache.answers.entry(std::ptr::from_ref(json).addr()).or_insert_with(read).clone()
     }
 
-    fn body(&mut self, entry: &Entry<'_>, placed: &mut Vec<PlacedParameter>) -> Result<Option<Body>, String> {
-        let Some(json) = entry.json.get("requestBody") else { return Ok(None) };
+    fn body(&mut self, entry: &Entry<'_>, placed: &mut Vec<PlacedParameter>) -> Result<OperationBody, String> {
+        let none = (None, Vec::new());
+        let Some(json) = entry.json.get("requestBody") else { return Ok(none) };
         let json = self.document.resolve(json)?;
         if matches!(entry.method, Method::Get | Method::Head | Method::Trace) {
             // A body of such a request has no defined meaning, and many servers refuse it.
             let is_required = json.get("required").and_then(Value::as_bool) == Some(true);
             let reason = || format!("it needs a body, which {} cannot have", entry.method.as_str());
-            return if is_required { Err(reason()) } else { Ok(None) };
+            return if is_required { Err(reason()) } else { Ok(none) };
         }
         let key = (std::ptr::from_ref(json).addr(), entry.method);
         if !self.cache.bodies.contains_key(&key) {
             let read = body::read(self.document, self.schemas, json, entry.method)?;
             self.cache.bodies.insert(key, read);
         }
-        let Some((body, fields)) = self.cache.bodies.get(&key).and_then(Option::as_ref) else { return Ok(None) };
-        placed.extend(fields.iter().take(self.cache.parameters_left + 1).cloned());
-        Ok((!fields.is_empty()).then(|| body.clone()))
+        let read = self.cache.bodies.get(&key).and_then(Option::as_ref);
+        let Some(read) = read.filter(|read| !read.parameters.is_empty()) else { return Ok(none) };
+        placed.extend(read.parameters.iter().take(self.cache.parameters_left + 1).cloned());
+        Ok((Some(read.body.clone()), read.requirements.clone()))
     }
 
     /// The base URL of the operation or of its path, if it has one of its own.

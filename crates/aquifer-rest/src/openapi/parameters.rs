@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::media;
+use super::query_string::{self, QueryString};
 use super::sanitize;
 use super::schemas::Schemas;
 use super::text::quote;
@@ -41,9 +42,15 @@ pub(super) fn read<'d>(
 ) -> Result<Vec<PlacedParameter>, String> {
     let mut found: Vec<PlacedParameter> = Vec::new();
     let mut places: HashMap<(Arc<str>, u8), usize> = HashMap::new();
+    let mut query_string = QueryString::default();
     let written = lists.into_iter().flatten().filter_map(Value::as_array).flatten().take(MAX_PARAMETERS);
     for json in written {
         let resolved = document.resolve(json)?;
+        let text = |key: &str| resolved.get(key).and_then(Value::as_str);
+        if let (Some("querystring"), Some(name)) = (text("in"), text("name")) {
+            query_string.set(name, query_string::read(document, schemas, resolved, name)?)?;
+            continue;
+        }
         let shared = std::ptr::from_ref(resolved).addr();
         let read = match cache.0.get(&shared) {
             Some(known) => known.clone(),
@@ -65,6 +72,7 @@ pub(super) fn read<'d>(
             }
         }
     }
+    query_string.add_to(&mut found)?;
     Ok(found)
 }
 
@@ -94,9 +102,6 @@ fn read_one(
         Some("header") if IGNORED_HEADERS.contains(&original.to_ascii_lowercase().as_str()) => return Ok(None),
         Some("header") => Place::Header(notation),
         Some("cookie") => Place::Cookie(notation),
-        Some("querystring") => {
-            return Err(format!("its parameter {} is the whole query string, which is not supported", quote(original)));
-        }
         Some(other) => {
             return Err(format!("its parameter {} is in an unknown place, {}", quote(original), quote(other)));
         }

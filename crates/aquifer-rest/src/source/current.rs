@@ -6,7 +6,9 @@ use std::sync::Arc;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::requirement::Requirement;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
+use serde_json::{Map, Value};
 
 use super::writable::is_read_only;
 use crate::adapter::INPUT;
@@ -23,6 +25,16 @@ pub(super) struct Current {
     pub(super) arguments: Vec<(Arc<str>, Arc<str>)>,
     /// The fields of the request body, with the requirements of the API.
     pub(super) body: Shape,
+    /// What several of these fields have to meet together.
+    pub(super) requirements: Vec<Requirement>,
+}
+
+impl Current {
+    /// The parameters of the request that reads, for these parameters of the PUT.
+    pub(super) fn arguments_of(&self, params: &Map<String, Value>) -> Map<String, Value> {
+        let given = self.arguments.iter().filter_map(|(wanted, own)| Some((wanted, params.get(&**own)?)));
+        given.map(|(wanted, value)| (wanted.to_string(), value.clone())).collect()
+    }
 }
 
 /// An operation that reads a single resource.
@@ -73,6 +85,7 @@ impl Readers {
             route: reader.route.clone(),
             arguments,
             body: body.clone(),
+            requirements: operation.requirements.iter().filter(|one| is_about_input(one)).cloned().collect(),
         })
     }
 }
@@ -126,8 +139,13 @@ fn input_shape<'a>(operation: &'a Operation, types: &'a Types) -> Option<&'a Sha
     }
 }
 
+fn is_about_input(requirement: &Requirement) -> bool {
+    requirement.within.as_deref() == Some(INPUT)
+}
+
 /// Makes fields optional that are merged from the current state.
 pub(super) fn relax_changes(operation: &mut Operation, current: &Current) {
+    operation.requirements.retain(|requirement| !is_about_input(requirement));
     // `null` removes a field that the API does not require.
     let relaxed = current.body.fields.iter().cloned().map(|mut field| {
         field.schema.nullable |= !field.required;

@@ -297,11 +297,14 @@ impl Source for RestSource {
         self.status.clone()
     }
 
-    /// A PUT that reads the current state also needs the permissions of the operation that reads it.
+    /// A PUT that reads the current state also needs the permissions of the operation that reads it, for the parameters
+    /// of that request.
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         let current = self.endpoints.get(operation).and_then(|endpoint| endpoint.current.as_ref());
-        let also_needs = current.map(|current| current.operation.clone()).into_iter().collect();
-        Ok(Resolution { params, also_needs, ..Resolution::default() })
+        let Some(current) = current else { return Ok(Resolution { params, ..Resolution::default() }) };
+        let needed_params = current.arguments_of(&params);
+        let also_needs = vec![current.operation.clone()];
+        Ok(Resolution { params, also_needs, needed_params, ..Resolution::default() })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {

@@ -13,7 +13,10 @@ use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 use super::current::{self, Readers};
 use super::{Endpoint, RestSettings, effect, files};
 use crate::adapter::{INPUT, hide_paging};
-use crate::route::{Place, Route};
+use crate::route::{Method, Place, Route};
+
+/// What the description of a PUT says if nothing is merged into what is stored.
+const REPLACES: &str = "Replaces everything: fields that are left out are lost.";
 
 /// Builds the offering of an API, and its endpoints by operation name.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
@@ -47,6 +50,9 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             if let Some(current) = &current {
                 current::relax_changes(&mut operation, current);
                 operation.may_need.push(current.operation.clone());
+                operation.reads_first = Some(current.operation.clone());
+            } else if route.method == Method::Put {
+                warn_of_replacement(&mut operation);
             }
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
@@ -106,6 +112,13 @@ fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
     if Catalog::check(&changed, types).is_ok() {
         *operation = changed;
     }
+}
+
+/// Says that a PUT replaces everything, if nothing is merged into what is stored.
+fn warn_of_replacement(operation: &mut Operation) {
+    let described = operation.description.trim_end();
+    let end = if described.is_empty() || described.ends_with(['.', '!', '?']) { "" } else { "." };
+    operation.description = format!("{described}{end} {REPLACES}").trim_start().into();
 }
 
 fn offer_dry_run(operation: &mut Operation) {

@@ -25,9 +25,7 @@ impl RestSource {
         call: &Call,
         params: &mut Map<String, Value>,
     ) -> Result<Option<String>, Failure> {
-        let given = current.arguments.iter().filter_map(|(wanted, own)| Some((wanted, params.get(&**own)?)));
-        let arguments = given.map(|(wanted, value)| (wanted.to_string(), value.clone())).collect();
-        let request = current.route.request_at(&self.base_url, &arguments)?;
+        let request = current.route.request_at(&self.base_url, &current.arguments_of(params))?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
         let answer = self.send(request, &rules, call).await?;
         let mut stored = self.stored(current, answer.json().unwrap_or_default());
@@ -51,6 +49,10 @@ impl RestSource {
                 return Err(incomplete(current, problem, "Pass the rest as well", &problems));
             }
             Some(_) => {}
+        }
+        if let Some(unmet) = current.requirements.iter().find(|one| !one.is_met_by_members(&stored)) {
+            let message = format!("Nothing was changed: PUT replaces everything. {}", unmet.sentence());
+            return Err(Failure::new(Code::ValidationMissingParam, message).detail("param_name", unmet.first_path()));
         }
         params.insert(INPUT.to_owned(), Value::Object(stored));
         // A weak entity tag never matches in `If-Match` (RFC 9110, section 13.1.1).

@@ -34,7 +34,8 @@ impl Offer {
                 let generic::TranslatedCall { operation, params, problem } =
                     generic::translate(self, verb, index, params)?;
                 let also_needs = self.needed(verb, index, &params);
-                Ok(Resolution { operation: Some(operation), params, also_needs, judged_params, problem })
+                let operation = Some(operation);
+                Ok(Resolution { operation, params, also_needs, judged_params, problem, ..Resolution::default() })
             }
             Some(Action::TableSchema) => {
                 let index = self.named_table(&params, "table_name")?;

@@ -1,6 +1,7 @@
 //! The signature of one operation.
 
 use super::notation::{Detail, TypeWriter};
+use super::requirement::requirement_notation;
 use super::summary::summary;
 use crate::operation::Operation;
 use crate::schema::{Parameter, Types};
@@ -82,6 +83,9 @@ impl SignatureWriter {
         let mut line = writer.out;
         line.push_str(") ");
         line.push_str(family);
+        for requirement in &operation.requirements {
+            line.extend([" [", &*requirement_notation(requirement), "]"]);
+        }
         line.push_str(mark.text());
         let summary = summary(description(operation), &operation.own_name);
         if !summary.is_empty() {

@@ -11,6 +11,7 @@
 mod line;
 mod notation;
 mod related;
+mod requirement;
 mod summary;
 
 pub use line::Mark;

@@ -2,6 +2,10 @@
 //!
 //! Most words of a path are nouns, even those that are verbs elsewhere (`/store/inventory`). Verbs are recognized in
 //! two positions: a verb of removing at the edge of any segment, and any other verb in the last segment.
+//!
+//! A word of removing that only names something (`/trash`, `/destroy_with_associated_resources`) is not counted if
+//! everything else shows a read: the method, a declared result, the description, and the id. A segment that is nothing but
+//! a verb (`/users/{id}/delete`) is always counted.
 
 use aquifer_discovery::classify::{self, Subject};
 use aquifer_discovery::tool::Annotations;
@@ -17,6 +21,30 @@ const JOINED: &[&str] = &["delete", "remove", "destroy", "purge"];
 
 /// Endings that turn such a word into something other than a verb: `deleted`, `removes`.
 const ENDINGS: &[&str] = &["d", "s", "r", "rs"];
+
+/// Words of removing that are also places: a list of what was removed.
+const PLACES: &[&str] = &["trash"];
+
+/// How descriptions of reads begin that leave no doubt. What a removal `returns` may be what it removed.
+const LISTING_WORDS: &[&str] = &[
+    "check",
+    "checks",
+    "fetch",
+    "fetches",
+    "find",
+    "finds",
+    "get",
+    "gets",
+    "list",
+    "lists",
+    "retrieve",
+    "retrieves",
+    "search",
+    "searches",
+    "show",
+    "shows",
+    "view",
+];
 
 /// Whether a word is a verb of removing.
 pub(super) fn is_removing(word: &str) -> bool {
@@ -39,7 +67,8 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
     }
     let segments = literal_segments(evidence.path);
     let is_read = method.is_safe() || judged.category == Category::Read;
-    if let Some(verb) = segments.iter().find_map(|segment| removing_word(segment)) {
+    let is_verb = |segment: &&String| !names_something(segment, &segments, evidence);
+    if let Some(verb) = segments.iter().filter(is_verb).find_map(|segment| removing_word(segment)) {
         let doubt = format!("its path says '{verb}'");
         let category = if is_read { Category::Delete } else { judged.category };
         let is_idempotent = judged.is_idempotent;
@@ -57,6 +86,31 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
     let doubt = format!("{} should only read, but its path ends with '{last}'", method.as_str());
     let (danger, _) = classify::danger(subject(last), decision.category, true);
     Some(Effects { doubt: Some(doubt.clone()), ..effects(decision.category, danger, doubt, judged.is_idempotent) })
+}
+
+/// Whether a segment with a word of removing only names something that is read.
+fn names_something(segment: &str, segments: &[String], evidence: Evidence<'_>) -> bool {
+    if !matches!(evidence.method, Method::Get | Method::Head) || !evidence.has_result || !is_described_as_read(evidence)
+    {
+        return false;
+    }
+    if PLACES.contains(&segment) {
+        return true;
+    }
+    // `destroy_with_associated_resources`, but neither `delete` nor the last segment of an operation with such an id.
+    let is_last = segments.last().is_some_and(|last| last == segment);
+    let Some(id) = evidence.id.filter(|id| segment.contains('_') && says_reading(id, evidence.path)) else {
+        return false;
+    };
+    !is_last || !id.split('_').any(is_removing)
+}
+
+/// Whether a description says that an operation reads, and nothing else.
+fn is_described_as_read(evidence: Evidence<'_>) -> bool {
+    let description = evidence.description;
+    let first = description.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    LISTING_WORDS.contains(&first.as_str())
+        && classify::classify(Subject { description, ..subject("get") }).review_reasons.is_empty()
 }
 
 /// The literal parts of a path in snake_case, without parameters.

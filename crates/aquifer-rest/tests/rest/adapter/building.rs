@@ -178,3 +178,20 @@ fn credentials_of_individual_operations_are_in_the_sidecar() {
     assert_eq!(changed.auth.len(), 1);
     assert!(changed.routes.values().all(|route| route.security == Security::Any));
 }
+
+#[test]
+fn credentials_in_urls_are_not_written_into_files() {
+    let mut description = pets();
+    description["servers"] = json!([{ "url": "https://ann:s3cret-1@pets.example/v2" }]);
+    description["paths"]["/pets"]["servers"] = json!([{ "url": "https://ann:s3cret-2@other.example/@me" }]);
+    description["components"]["securitySchemes"]["grant"] = json!({ "type": "oauth2", "flows": { "clientCredentials":
+        { "tokenUrl": "https://id:s3cret-3@pets.example/token", "scopes": {} } } });
+    let url = "https://ann:s3cret-4@pets.example/openapi.json?token=s3cret-5#s3cret-6";
+    let options = ReadOptions { url: Some(url.to_owned()), ..options() };
+    let (files, described) = build_adapter(&description, &options, None).unwrap();
+    assert!(!files.adapter.contains("s3cret") && !files.sidecar.contains("s3cret"), "{}", files.sidecar);
+    assert!(files.sidecar.contains("https://other.example/@me"), "only credentials are removed");
+    let sidecar: Value = serde_json::from_str(&files.sidecar).unwrap();
+    assert_eq!(sidecar["api"]["url"], "https://pets.example/openapi.json");
+    assert_same("pets", &served(&files.adapter, Some(&files.sidecar), false), &described);
+}

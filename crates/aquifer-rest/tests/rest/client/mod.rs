@@ -3,6 +3,7 @@
 mod addresses;
 mod credentials;
 mod faults;
+mod proxies;
 mod redirects;
 mod retries;
 pub(crate) mod server;

@@ -6,9 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
+use aquifer_protocol::operation::Operation;
+use aquifer_protocol::requirement::{Needs, Requirement};
 use aquifer_protocol::surface::Surface;
 use aquifer_rest::Api;
 use aquifer_rest::route::Place;
+use serde_json::Map;
 
 use super::survey::{Description, collect, kind_of, read_file};
 
@@ -65,6 +68,7 @@ fn check(name: &str, api: &Api) {
             };
             assert!(original.is_empty() || route.parameters.iter().any(is_placed), "{name}: {} {original}", route.path);
         }
+        operation.requirements.iter().for_each(|requirement| check_requirement(name, operation, requirement));
         assert!(!operation.description.is_empty() && operation.description.len() < 5_000, "{name}: {}", operation.name);
         assert!(aquifer_protocol::text::is_clean(&operation.description));
     }
@@ -77,6 +81,20 @@ fn check(name: &str, api: &Api) {
     }
     assert!(api.omitted.iter().all(|omitted| !omitted.reason.is_empty()));
     assert!(api.notes.len() < 50 && api.notes.iter().all(|note| note.len() < 5_000), "{name}: {:?}", api.notes);
+}
+
+/// Checks that what is required together can be given, and is missing from an empty call.
+fn check_requirement(name: &str, operation: &Operation, requirement: &Requirement) {
+    let place = format!("{name}: {}: {}", operation.name, requirement.sentence());
+    assert!(!requirement.is_met_by_members(&Map::new()), "{place}");
+    let needed: Vec<&str> = match (&requirement.within, &requirement.needs) {
+        (Some(within), _) => vec![within],
+        (None, Needs::OneOf(sets)) => sets.iter().flatten().map(|one| &**one).collect(),
+        (None, Needs::AtLeast { names, .. }) => names.iter().map(|one| &**one).collect(),
+    };
+    assert!(needed.iter().all(|one| operation.parameter(one).is_some()), "{place}");
+    assert!(place.len() < 2_000 && aquifer_protocol::text::is_clean(&requirement.sentence()), "{place}");
+    eprintln!("{place}");
 }
 
 /// Checks that every referenced type exists.

@@ -4,8 +4,12 @@ mod merging;
 mod operator_settings;
 mod overriding;
 mod policy;
+mod query_strings;
 mod read_only;
 mod repeating;
+mod replacing;
+mod requiring;
+mod servers;
 
 use std::sync::Arc;
 use std::time::Duration;
