@@ -121,5 +121,5 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, Ap
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 mod tests;

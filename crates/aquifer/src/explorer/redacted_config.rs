@@ -235,7 +235,7 @@ fn line_of(text: &str, position: usize) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 mod tests {
     use serde_json::json;
 

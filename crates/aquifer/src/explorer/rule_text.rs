@@ -220,5 +220,5 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests;

@@ -43,7 +43,7 @@ async fn r_saf_3_a_denial_says_who_and_why_to_everybody() {
     assert_eq!((denied.status, denied.decided_by.as_deref()), (Status::Denied, Some("carla")));
     assert_eq!(denied.decision_reason.as_deref(), Some("wrong row\nask \u{202e}again"), "kept as typed");
     assert_eq!(approvals::find(store, &id, clock).await.unwrap(), denied);
-    assert_eq!(approvals::list(store, clock).await.unwrap(), [denied.clone()]);
+    assert_eq!(approvals::list(store, clock).await.unwrap(), std::slice::from_ref(&denied));
     assert_eq!(approvals::get(store, &id, clock).await.unwrap().approval(), &denied);
 
     let answer = harness.ask(with_token(delete("x"), &token)).await;

@@ -6,6 +6,7 @@
 mod sender;
 mod signature;
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 mod tests;
 
 use std::sync::Arc;
