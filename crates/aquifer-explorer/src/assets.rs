@@ -235,15 +235,8 @@ mod tests {
 
     #[test]
     fn no_file_can_turn_text_into_markup() {
-        const FORBIDDEN: [&str; 7] = [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "eval(",
-            "new Function",
-            "srcdoc",
-        ];
+        const FORBIDDEN: [&str; 7] =
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc"];
         for asset in ASSETS {
             let text = std::str::from_utf8(asset.bytes).unwrap();
             for word in FORBIDDEN {

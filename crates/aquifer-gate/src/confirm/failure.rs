@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::call::MAX_CALL_BYTES;
 use super::message::ConfirmationPrompt;
+use super::pages::ApprovalReference;
 use super::record::{format_seconds, saturating_add};
 use super::render::{escape, quote};
 use super::scope::ScopeMismatch;
@@ -74,13 +75,18 @@ pub(super) fn confirmation_required(
     prompt: &ConfirmationPrompt,
     token: &str,
     expires_at: Timestamp,
-    approval: Option<&str>,
+    approval: Option<&ApprovalReference>,
 ) -> Failure {
     let (subject, again) = (prompt.subject(), prompt.how_to_continue());
     let message = match approval {
         None => format!("{subject} confirmation. Ask your user, then {again}"),
-        Some(id) => {
+        Some(ApprovalReference { id, url: None }) => {
             format!("{subject} confirmation by a person: approval '{id}' is open. Once it is given, {again}")
+        }
+        Some(ApprovalReference { url: Some(url), .. }) => {
+            format!(
+                "{subject} confirmation by a person. Ask your user to decide at {url} and, once it is approved, {again}"
+            )
         }
     };
     let failure = details(Failure::new(Code::ConfirmationRequired, message), operation, prompt)
@@ -88,7 +94,13 @@ pub(super) fn confirmation_required(
         .detail("expires_at", format_seconds(expires_at));
     match approval {
         None => failure,
-        Some(id) => failure.detail("approval_id", id).detail("approval_status", "pending"),
+        Some(ApprovalReference { id, url }) => {
+            let failure = failure.detail("approval_id", id.as_str()).detail("approval_status", "pending");
+            match url {
+                Some(url) => failure.detail("approval_url", url.as_str()),
+                None => failure,
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod decide;
 mod failure;
 mod message;
 mod notifier;
+mod pages;
 mod preview;
 mod record;
 mod refusal;
@@ -37,6 +38,8 @@ use scope::ScopeMismatch;
 
 pub use call::FullCall;
 pub use notifier::ApprovalNotifier;
+pub use pages::ApprovalPages;
+pub(crate) use pages::ApprovalReference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
@@ -73,6 +76,7 @@ pub(crate) struct Confirmations {
     clock: Arc<SteadyClock>,
     settings: ConfirmSettings,
     notifier: Option<Arc<dyn ApprovalNotifier>>,
+    pages: ApprovalPages,
 }
 
 /// The properties of a token to issue.
@@ -90,18 +94,23 @@ pub(crate) struct TokenRequest<'a> {
 pub(crate) struct IssuedToken {
     pub(crate) token: String,
     pub(crate) expires_at: Timestamp,
-    /// The approval's id, if the token needs one.
-    pub(crate) approval: Option<String>,
+    /// The approval, if the token needs one.
+    pub(crate) approval: Option<ApprovalReference>,
 }
 
 impl Confirmations {
     pub(crate) fn new(store: Arc<dyn StateStore>, clock: Arc<SteadyClock>, settings: ConfirmSettings) -> Self {
-        Self { store, clock, settings, notifier: None }
+        Self { store, clock, settings, notifier: None, pages: ApprovalPages::default() }
     }
 
     /// Tells `notifier` about approvals.
     pub(crate) fn set_notifier(&mut self, notifier: Arc<dyn ApprovalNotifier>) {
         self.notifier = Some(notifier);
+    }
+
+    /// Tells callers where approvals are decided.
+    pub(crate) fn set_pages(&mut self, pages: ApprovalPages) {
+        self.pages = pages;
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -154,7 +163,8 @@ impl Confirmations {
         if let (Some(notifier), Some(approval)) = (&self.notifier, &approval) {
             notifier.on_created(approval);
         }
-        Ok(IssuedToken { token, expires_at, approval: record.approval })
+        let approval = record.approval.map(|id| self.pages.reference(id));
+        Ok(IssuedToken { token, expires_at, approval })
     }
 
     /// Prepares the call for approval. Fails if it cannot be stored or shown completely.
@@ -262,7 +272,7 @@ impl Confirmations {
             TokenState::Used => Err(Refusal::Token(failure::already_used())),
             TokenState::Denied => Err(Refusal::Denied { reason: record.decision.and_then(|decision| decision.reason) }),
             TokenState::Pending => {
-                let approval = record.approval.unwrap_or_default();
+                let approval = self.pages.reference(record.approval.unwrap_or_default());
                 Err(Refusal::Pending { approval, expires_at: record.expires_at })
             }
         }
@@ -350,7 +360,7 @@ impl ElicitationAnswer {
 impl IssuedToken {
     /// The failure for a call that needs confirmation first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
-        failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_deref())
+        failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_ref())
     }
 }
 

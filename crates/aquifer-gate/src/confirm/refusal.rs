@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::failure;
 use super::message::ConfirmationPrompt;
+use super::pages::ApprovalReference;
 
 /// Why no token was issued, or why a token was refused.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ pub(crate) enum Refusal {
     Token(Failure),
     /// Nobody has approved it yet.
     Pending {
-        /// The approval's id.
-        approval: String,
+        /// The approval.
+        approval: ApprovalReference,
         expires_at: Timestamp,
     },
     /// A person denied it.

@@ -12,8 +12,8 @@ use serde_json::json;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
-    ApprovalNotifier, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal, TokenRequest,
-    cannot_ask_in_batch, rules_changed,
+    ApprovalNotifier, ApprovalPages, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal,
+    TokenRequest, cannot_ask_in_batch, rules_changed,
 };
 use crate::policy::{RequiredStrength, Strength};
 
@@ -22,6 +22,13 @@ impl SafetyGate {
     #[must_use]
     pub fn with_approval_notifier(mut self, notifier: Arc<dyn ApprovalNotifier>) -> Self {
         self.confirmations.set_notifier(notifier);
+        self
+    }
+
+    /// Tells callers at which pages the approvals of this gate are decided.
+    #[must_use]
+    pub fn with_approval_pages(mut self, pages: ApprovalPages) -> Self {
+        self.confirmations.set_pages(pages);
         self
     }
 

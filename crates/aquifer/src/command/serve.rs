@@ -153,6 +153,9 @@ pub(crate) async fn on_http(
     // Clients cannot connect to an unspecified address; from this machine, loopback works.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };
     let base = format!("http://{reached}");
+    if let Some(explorer) = &explorer {
+        explorer.safety.approval_pages.set_base_url(&base);
+    }
     let announcement = match &explorer {
         Some(explorer) => Some(explorer.announcement(&base).await?),
         None => None,

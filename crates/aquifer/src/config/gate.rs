@@ -51,7 +51,6 @@ impl GateConfig {
     }
 
     /// The rules, in the order of the file.
-    #[cfg(test)]
     pub(crate) fn rules(&self) -> &[RuleSettings] {
         &self.rule
     }

@@ -13,7 +13,7 @@ use anyhow::Context;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
-use aquifer_gate::confirm::ApprovalNotifier;
+use aquifer_gate::confirm::{ApprovalNotifier, ApprovalPages};
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use arc_swap::ArcSwap;
 use tokio_util::task::AbortOnDropHandle;
@@ -39,6 +39,8 @@ pub(crate) struct Safety {
     gate_in_force: ArcSwap<SafetyGate>,
     /// Is told about approvals.
     notifier: Option<Arc<dyn ApprovalNotifier>>,
+    /// Where people decide about approvals.
+    pub(crate) approval_pages: ApprovalPages,
     /// Writes the time to the store periodically.
     _timekeeper: Option<AbortOnDropHandle<()>>,
 }
@@ -52,10 +54,21 @@ impl Safety {
         gateway::record_in(&audit);
         let shared = matches!(place, StoreLocation::Redis(_)).then(|| store.clone());
         let notifier = approval_notifier(config)?;
-        let gate = notifying(gate(config, sources, &audit, &store, &clock)?, notifier.as_ref());
+        let approval_pages = approval_pages(config);
+        let gate = notifying(gate(config, sources, &audit, &store, &clock)?, notifier.as_ref(), &approval_pages);
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
         let gate_in_force = ArcSwap::new(gate.clone());
-        Ok(Self { gate, shared, clock, store, audit, gate_in_force, notifier, _timekeeper: Some(timekeeper) })
+        Ok(Self {
+            gate,
+            shared,
+            clock,
+            store,
+            audit,
+            gate_in_force,
+            notifier,
+            approval_pages,
+            _timekeeper: Some(timekeeper),
+        })
     }
 
     /// Builds a gate for commands that only inspect. It stores and audits nothing.
@@ -65,14 +78,24 @@ impl Safety {
         let audit = Audit::disabled(clock.clone());
         let gate = Arc::new(gate(config, sources, &audit, &store, &clock)?);
         let gate_in_force = ArcSwap::new(gate.clone());
-        Ok(Self { gate, shared: None, clock, store, audit, gate_in_force, notifier: None, _timekeeper: None })
+        Ok(Self {
+            gate,
+            shared: None,
+            clock,
+            store,
+            audit,
+            gate_in_force,
+            notifier: None,
+            approval_pages: ApprovalPages::default(),
+            _timekeeper: None,
+        })
     }
 
     /// Builds the gate of a changed configuration with the same store, clock and audit log, so that counts and tokens
     /// are kept.
     pub(crate) fn gate_of(&self, config: &Config, sources: &SourceFacts) -> anyhow::Result<Arc<SafetyGate>> {
         let gate = gate(config, sources, &self.audit, &self.store, &self.clock)?;
-        Ok(notifying(gate, self.notifier.as_ref()))
+        Ok(notifying(gate, self.notifier.as_ref(), &self.approval_pages))
     }
 
     /// The gate in force: the first one until a reload replaces it.
@@ -122,8 +145,18 @@ fn gate(
     gate.map_err(|error| anyhow::anyhow!("[gate] {}", problem(&error)))
 }
 
-/// A gate that tells the notifier about approvals.
-fn notifying(gate: SafetyGate, notifier: Option<&Arc<dyn ApprovalNotifier>>) -> Arc<SafetyGate> {
+/// The pages at the address in the configuration, or at one that is known later.
+fn approval_pages(config: &Config) -> ApprovalPages {
+    let pages = ApprovalPages::default();
+    if let Some(url) = &config.approvals.explorer_url {
+        pages.set_base_url(url);
+    }
+    pages
+}
+
+/// A gate that tells the notifier about approvals, and callers where they are decided.
+fn notifying(gate: SafetyGate, notifier: Option<&Arc<dyn ApprovalNotifier>>, pages: &ApprovalPages) -> Arc<SafetyGate> {
+    let gate = gate.with_approval_pages(pages.clone());
     Arc::new(match notifier {
         Some(notifier) => gate.with_approval_notifier(notifier.clone()),
         None => gate,
