@@ -18,7 +18,8 @@ use crate::route::{HttpRequest, Method};
 /// If it cannot be fetched, or is not text.
 pub async fn fetch_description(url: &str, timeout: Duration) -> Result<String, RestError> {
     let invalid = |problem: &str| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false);
-    let mut base = Url::parse(url).map_err(|_| invalid("the URL of the description is invalid"))?;
+    let url = Url::parse(url).map_err(|_| invalid("the URL of the description is invalid"))?;
+    let mut base = url.clone();
     base.set_query(None);
     base.set_fragment(None);
     base.set_path("");
@@ -27,12 +28,8 @@ pub async fn fetch_description(url: &str, timeout: Duration) -> Result<String, R
     settings.max_answer_bytes = MAX_BYTES;
     let client = HttpClient::new(&settings, Authenticator::none())?;
     let accept = "application/json, application/yaml, application/vnd.oai.openapi, text/*, */*;q=0.5";
-    let request = HttpRequest {
-        method: Method::Get,
-        url: url.to_owned(),
-        headers: vec![("Accept".to_owned(), accept.to_owned())],
-        body: None,
-    };
+    let request =
+        HttpRequest { method: Method::Get, url, headers: vec![("Accept".to_owned(), accept.to_owned())], body: None };
     let rules = SendRules { effect: Effect::Reads, ..SendRules::default() };
     let response = client.send(request, &rules, &CancellationToken::new()).await?;
     String::from_utf8(response.body.into()).map_err(|_| invalid("the description is not UTF-8 text"))

@@ -18,7 +18,7 @@ pub struct HttpRequest {
     /// The method.
     pub method: Method,
     /// The URL.
-    pub url: String,
+    pub url: Url,
     /// The headers.
     pub headers: Vec<(String, String)>,
     /// The body.
@@ -125,22 +125,16 @@ impl Route {
 
 /// A checked base URL.
 #[derive(Debug, Clone)]
-pub(crate) struct BaseUrl {
-    url: Url,
-    /// Scheme, host and port, as they are written in URLs.
-    origin: String,
-}
+pub(crate) struct BaseUrl(Url);
 
 impl BaseUrl {
     pub(crate) fn new(text: &str) -> Result<Self, &'static str> {
-        let url = check_base_url(text)?;
-        let origin = url.origin().ascii_serialization();
-        Ok(Self { url, origin })
+        check_base_url(text).map(Self)
     }
 
     /// Its path, without a trailing slash.
     fn path(&self) -> &str {
-        self.url.path().trim_end_matches('/')
+        self.0.path().trim_end_matches('/')
     }
 }
 
@@ -176,22 +170,18 @@ pub fn check_base_url(base_url: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// Assembles a URL and verifies that the parser reads every part of it as intended.
-fn assemble_url(base: &BaseUrl, path: &str, query: &str) -> Result<String, Failure> {
-    let mut text = [&*base.origin, path].concat();
-    if !query.is_empty() {
-        text.push('?');
-        text.push_str(query);
+/// Assembles a URL and verifies that the parser reads every part of it as intended. The origin is that of the base URL,
+/// and is not parsed again.
+fn assemble_url(base: &BaseUrl, path: &str, query: &str) -> Result<Url, Failure> {
+    let size = base.0.as_str().len() + path.len() + query.len();
+    if size > MAX_URL_BYTES {
+        return Err(too_large(LimitKind::RequestSize, MAX_URL_BYTES, size));
     }
-    if text.len() > MAX_URL_BYTES {
-        return Err(too_large(LimitKind::RequestSize, MAX_URL_BYTES, text.len()));
-    }
-    let url = Url::parse(&text).map_err(|_| invalid_route("its URL is not valid"))?;
+    let mut url = base.0.clone();
+    url.set_path(path);
+    url.set_query(Some(query).filter(|query| !query.is_empty()));
     let is_as_written = url.path() == path && url.query().unwrap_or_default() == query && url.fragment().is_none();
-    if !is_same_origin(&url, &base.url) || !is_as_written {
-        return Err(invalid_route("its URL is ambiguous"));
-    }
-    Ok(text)
+    if is_as_written { Ok(url) } else { Err(invalid_route("its URL is ambiguous")) }
 }
 
 /// The failure for an invalid route, which no parameters could turn into a valid request.

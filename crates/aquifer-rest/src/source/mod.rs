@@ -22,6 +22,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Security};
@@ -230,13 +231,13 @@ impl RestSource {
     }
 
     async fn send(&self, request: HttpRequest, rules: &SendRules, call: &Call) -> Result<HttpAnswer, Failure> {
-        let url = request.url.clone();
+        let path = shown_path(&request.url);
         let sent = self.client.send(request, rules, &call.context.cancelled).await;
         sent.map_err(|error| {
             let failure = error.into_failure(&self.name);
             match failure.code() {
                 Code::NotFoundResource => {
-                    let shown = self.client.without_credentials(&shown_path(&url));
+                    let shown = self.client.without_credentials(&path);
                     let message = format!("Resource not found: source '{}' has nothing at {shown}", self.name);
                     failure.with_message(message)
                 }
@@ -254,18 +255,16 @@ impl std::fmt::Debug for RestSource {
 }
 
 /// The path of a URL, for an error message.
-fn shown_path(url: &str) -> String {
+fn shown_path(url: &Url) -> String {
     const MAX_CHARS: usize = 200;
-    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = after_scheme.find('/').and_then(|start| after_scheme.get(start..)).unwrap_or("/");
-    path.split(['?', '#']).next().unwrap_or("/").chars().take(MAX_CHARS).collect()
+    url.path().chars().take(MAX_CHARS).collect()
 }
 
 /// A request as a dry run shows it: without credentials.
 fn shown_request(request: &HttpRequest) -> Value {
     let headers: Map<String, Value> =
         request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-    let mut shown = json!({ "method": request.method.as_str(), "url": request.url, "headers": headers });
+    let mut shown = json!({ "method": request.method.as_str(), "url": request.url.as_str(), "headers": headers });
     if let (Some(body), Some(shown)) = (&request.body, shown.as_object_mut()) {
         let content = serde_json::from_slice(&body.bytes)
             .unwrap_or_else(|_| Value::String(format!("{} bytes of {}", body.bytes.len(), body.media_type)));

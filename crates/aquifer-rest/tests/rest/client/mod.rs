@@ -18,6 +18,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_rest::client::Effect;
 use aquifer_rest::route::{HttpRequest, Method, RequestBody};
 use aquifer_rest::{Authenticator, ClientSettings, HttpAnswer, HttpClient, RestError, SendRules};
+use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
 use server::Server;
@@ -32,7 +33,7 @@ pub(crate) fn client(settings: &ClientSettings) -> HttpClient {
 }
 
 pub(crate) fn get(url: &str) -> HttpRequest {
-    HttpRequest { method: Method::Get, url: url.to_owned(), headers: Vec::new(), body: None }
+    HttpRequest { method: Method::Get, url: Url::parse(url).unwrap(), headers: Vec::new(), body: None }
 }
 
 pub(crate) fn post(url: &str) -> HttpRequest {

@@ -3,7 +3,6 @@
 use aquifer_rest::route::{Body, BodyEncoding, FieldEncoding, Method, Place, Style};
 use base64::Engine as _;
 use proptest::prelude::*;
-use reqwest::Url;
 use serde_json::json;
 
 use super::{get, parameter, request, route, simple, style};
@@ -55,7 +54,7 @@ proptest! {
     fn path_values_fill_exactly_their_segment(value in odd_text()) {
         let route = get("/a/{v}/b", &[("v", simple())]);
         if let Ok(request) = request(&route, json!({"v": value})) {
-            let url = Url::parse(&request.url).unwrap();
+            let url = request.url.clone();
             let segments: Vec<&str> = url.path_segments().unwrap().collect();
             prop_assert_eq!(segments.len(), 4, "{}", request.url);
             prop_assert_eq!((segments[0], segments[1], segments[3]), ("v1", "a", "b"));
@@ -74,7 +73,7 @@ proptest! {
         let mut route = get("/a", &[("v", place), ("w", place)]);
         route.parameters[0].original_name = name.as_str().into();
         let request = request(&route, json!({"v": value, "w": next})).unwrap();
-        let url = Url::parse(&request.url).unwrap();
+        let url = request.url.clone();
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         prop_assert_eq!(pairs, vec![(name, value), ("w".to_owned(), next)]);
         prop_assert_eq!(url.fragment(), None);
@@ -85,7 +84,7 @@ proptest! {
         let place = |allow_reserved| Place::Query { notation: style(Style::Form, true), allow_reserved };
         let route = get("/a", &[("v", place(true)), ("w", place(false))]);
         let request = request(&route, json!({"v": value, "w": 1})).unwrap();
-        let url = Url::parse(&request.url).unwrap();
+        let url = request.url.clone();
         let names: Vec<String> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
         prop_assert_eq!(names, vec!["v", "w"]);
         prop_assert_eq!((url.path(), url.fragment()), ("/v1/a", None));

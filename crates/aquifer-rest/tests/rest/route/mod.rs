@@ -49,7 +49,7 @@ pub(crate) fn request(route: &Route, params: Value) -> Result<HttpRequest, Failu
 /// The URL of a request, after the base URL.
 pub(crate) fn url(route: &Route, params: Value) -> String {
     let request = request(route, params).unwrap();
-    request.url.strip_prefix(BASE).unwrap().to_owned()
+    request.url.as_str().strip_prefix(BASE).unwrap().to_owned()
 }
 
 /// Asserts that a request is refused because of one parameter.
