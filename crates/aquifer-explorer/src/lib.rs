@@ -1,6 +1,6 @@
 //! The explorer: pages to browse, try, review and approve in a browser, and the API behind them.
 //!
-//! It is the person's side of a server. Every request passes [`guard`] first: it is refused if it carries a credential
+//! It is the person's side of a server. Every request passes `guard` first: it is refused if it carries a credential
 //! of an MCP client, comes from another origin, or needs a session and has none. Sessions begin with a one-time link
 //! ([`login`]). Calls of a person run through the engine like those of everybody else, gate included.
 
