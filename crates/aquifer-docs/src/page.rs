@@ -101,6 +101,10 @@ macro_rules! attachments {
 /// Schemas and images.
 pub(crate) static ATTACHMENTS: &[Attachment] = attachments![
     "application/json" "docs/tokens.schema.json",
+    "image/png" "docs/images/explorer-approval.png",
+    "image/png" "docs/images/explorer-operation.png",
+    "image/png" "docs/images/explorer-overview.png",
+    "image/png" "docs/images/explorer-schema.png",
 ];
 
 /// `pages![Group "path" "summary", …]`.
