@@ -97,7 +97,14 @@ impl McpHandler {
         let mut arguments = arguments;
         loop {
             let question = match self.handle(receiver, arguments, context, &asks, &answers).await {
-                Reply::Response(response) => return Ok(self.payload(response)),
+                Reply::Response(response) => {
+                    if let Some(page) = question::PageRequest::from_response(&response)
+                        && question::can_open_pages(context)
+                    {
+                        Box::pin(page.ask(&context.peer)).await;
+                    }
+                    return Ok(self.payload(response));
+                }
                 Reply::NeedsInput(question) => question,
             };
             match (asks, &again) {

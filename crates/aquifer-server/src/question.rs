@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aquifer_engine::InputRequest;
+use aquifer_protocol::error::FailureReason;
+use aquifer_protocol::response::Response;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest as McpInputRequest, InputRequests,
-    InputRequiredResult, InputResponses, ProtocolVersion,
+    ElicitRequest, ElicitRequestParams, ElicitationCapability, ElicitationSchema, InputRequest as McpInputRequest,
+    InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
@@ -14,6 +16,9 @@ use serde_json::{Map, Value, json};
 
 /// A person who has not answered within this time counts as having refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How long a call waits until the person has seen that there is a page. The message of the failure names it, too.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How the person behind this client can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +33,48 @@ pub(crate) enum ElicitationMode {
 
 impl ElicitationMode {
     pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
-        if context.client_capabilities().is_none_or(|capabilities| capabilities.elicitation.is_none()) {
+        // A client that names no mode can show forms.
+        let shows_forms = |elicitation: &ElicitationCapability| elicitation.form.is_some() || elicitation.url.is_none();
+        let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
+        if !elicitation.as_ref().is_some_and(shows_forms) {
             return ElicitationMode::Never;
         }
         match context.protocol_version() {
             Some(version) if version >= ProtocolVersion::V_2026_07_28 => ElicitationMode::ByRetry,
             _ => ElicitationMode::Directly,
+        }
+    }
+}
+
+/// Whether the client can be asked to open a page for the person while the call waits.
+pub(crate) fn can_open_pages(context: &RequestContext<RoleServer>) -> bool {
+    let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
+    elicitation.is_some_and(|elicitation| elicitation.url.is_some())
+        && context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
+}
+
+/// A page on which a person decides about a call.
+pub(crate) struct PageRequest {
+    id: String,
+    url: String,
+    message: String,
+}
+
+impl PageRequest {
+    /// The page that a response refers to.
+    pub(crate) fn from_response(response: &Response) -> Option<Self> {
+        let failure = response.failure()?;
+        let FailureReason::ApprovalPending { id, url } = failure.reason()? else { return None };
+        let message = "A call of your agent needs your approval. This page shows it".to_owned();
+        Some(Self { id: id.to_string(), url: url.to_string(), message })
+    }
+
+    /// Asks the client to open the page. Whatever it answers, the call fails for now: it is repeated once it is approved.
+    pub(crate) async fn ask(self, peer: &Peer<RoleServer>) {
+        let Self { id, url, message } = self;
+        let params = ElicitRequestParams::UrlElicitationParams { meta: None, message, url, elicitation_id: id };
+        if let Err(cause) = peer.create_elicitation_with_timeout(params, Some(PAGE_TIMEOUT)).await {
+            tracing::debug!(%cause, "the client did not open the page of an approval");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde_json::json;
@@ -97,7 +97,8 @@ pub(super) fn confirmation_required(
         Some(ApprovalReference { id, url }) => {
             let failure = failure.detail("approval_id", id.as_str()).detail("approval_status", "pending");
             match url {
-                Some(url) => failure.detail("approval_url", url.as_str()),
+                Some(url) => failure
+                    .with_reason(FailureReason::ApprovalPending { id: id.as_str().into(), url: url.as_str().into() }),
                 None => failure,
             }
         }

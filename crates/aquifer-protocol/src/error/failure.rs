@@ -41,6 +41,13 @@ pub enum FailureReason {
         /// The name of the source.
         source: Arc<str>,
     },
+    /// A person has to approve the call on a page. Callers see its address as `details.approval_url`.
+    ApprovalPending {
+        /// The approval's id.
+        id: Arc<str>,
+        /// The address of its page.
+        url: Arc<str>,
+    },
 }
 
 impl Failure {
@@ -70,6 +77,7 @@ impl Failure {
         self = match &reason {
             FailureReason::SchemaChanged => self.detail("schema_changed", true),
             FailureReason::SourceError(text) => self.detail("upstream_error", &**text),
+            FailureReason::ApprovalPending { url, .. } => self.detail("approval_url", &**url),
             FailureReason::ConfigurationChanged | FailureReason::CommandNotFound { .. } => self,
         };
         self.background.get_or_insert_default().reason = Some(reason);
