@@ -147,12 +147,12 @@ function decidedTable(approvals) {
     return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
   }
   const newest = [...approvals].sort((a, b) => b.asked_at.localeCompare(a.asked_at));
-  return table("Decided approvals", ["Status", "Operation", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
+  return table("Decided approvals", ["Status", "What was asked", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
 }
 
 function decidedCells(listed) {
   const approval = listed.status === "pending" ? { ...listed, status: "expired" } : listed;
-  const { id, status, operation, source, caller, asked_at } = approval;
-  const link = h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation);
+  const { id, status, operation, message, source, caller, asked_at } = approval;
+  const link = h("a", { href: `/approvals/${encodeURIComponent(id)}` }, message || operation);
   return [badge(status), link, source, caller ?? "–", date(asked_at), statusSentence(approval)];
 }

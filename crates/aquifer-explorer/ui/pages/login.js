@@ -1,6 +1,6 @@
 // Signs in with the token of a link.
 import { h, heading, replace } from "/lib/dom.js";
-import { post } from "/lib/api.js";
+import { get, post } from "/lib/api.js";
 
 export const title = () => "Sign in";
 
@@ -11,11 +11,14 @@ export async function render(main, params, query) {
   if (token) {
     replace(main, heading("Signing in…"));
     const problem = await signIn(token, next);
-    if (problem) drawForm(main, next, problem);
+    if (problem && (await isSignedIn())) location.replace(next);
+    else if (problem) drawForm(main, next, problem);
     return;
   }
   drawForm(main, next);
 }
+
+const isSignedIn = () => get("/session").then(() => true, () => false);
 
 function readToken(hash) {
   const token = hash.replace(/^#/, "");
@@ -51,7 +54,8 @@ function drawForm(main, next, problem) {
   };
   replace(main, h("div", { class: "login card" },
     h("h1", {}, "Sign in"),
-    h("p", {}, "Open the link that the server printed when it started. ", h("code", {}, "aquifer explorer link"), " prints another one."),
+    h("p", {}, "Open the link that the server printed when it started, or ask the person who runs it for one."),
+    h("p", { class: "muted" }, "That person gets another link with ", h("code", {}, `aquifer explorer link --url ${location.origin}`), "."),
     h("form", { on: { submit } },
       h("label", { class: "field" }, h("span", {}, "Or paste the link here"), input), message,
       h("button", { type: "submit", class: "button primary" }, "Sign in"))));

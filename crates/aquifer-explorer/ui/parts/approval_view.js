@@ -49,7 +49,9 @@ export function statusSentence({ status, decided_by, decision_reason, expires_at
     approved: `Approved${by}. The caller has until ${date(expires_at)} to send the request again.`,
     used: `Approved${by}, and the caller has used the approval.`,
     denied: `Denied${by}.${decision_reason ? ` Reason: ${decision_reason}` : ""}`,
-    expired: "Expired: nobody decided in time. The caller has to ask again.",
+    expired: decided_by
+      ? `Approved${by}, but the caller did not send the request again in time. It has to ask again.`
+      : "Expired: nobody decided in time. The caller has to ask again.",
     gone: "This approval no longer exists. Decided and expired ones stay listed for about ten minutes.",
   };
   return sentences[status] ?? `The status is ${status}.`;

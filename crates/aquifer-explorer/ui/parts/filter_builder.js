@@ -71,11 +71,13 @@ function drawRaw(node, context, remove) {
 function drawCondition(node, context, remove) {
   const row = h("div", { class: "filter-row" });
   const typeOf = () => context.fields.get(node.field)?.type;
-  const field = h("input", { list: context.listId, value: node.field, placeholder: "field", "aria-label": "Field", autocomplete: "off", on: { change: chooseField } });
+  const field = h("input", { list: context.listId, value: node.field, placeholder: "field", "aria-label": "Field", autocomplete: "off", on: { input: chooseField, change: chooseField } });
   const operator = h("select", { "aria-label": "Operator", on: { change: chooseOperator } });
   const values = h("span", { class: "filter-values" });
 
   function chooseField() {
+    // On change there is nothing left to do: the value, which may have just received the focus, must stay.
+    if (field.value.trim() === node.field) return;
     const before = typeFamily(typeOf());
     node.field = field.value.trim();
     if (typeFamily(typeOf()) !== before) node.value = undefined;

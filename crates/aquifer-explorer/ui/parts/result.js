@@ -125,7 +125,7 @@ function pager(data, options) {
   const previous = options.onPrevious;
   if (!next && !previous && total === null) return null;
   return h("div", { class: "toolbar pager" },
-    previous && h("button", { type: "button", class: "button", on: { click: previous } }, "Previous page"),
+    (previous || next) && h("button", { type: "button", class: "button", disabled: !previous, on: { click: previous || (() => null) } }, "Previous page"),
     next && options.onNext && h("button", { type: "button", class: "button", on: { click: () => options.onNext(next) } }, "Next page"),
     Number.isFinite(total) && h("span", { class: "muted" }, `${number(total)} in all`));
 }
