@@ -341,7 +341,9 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
         let (count, route, reason) = (api.omitted.len(), &first.route, &first.reason);
         tracing::warn!(
             source = name,
-            "{count} operations of the description are not served. The first is {route}: {reason}"
+            "{} of the description {} not served. The first is {route}: {reason}",
+            if count == 1 { "1 operation".to_owned() } else { format!("{count} operations") },
+            if count == 1 { "is" } else { "are" },
         );
     }
     let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
@@ -351,7 +353,12 @@ pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::R
     let served = served.map_err(|error| {
         let why = error.into_failure(&name);
         let remedy = match is_described {
-            true => format!(". Its description names {base_url}: if that is right, say so with base_url or --base-url"),
+            true => {
+                let http = if base_url.starts_with("http://") { ". Plain http works only on this machine" } else { "" };
+                format!(
+                    ". Its description names {base_url}: if that is right, say so with base_url or --base-url{http}"
+                )
+            }
             false => String::new(),
         };
         anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
