@@ -164,7 +164,11 @@ fn health_and_other_places() {
     let health = served.send("GET", "/health", &[], b"");
     assert_eq!(health.json()["status"], "ok");
     assert_eq!(health.json()["operations"], 10);
-    let lost = served.send("GET", "/", &[], b"");
+    let page = served.send("GET", "/", &[], b"");
+    assert_eq!(page.status, 200);
+    assert!(page.body.contains("<!doctype html>"), "{}", page.body);
+    let bare = HttpServer::start(&["serve", "tasks:", "--http", "127.0.0.1:0", "--no-explorer"]);
+    let lost = bare.send("GET", "/", &[], b"");
     assert_eq!(lost.status, 404);
     assert!(lost.body.contains("/mcp"), "{}", lost.body);
 }
