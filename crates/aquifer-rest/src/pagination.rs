@@ -13,6 +13,15 @@ use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParamet
 /// The page size for targets that do not state a maximum.
 const DEFAULT_PAGE_SIZE: usize = 100;
 
+/// Members of a response that describe the page.
+const PAGE_OBJECTS: &[&str] = &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links"];
+
+/// Names of a flag that says whether there are more pages.
+const MORE_NAMES: &[&str] = &["has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"];
+
+/// Names of the link to, or the number of, the next page.
+const NEXT_NAMES: &[&str] = &["next", "next_page", "nextPage", "next_url", "nextUrl"];
+
 /// Fields in which targets report the total number of rows.
 const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
 
@@ -105,17 +114,17 @@ impl Pagination {
             Pagination::Offset { .. } => {
                 let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
                 let end = skipped.checked_add(rows)?;
-                let has_more = total(response.body).map_or(is_full, |total| rows > 0 && end < total);
-                has_more.then_some(Position::Offset(end))
+                let by_total = total(response.body).map(|total| end < total);
+                let has_more = by_total.or_else(|| announces_more(response.body)).unwrap_or(is_full);
+                (rows > 0 && has_more).then_some(Position::Offset(end))
             }
             Pagination::Page { first, .. } => {
                 let number = if let Some(Position::Page(number)) = page.position { number } else { *first };
                 let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(*first).saturating_add(1)));
-                let has_more = match (total(response.body), seen) {
-                    (Some(total), Some(seen)) => rows > 0 && seen < total,
-                    _ => is_full,
-                };
-                has_more.then_some(Position::Page(number.checked_add(1)?))
+                // A target may return fewer rows than requested on every page, so that they cannot be counted.
+                let by_total = total(response.body).zip(seen).map(|(total, seen)| seen < total);
+                let has_more = announces_more(response.body).or(by_total).unwrap_or(is_full);
+                (rows > 0 && has_more).then_some(Position::Page(number.checked_add(1)?))
             }
             Pagination::Cursor { next, .. } => {
                 let next_cursor = at_path(response.body, next)?;
@@ -211,8 +220,27 @@ pub(crate) fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
+/// The objects of a response that may describe the page: the response itself, and members for that purpose.
+fn page_objects(body: &Value) -> impl Iterator<Item = &Value> {
+    std::iter::once(body).chain(PAGE_OBJECTS.iter().filter_map(|name| body.get(*name)))
+}
+
 fn total(body: &Value) -> Option<u64> {
-    TOTAL_NAMES.iter().find_map(|name| body.get(*name)?.as_u64())
+    page_objects(body).find_map(|object| TOTAL_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
+}
+
+/// Whether a response says that the list continues: by a flag, or by a link or number of the next page.
+fn announces_more(body: &Value) -> Option<bool> {
+    let flag = |object: &Value| MORE_NAMES.iter().find_map(|name| object.get(*name)?.as_bool());
+    let next = |object: &Value| {
+        NEXT_NAMES.iter().find_map(|name| match object.get(*name)? {
+            Value::Null => Some(false),
+            Value::String(next) => Some(!next.is_empty()),
+            Value::Number(_) => Some(true),
+            _ => None,
+        })
+    };
+    page_objects(body).find_map(|object| flag(object).or_else(|| next(object)))
 }
 
 /// The link with `rel="next"` of a `Link` header (RFC 8288), as an absolute URL.
@@ -346,6 +374,26 @@ mod tests {
         assert_eq!(next("<?page=2>; rel=next"), expected);
         assert_eq!(next("</issues?page=2>; rel=\"last\""), None);
         assert_eq!(next("</issues?page=2"), None);
+    }
+
+    #[test]
+    fn a_short_page_is_not_the_last_one_if_the_response_says_so() {
+        let offset = Pagination::Offset { offset: "offset".into(), limit: Some("limit".into()), max_size: None };
+        let page = offset.page(None, Some(5));
+        for (body, continues) in [
+            (json!({ "data": [1] }), false),
+            (json!({ "data": [1], "total": 100 }), true),
+            (json!({ "data": [1], "meta": { "total": 100 } }), true),
+            (json!({ "data": [1], "meta": { "total": 1, "next": "/x?offset=5" } }), false),
+            (json!({ "data": [1], "meta": { "next": "/x?offset=5" } }), true),
+            (json!({ "data": [1], "meta": { "next": null } }), false),
+            (json!({ "data": [1], "pagination": { "has_more": true } }), true),
+            (json!({ "data": [1, 2, 3, 4, 5], "links": { "next": null } }), false),
+        ] {
+            let rows = body["data"].as_array().unwrap().len();
+            let answer = PageAnswer { body: &body, headers: &HeaderMap::new(), url: "https://a.example/x", rows };
+            assert_eq!(offset.next(&page, &answer).is_some(), continues, "{body}");
+        }
     }
 
     #[test]
