@@ -7,6 +7,7 @@ mod mounts;
 mod pipeline;
 mod rehearsal;
 mod resources;
+mod routing;
 mod schema_overview;
 mod signatures;
 mod table_models;
