@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use aquifer_engine::trace::Trace;
 use aquifer_engine::{Caller, Context, Reply};
+use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
+use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
 use aquifer_query::budget::estimate_text;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -47,8 +50,9 @@ struct StageTime {
 pub(super) async fn run(
     State(explorer): ExplorerState,
     Extension(session): Extension<Session>,
-    Json(RunRequest { request }): Json<RunRequest>,
+    body: Bytes,
 ) -> Result<Json<RunResult>, ApiError> {
+    let RunRequest { request } = parse(&explorer, &body)?;
     let started = Instant::now();
     let trace = Trace::recording();
     let context = Context::new(caller(&session), explorer.engine.next_request_id());
@@ -61,6 +65,14 @@ pub(super) async fn run(
     let (bytes, tokens) = (text.len(), estimate_text(text.as_bytes()));
     let response = RawValue::from_string(text).map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(Json(RunResult { response, request_id, took_us, bytes, tokens, stages }))
+}
+
+/// Reads a request. The scanner runs before the parser, as for the requests of agents: duplicate names and numbers that
+/// would lose digits are refused.
+fn parse(explorer: &Explorer, body: &[u8]) -> Result<RunRequest, ApiError> {
+    scan(body, Frame::Bare, &explorer.engine.settings().limits)
+        .map_err(|problem| ApiError::Invalid(Failure::from(&problem).message().to_owned()))?;
+    serde_json::from_slice(body).map_err(|error| ApiError::Invalid(format!("The request is not valid: {error}")))
 }
 
 fn microseconds(duration: Duration) -> u64 {

@@ -7,5 +7,6 @@ mod fixture;
 mod guard;
 mod login;
 mod operator;
+mod run;
 mod support;
 mod tables;
