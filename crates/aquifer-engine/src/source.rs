@@ -367,7 +367,7 @@ pub struct Call {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PageRequest {
     /// Where the list continues: [`Answer::next_page`] of the page before, or `None` for the first page.
-    pub resume: Option<Value>,
+    pub resume: Option<Box<Value>>,
     /// How many rows the caller asked for. `None` if as many as possible are needed.
     pub rows: Option<usize>,
     /// The fields of rows that are needed, for operations whose shaping sends them. `None` if all may be needed.
@@ -395,7 +395,8 @@ pub struct Answer {
     /// Attachments such as images.
     pub attachments: Vec<Attachment>,
     /// Where the list continues, if it has another page. Only the source understands it, and callers never see it.
-    pub next_page: Option<Value>,
+    /// Boxed because it is rare and answers are moved often.
+    pub next_page: Option<Box<Value>>,
     /// Whether it consists of pages or groups that already fit the budget of the call. The engine must not shorten such
     /// an answer, because its cursors have to stay intact.
     pub keeps_budget: bool,

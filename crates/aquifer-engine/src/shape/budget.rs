@@ -23,8 +23,9 @@ impl Shaper {
         if operation.category != Category::Read {
             return Ok(None);
         }
-        let chosen = params.get(MAX_TOKENS).filter(|_| budget::is_offered(operation));
-        match chosen.map(budget::parse).transpose()? {
+        // Comparing the few names costs less than hashing one.
+        let chosen = params.iter().find(|(name, _)| *name == MAX_TOKENS).filter(|_| budget::is_offered(operation));
+        match chosen.map(|(_, value)| budget::parse(value)).transpose()? {
             None => Ok(self.settings.max_tokens),
             chosen => {
                 params.shift_remove(MAX_TOKENS);

@@ -137,7 +137,7 @@ impl Shaping {
         if !shaping.is_some_and(|shaping| shaping.is_paged) {
             return PageRequest { fields, ..PageRequest::default() };
         }
-        PageRequest { resume: self.progress.next_page.clone(), rows: self.request.rows_hint(), fields }
+        PageRequest { resume: self.progress.next_page.clone().map(Box::new), rows: self.request.rows_hint(), fields }
     }
 
     /// The configured location of the rows.
@@ -220,6 +220,7 @@ impl Shaper {
             return ShapingEnd::Finished(self.pass_through(&shaping, answer).await);
         }
         let Answer { data, warnings, attachments, next_page, .. } = answer;
+        let next_page = next_page.map(|next| *next);
         if shaping.request.collection().is_some() {
             return match into_value(data).and_then(into_items) {
                 Ok(rows) => {

@@ -23,6 +23,7 @@ use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::Url;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Security};
@@ -153,7 +154,7 @@ impl RestSource {
         let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
-                serde_json::from_value::<Position>(resume.clone())
+                Position::deserialize(&**resume)
                     .map_err(|cause| Failure::internal(format!("a position of another source: {cause}")))?,
             ),
             None => None,
@@ -196,7 +197,8 @@ impl RestSource {
         let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
         let rows = pagination::count_rows(&body, route.unwrap.as_deref());
         let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
-        let next_page = pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok());
+        let next_page =
+            pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok()).map(Box::new);
         let received = answer.body.clone();
         let shown = self.client.without_credentials_in(answer);
         if shown.body != received {

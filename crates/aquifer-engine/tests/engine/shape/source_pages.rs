@@ -50,7 +50,7 @@ impl Source for Pages {
         let end = (offset + call.page.rows.unwrap_or(10).clamp(1, 10)).min(self.rows);
         let rows: Vec<Value> = (offset..end).map(|number| json!({ "number": number })).collect();
         let next = if self.is_circular { offset } else { end };
-        let next_page = (end < self.rows).then(|| json!({ "offset": next }));
+        let next_page = (end < self.rows).then(|| Box::new(json!({ "offset": next })));
         let answer = Answer { next_page, ..Answer::new(json!({ "items": rows, "total": self.rows })) };
         std::future::ready(Outcome::Done(answer)).boxed()
     }
