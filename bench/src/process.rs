@@ -20,6 +20,11 @@ impl Server {
 
     /// Starts a server that prints its URL to stdout or stderr.
     pub fn start_http(command: &[String]) -> anyhow::Result<(Self, String)> {
+        Self::start_until_url(command, |_| true)
+    }
+
+    /// Starts a server that prints several URLs, and returns the first one that is `wanted`.
+    pub fn start_until_url(command: &[String], wanted: impl Fn(&str) -> bool) -> anyhow::Result<(Self, String)> {
         let (read, write) = std::io::pipe()?;
         let server = Self::start(command, Stdio::null(), write.try_clone()?.into(), write.into())?;
         let mut printed = String::new();
@@ -30,7 +35,7 @@ impl Server {
                 bail!("{} ended without printing its URL:\n{printed}", command.join(" "));
             }
             let line = printed.get(begin..).unwrap_or_default();
-            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://") && wanted(word)) {
                 let url = url.to_owned();
                 // Keep reading, because the server would block when the pipe is full.
                 std::thread::spawn(move || std::io::copy(&mut read, &mut std::io::sink()));

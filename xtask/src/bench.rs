@@ -10,8 +10,8 @@ use crate::install;
 use crate::postgres;
 use crate::step::{announce, build, output, root, run as run_step, target};
 
-const PARTS: [&str; 10] =
-    ["stdio", "http", "count", "memory", "sql", "peers", "gateway", "rest", "descriptions", "tokens"];
+const PARTS: [&str; 11] =
+    ["stdio", "http", "count", "memory", "explorer", "sql", "peers", "gateway", "rest", "descriptions", "tokens"];
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [PART...] [--update-docs|--quick]
@@ -21,6 +21,7 @@ Parts (all by default):
   http      the same over HTTP
   count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
   memory    idle memory and start-up time
+  explorer  the explorer: what a browser loads, first paint, memory, calls beside it (needs valgrind, Node.js and Chromium)
   sql       databases through the engine, compared with the same SQL by hand; memory with large pages (needs PostgreSQL and valgrind)
   peers     databases over HTTP, compared with PostGraphile and Datasette (needs PostgreSQL, Node.js and Python)
   gateway   upstreams through the gateway, compared with the bare upstream, mcp-compressor, FastMCP and mcp-proxy; tokens
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         parts.extend(PARTS);
     }
     let needs = |wanted: &[&str]| parts.iter().any(|part| wanted.contains(part));
-    if needs(&["count", "sql"]) && output("valgrind", &["--version"]).is_none() {
+    if needs(&["count", "explorer", "sql"]) && output("valgrind", &["--version"]).is_none() {
         bail!(
             "instruction counts need valgrind: install it, or measure the rest: cargo xtask bench stdio http memory peers"
         );
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         install::python(&pins.join(format!("requirements{peer}.txt")), &home.join(format!("python{peer}")))
     };
     let mut node = None;
-    if needs(&["peers", "gateway", "rest", "descriptions"]) {
+    if needs(&["explorer", "peers", "gateway", "rest", "descriptions"]) {
         install::check_interpreters()?;
         node = Some(install::node(&home.join("node"))?);
     }
@@ -81,6 +82,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // Tokens are the same in every build.
     let is_release = parts != ["tokens"] && options != ["--quick"];
     let mut bench = build(is_release)?.bench("aquifer-bench");
+    if needs(&["explorer"]) {
+        bench.envs(install::browser()?);
+    }
     let postgres = needs(&["sql", "peers"]).then(postgres::provide).transpose()?;
     bench.envs(postgres.as_ref().and_then(|server| server.environment()));
     bench.env("AQUIFER_BENCH_HOME", target()).envs(node.map(|node| ("AQUIFER_BENCH_NODE", node)));

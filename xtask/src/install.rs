@@ -98,17 +98,12 @@ pub(crate) fn is_root() -> bool {
 /// pinned in `tests/clients`, `tests/browser`, `tests/servers`, `tests/descriptions` and `tests/mock`.
 pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     check_interpreters()?;
-    announce("check for Chromium");
-    ensure(&[CHROMIUM])?;
-    let packages = |folder: &str| {
-        let home = target().join(folder).join("npm");
-        npm(&root().join("tests").join(folder), &home).map(|()| home)
-    };
+    let browser = browser()?;
     let environment = |folder: &str, name: &str| {
         let pins = root().join(format!("tests/{folder}/requirements{name}.txt"));
         python(&pins, &target().join(folder).join(format!("python{name}")))
     };
-    Ok(vec![
+    let mut variables = vec![
         ("AQUIFER_TEST_CLIENTS_DIR", packages("clients")?),
         ("AQUIFER_TEST_NODE", node(&target().join("clients/node"))?),
         ("AQUIFER_TEST_PYTHON_V1", environment("clients", "-v1")?),
@@ -118,9 +113,22 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
         ("AQUIFER_TEST_SERVERS_SQLITE", environment("servers", "-sqlite")?),
         ("AQUIFER_TEST_DESCRIPTIONS", packages("descriptions")?),
         ("AQUIFER_TEST_MOCK", packages("mock")?),
-        ("AQUIFER_TEST_BROWSER", packages("browser")?),
-        ("AQUIFER_TEST_CHROMIUM", chromium()),
-    ])
+    ];
+    variables.extend(browser);
+    Ok(variables)
+}
+
+/// The environment variables through which programs find a browser and the packages that drive it.
+pub(crate) fn browser() -> Result<[(&'static str, PathBuf); 2]> {
+    announce("check for Chromium");
+    ensure(&[CHROMIUM])?;
+    Ok([("AQUIFER_TEST_BROWSER", packages("browser")?), ("AQUIFER_TEST_CHROMIUM", chromium())])
+}
+
+/// Installs the packages pinned in a folder of `tests`.
+fn packages(folder: &str) -> Result<PathBuf> {
+    let home = target().join(folder).join("npm");
+    npm(&root().join("tests").join(folder), &home).map(|()| home)
 }
 
 /// Installs exactly the packages in `package-lock.json`.

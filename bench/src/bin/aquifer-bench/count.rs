@@ -80,7 +80,7 @@ fn scenario(bench: &Bench, name: &str, size: u32, iterations: u32) -> anyhow::Re
 }
 
 /// Instructions per call in a server, from the incoming to the outgoing bytes.
-fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
+pub(crate) fn call(bench: &Bench, target: &Target) -> anyhow::Result<f64> {
     difference(bench, 1_000, |calls, wrapper| {
         let command = [wrapper, target.command.clone()].concat();
         client::calls(&Target { command, ..target.clone() }, calls as usize)

@@ -3,13 +3,15 @@
 //! Usage: aquifer-bench [--update-docs|--quick] PART…
 //!
 //! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
-//! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, and AQUIFER_TEST_POSTGRES is a server that may be filled.
+//! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, AQUIFER_TEST_POSTGRES is a server that may be filled,
+//! and AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser.
 
 mod captures;
 mod client;
 mod connection;
 mod count;
 mod descriptions;
+mod explorer;
 mod gateway;
 mod load;
 mod rest;
@@ -46,6 +48,7 @@ fn main() -> anyhow::Result<()> {
             ("peers", Some(databases)) => databases.peers()?,
             ("gateway", _) => gateway::compare(&bench)?,
             ("rest", _) => rest::compare(&bench)?,
+            ("explorer", _) => explorer::compare(&bench)?,
             ("tokens" | "descriptions", _) => {
                 let tables = if part == "tokens" { tokens::count(&bench)? } else { descriptions::survey(&bench)? };
                 for (name, table) in tables {
