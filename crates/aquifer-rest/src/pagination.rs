@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_query::shape::RowLocation;
+use aquifer_query::shape::{RowLocation, announced_total, announces_more};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LINK};
 use serde::{Deserialize, Serialize};
@@ -12,18 +12,6 @@ use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParamet
 
 /// The page size for targets that do not state a maximum.
 const DEFAULT_PAGE_SIZE: usize = 100;
-
-/// Members of a response that describe the page.
-const PAGE_OBJECTS: &[&str] = &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links"];
-
-/// Names of a flag that says whether there are more pages.
-const MORE_NAMES: &[&str] = &["has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"];
-
-/// Names of the link to, or the number of, the next page.
-const NEXT_NAMES: &[&str] = &["next", "next_page", "nextPage", "next_url", "nextUrl"];
-
-/// Fields in which targets report the total number of rows.
-const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
 
 /// Where a list continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +102,7 @@ impl Pagination {
             Pagination::Offset { .. } => {
                 let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
                 let end = skipped.checked_add(rows)?;
-                let by_total = total(response.body).map(|total| end < total);
+                let by_total = announced_total(response.body).map(|total| end < total);
                 let has_more = by_total.or_else(|| announces_more(response.body)).unwrap_or(is_full);
                 (rows > 0 && has_more).then_some(Position::Offset(end))
             }
@@ -122,7 +110,7 @@ impl Pagination {
                 let number = if let Some(Position::Page(number)) = page.position { number } else { *first };
                 let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(*first).saturating_add(1)));
                 // A target may return fewer rows than requested on every page, so that they cannot be counted.
-                let by_total = total(response.body).zip(seen).map(|(total, seen)| seen < total);
+                let by_total = announced_total(response.body).zip(seen).map(|(total, seen)| seen < total);
                 let has_more = announces_more(response.body).or(by_total).unwrap_or(is_full);
                 (rows > 0 && has_more).then_some(Position::Page(number.checked_add(1)?))
             }
@@ -218,29 +206,6 @@ pub(crate) fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
         Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
         value => value.get(step),
     })
-}
-
-/// The objects of a response that may describe the page: the response itself, and members for that purpose.
-fn page_objects(body: &Value) -> impl Iterator<Item = &Value> {
-    std::iter::once(body).chain(PAGE_OBJECTS.iter().filter_map(|name| body.get(*name)))
-}
-
-fn total(body: &Value) -> Option<u64> {
-    page_objects(body).find_map(|object| TOTAL_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
-}
-
-/// Whether a response says that the list continues: by a flag, or by a link or number of the next page.
-fn announces_more(body: &Value) -> Option<bool> {
-    let flag = |object: &Value| MORE_NAMES.iter().find_map(|name| object.get(*name)?.as_bool());
-    let next = |object: &Value| {
-        NEXT_NAMES.iter().find_map(|name| match object.get(*name)? {
-            Value::Null => Some(false),
-            Value::String(next) => Some(!next.is_empty()),
-            Value::Number(_) => Some(true),
-            _ => None,
-        })
-    };
-    page_objects(body).find_map(|object| flag(object).or_else(|| next(object)))
 }
 
 /// The link with `rel="next"` of a `Link` header (RFC 8288), as an absolute URL.

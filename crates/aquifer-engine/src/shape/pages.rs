@@ -6,7 +6,8 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
-    Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, envelope_tokens, not_applied_warning,
+    Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more, envelope_tokens,
+    not_applied_warning,
 };
 use serde_json::Value;
 
@@ -138,6 +139,10 @@ impl Shaper {
                 return ListPage::NeedsMore(shaping);
             }
             incomplete = Some(incomplete_warning(rows.len(), &shaping.progress, selection.needs_all_rows()));
+        } else if shaping.progress.next_page.is_none()
+            && (selection.needs_all_rows() || shaping.request.controls().contains_key("filter"))
+        {
+            incomplete = unfetched_warning(rows.len(), shaping.progress.pages, &envelope);
         }
         let ListProgress { mut held, next_page, mut warnings, continued, .. } = *std::mem::take(&mut shaping.progress);
         // Rows that are added later would have to be sorted and counted with the others.
@@ -317,6 +322,24 @@ fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) ->
     };
     Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched{cause}. {effect}"))
         .detail("rows", rows)
+}
+
+/// The warning for a list whose source says that it continues, without a way to fetch the rest that is known here.
+fn unfetched_warning(rows: usize, pages: usize, envelope: &Value) -> Option<Warning> {
+    // The envelope is that of the first page.
+    if pages != 1 {
+        return None;
+    }
+    let total = announced_total(envelope).filter(|total| *total > rows as u64);
+    if total.is_none() && announces_more(envelope) != Some(true) {
+        return None;
+    }
+    let of_total = total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = format!(
+        "The source returned {rows} rows{of_total}. Filters, order, counts and aggregates cover only these. For others, use the \
+         operation's own parameters"
+    );
+    Some(Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows))
 }
 
 fn not_held_warning() -> Warning {

@@ -5,6 +5,7 @@
 //! of the result, or copied if the result is held for later pages. This module holds no results: whoever does makes the
 //! cursors.
 
+mod announced;
 mod controls;
 mod infer;
 mod observation;
@@ -17,6 +18,7 @@ mod row_selection;
 mod text_page;
 mod write;
 
+pub use announced::{announced_total, announces_more};
 pub use controls::Controls;
 pub use controls::add_collection_controls;
 pub use controls::add_controls;

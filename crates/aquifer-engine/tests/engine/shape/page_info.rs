@@ -68,3 +68,30 @@ async fn r_col_7a_numbered_pages_of_upstream_results_obey_the_size_limit() {
     let rest = list(&engine, json!({ "limit": 1, "offset": shown, "fields": ["number"] })).await;
     assert_eq!(rest["data"]["items"], json!([{ "number": shown }]), "nothing is out of reach");
 }
+
+#[tokio::test]
+async fn r_dis_8_rows_that_the_upstream_did_not_return_are_reported() {
+    let rows = issues(5)["items"].clone();
+    for (envelope, wanted, is_reported) in [
+        (json!({ "total": 25 }), json!({ "sort": "number" }), true),
+        (json!({ "total": 25 }), json!({ "filter": { "state": "open" } }), true),
+        (json!({ "total": 25 }), json!({ "aggregate": { "n": { "count": true } } }), true),
+        (json!({ "meta": { "total_count": 25 } }), json!({ "sort": "number" }), true),
+        (json!({ "has_more": true }), json!({ "sort": "number" }), true),
+        // The values beside the rows already say so.
+        (json!({ "total": 25 }), json!({ "fields": ["number"] }), false),
+        (json!({ "total": 5 }), json!({ "sort": "number" }), false),
+        (json!({ "next": null }), json!({ "sort": "number" }), false),
+        (json!({}), json!({ "sort": "number" }), false),
+    ] {
+        let mut result = json!({ "items": rows });
+        result.as_object_mut().unwrap().extend(envelope.as_object().unwrap().clone());
+        let upstream = Upstream::new(result, &["owner"], Controls::All, None);
+        let engine = builder(&upstream).build().unwrap();
+        let answer = list(&engine, wanted.clone()).await;
+        assert_eq!(answer["success"], true, "{answer}");
+        let codes: Vec<&str> =
+            answer["warnings"].as_array().into_iter().flatten().filter_map(|one| one["code"].as_str()).collect();
+        assert_eq!(codes.contains(&"RESULT_INCOMPLETE"), is_reported, "{envelope} {wanted}: {answer}");
+    }
+}

@@ -1,0 +1,39 @@
+//! What a response says about the rest of its list: how many rows there are, and whether it continues.
+
+use serde_json::Value;
+
+/// Members of a response that describe the page.
+const PAGE_OBJECTS: &[&str] = &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links"];
+
+/// Names of a flag that says whether there are more pages.
+const MORE_NAMES: &[&str] = &["has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"];
+
+/// Names of the link to, or the number of, the next page.
+const NEXT_NAMES: &[&str] = &["next", "next_page", "nextPage", "next_url", "nextUrl"];
+
+/// Fields in which targets report the total number of rows.
+const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
+
+/// The objects of a response that may describe the page: the response itself, and members for that purpose.
+fn page_objects(body: &Value) -> impl Iterator<Item = &Value> {
+    std::iter::once(body).chain(PAGE_OBJECTS.iter().filter_map(|name| body.get(*name)))
+}
+
+/// The total number of rows that a response reports.
+pub fn announced_total(body: &Value) -> Option<u64> {
+    page_objects(body).find_map(|object| TOTAL_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
+}
+
+/// Whether a response says that the list continues: by a flag, or by a link or number of the next page.
+pub fn announces_more(body: &Value) -> Option<bool> {
+    let flag = |object: &Value| MORE_NAMES.iter().find_map(|name| object.get(*name)?.as_bool());
+    let next = |object: &Value| {
+        NEXT_NAMES.iter().find_map(|name| match object.get(*name)? {
+            Value::Null => Some(false),
+            Value::String(next) => Some(!next.is_empty()),
+            Value::Number(_) => Some(true),
+            _ => None,
+        })
+    };
+    page_objects(body).find_map(|object| flag(object).or_else(|| next(object)))
+}
