@@ -21,6 +21,7 @@ mod safety;
 mod setup;
 mod sources;
 mod state;
+mod system;
 #[path = "../../aquifer-adapter/examples/task_board.rs"]
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
@@ -52,7 +53,11 @@ enum CommandOutcome {
 fn main() -> ExitCode {
     let cli = Cli::read();
     setup::logging(cli.log.as_deref());
-    match run(cli.command) {
+    let outcome = match cli.command {
+        Some(command) => run(command),
+        None => command::welcome::run(),
+    };
+    match outcome {
         Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
         Ok(CommandOutcome::Failure) => ExitCode::from(1),
         Ok(CommandOutcome::Code(code)) => ExitCode::from(code),
@@ -86,6 +91,7 @@ fn run(command: Command) -> anyhow::Result<CommandOutcome> {
             Command::Trust(arguments) => command::trust::run(arguments),
             Command::Conformance(arguments) => Ok(command::conformance::run(arguments).await),
             Command::Init(arguments) => command::init::run(arguments),
+            Command::Doctor(arguments) => command::doctor::run(arguments).await,
             Command::Tokens(arguments) => command::tokens::run(arguments).await,
             Command::Completions { shell } => command::completions::run(shell),
         }

@@ -244,6 +244,16 @@ impl ReadyCheck<'_> {
         missing.map(|(source, missing)| missing.describe(source))
     }
 
+    /// Why this source did not answer, also if a cached catalog is used.
+    pub(crate) fn missing_reason(&self, name: &str) -> Option<(String, Option<&Failure>)> {
+        let (source, reason) = self.missing.iter().find(|(source, _)| source.source.name() == name)?;
+        let failure = match reason {
+            MissingReason::Failed(failure) => Some(failure),
+            MissingReason::Late => None,
+        };
+        Some((reason.describe(source), failure))
+    }
+
     /// The servers that did not answer.
     pub(crate) fn names(&self) -> Vec<String> {
         self.missing.iter().map(|(one, _)| one.source.name().to_owned()).collect()

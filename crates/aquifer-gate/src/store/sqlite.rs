@@ -4,6 +4,7 @@
 //! caller has given up are not started. A file error is returned by the call that runs into it, and the next call
 //! reopens the file.
 
+mod copy;
 mod file;
 mod state_file;
 mod tables;
@@ -23,6 +24,8 @@ use tokio::sync::oneshot;
 use state_file::StateFile;
 
 use super::new_version;
+
+pub use copy::copy_state_file;
 
 /// Maximum time for a call, including the time in the queue.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);

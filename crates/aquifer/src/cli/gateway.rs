@@ -187,6 +187,10 @@ pub(crate) struct InitArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) apply: bool,
 
+    /// Undo --apply: put the backup of each client's file back, keeping a copy of the changed file.
+    #[arg(long, conflicts_with_all = ["output", "force", "apply", "dry_run"])]
+    pub(crate) undo: bool,
+
     /// Print the configuration instead of writing it.
     #[arg(long)]
     pub(crate) dry_run: bool,

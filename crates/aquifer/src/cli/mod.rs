@@ -25,8 +25,8 @@ pub(crate) use gateway::{
     BuildArgs, InitArgs, InterrogateArgs, LoginArgs, LogoutArgs, RemoteArgs, ReviewArgs, ValidateArgs,
 };
 pub(crate) use safety::{
-    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, ExplorerCommand, PolicyCommand, PolicyShowArgs,
-    StateArgs, TrustArgs,
+    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, DoctorArgs, ExplorerCommand, PolicyCommand,
+    PolicyShowArgs, StateArgs, TrustArgs,
 };
 pub(crate) use targets::{choose_config, default_config};
 pub(crate) use tokens::TokensArgs;
@@ -35,8 +35,9 @@ pub(crate) use tokens::TokensArgs;
 #[derive(Debug, Parser)]
 #[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
+    /// Without one, the program says what can be done next.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 
     /// Log level for stderr: error, warn, info, debug or trace, or a filter such as aquifer_engine=debug.
     #[arg(long, global = true, env = "AQUIFER_LOG", value_name = "FILTER")]
@@ -63,6 +64,7 @@ Examples:
   aquifer serve sqlite:my.db                     serve your database to an MCP client
   aquifer serve mcp.json                         serve your MCP servers as one to five tools
   aquifer init                                   find the MCP servers on this machine
+  aquifer doctor                                 find out why something does not work
   aquifer login https://mcp.example.com/mcp      log in to a remote MCP server
   aquifer introspect demo:                       list the operations
   aquifer call demo: get_order '{\"id\": 1}'       call one of them
@@ -258,6 +260,7 @@ Exit codes: 0 changed, 2 not changed.")]
 Examples:
   aquifer init                                   write aquifer.toml, show what to paste where
   aquifer init --apply                           also change each client's own file
+  aquifer init --undo                            put the clients' files back
   aquifer init --dry-run                         only print the configuration
   aquifer init -o ~/.config/aquifer/aquifer.toml
 
@@ -268,6 +271,10 @@ Only --apply changes the files of clients. It keeps a backup of each file and le
 
 Exit codes: 0 success, 1 a client's file could not be changed, 2 invalid usage, or nothing was found.")]
     Init(InitArgs),
+
+    /// Check the configuration, its sources and this machine, and say what to do about each problem.
+    #[command(after_help = safety::DOCTOR)]
+    Doctor(DoctorArgs),
 
     /// Measure what a source costs a model in tokens: at connect, for introspection and for tasks.
     #[command(after_help = tokens::EXAMPLES)]

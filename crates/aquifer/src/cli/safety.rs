@@ -237,3 +237,28 @@ secret.")]
         place: StateArgs,
     },
 }
+
+pub(super) const DOCTOR: &str = "\
+Examples:
+  aquifer doctor                                 check ./aquifer.toml and this machine
+  aquifer doctor --config /etc/aquifer/aquifer.toml
+  aquifer doctor --offline                       do not start or ask sources
+  aquifer doctor --json                          for programs
+
+It starts the MCP servers of the configuration and connects to its databases and remote servers, but calls no operation.
+
+Exit codes: 0 no problems, 1 problems were found, 2 invalid usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Do not start or ask any source.
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// Print one JSON array.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) place: StateArgs,
+}

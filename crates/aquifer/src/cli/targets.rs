@@ -117,7 +117,7 @@ mod tests {
 
     fn call(line: &[&str]) -> Result<String, String> {
         let cli = Cli::try_parse_from([&["aquifer", "call"], line].concat()).map_err(|error| error.to_string())?;
-        let Command::Call(mut arguments) = cli.command else { return Err("no call".to_owned()) };
+        let Some(Command::Call(mut arguments)) = cli.command else { return Err("no call".to_owned()) };
         arguments.assign_positionals().map_err(|error| error.to_string())?;
         let config = arguments.config.map(|config| config.display().to_string()).unwrap_or_default();
         let params = arguments.params.unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -52,10 +53,14 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutc
 }
 
 impl StateArgs {
+    /// The configuration file that is read, if there is one.
+    pub(crate) fn config_path(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| default_config().filter(|_| self.state.is_none()))
+    }
+
     /// Reads the configuration and applies `--state`.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
-        let usual = || default_config().filter(|_| self.state.is_none());
-        let mut config = Config::read(self.config.clone().or_else(usual).as_deref())?;
+        let mut config = Config::read(self.config_path().as_deref())?;
         if let Some(directory) = &self.state {
             // The secret belongs to the directory, but approvals would go to another store.
             if config.state.store.as_deref().is_some_and(|store| store != "sqlite") {

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 #[cfg_attr(not(feature = "conformance"), path = "no_conformance.rs")]
 pub(crate) mod conformance;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 mod explain;
 pub(crate) mod explorer;
 pub(crate) mod introspect;
@@ -19,6 +20,7 @@ mod table;
 pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod validate;
+pub(crate) mod welcome;
 pub(crate) mod write;
 
 #[cfg(feature = "gateway")]

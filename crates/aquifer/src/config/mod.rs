@@ -33,6 +33,8 @@ pub(crate) use variables::Variables;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
+    /// The version of the configuration's keys. Default: the current one.
+    pub(crate) version: Option<u32>,
     #[serde(default)]
     pub(crate) surface: SurfaceConfig,
     #[serde(default)]
@@ -68,6 +70,9 @@ pub(crate) struct Config {
     #[serde(default)]
     pub(crate) meta: bool,
 }
+
+/// The version of the keys. It grows if a key changes its meaning; keys that are only added or renamed do not count.
+pub(crate) const CONFIG_VERSION: u32 = 1;
 
 /// Keys that had other names in earlier versions.
 const RENAMED_KEYS: &[(&str, &str)] = &[
@@ -299,6 +304,12 @@ impl SourceConfig {
         single.into_iter().flatten().chain(&self.args).chain(pairs).map(String::as_str)
     }
 
+    /// Whether it refers to a variable that is not set.
+    pub(crate) fn has_unset_variable(&self) -> bool {
+        let texts = self.references().chain(self.target.as_deref()).chain(self.openapi.as_deref());
+        texts.into_iter().any(|text| self.variables.expand(text).is_err())
+    }
+
     /// Whether it may be one or several MCP servers. References are not expanded, so the target may be unknown.
     pub(crate) fn may_be_mcp(&self) -> bool {
         let is_mcp =
@@ -402,7 +413,7 @@ impl Config {
 
     /// Parses the text of a file. Errors do not quote the text, which may contain secrets.
     pub(crate) fn parse(text: &str) -> Result<Self, FileProblem> {
-        toml::from_str(text).map_err(|error| {
+        let parsed = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() as u64 + 1;
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
@@ -424,7 +435,12 @@ impl Config {
                     .map(|word| format!("Did you mean '{word}'?")),
             };
             FileProblem { code, path: String::new(), line, column, message, suggestion }
-        })
+        });
+        // A newer file may have keys that are unknown here, so its version is the better explanation.
+        match newer_version(text) {
+            Some(newer) => Err(newer),
+            None => parsed,
+        }
     }
 
     /// Resolves relative paths against the directory of the configuration.
@@ -480,6 +496,25 @@ impl Config {
         }
         Ok(self)
     }
+}
+
+/// The problem of a file that was written for a newer version.
+fn newer_version(text: &str) -> Option<FileProblem> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: Option<toml::Spanned<u32>>,
+    }
+    let version =
+        toml::from_str::<Versioned>(text).ok()?.version.filter(|version| *version.get_ref() > CONFIG_VERSION)?;
+    let line = text.get(..version.span().start)?.matches('\n').count() as u64 + 1;
+    Some(FileProblem {
+        code: Code::SchemaInvalidType,
+        path: "version".to_owned(),
+        line,
+        column: 1,
+        message: format!("The configuration has version {}; this Aquifer knows {CONFIG_VERSION}", version.get_ref()),
+        suggestion: Some("Update Aquifer, or write the configuration for this version".to_owned()),
+    })
 }
 
 /// Resolves a target that is a relative path. `None` for all other targets.

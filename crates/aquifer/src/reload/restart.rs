@@ -13,6 +13,7 @@ pub(super) struct RestartSection {
 pub(super) fn compare(file: &Config, running: &Config) -> Vec<RestartSection> {
     // All fields are listed, so that a new one cannot be forgotten.
     let Config {
+        version: _,
         surface,
         limits,
         results,

@@ -17,7 +17,18 @@ const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
 /// Prefixes of the names of our own files.
-const OUR_NAMES: &[&str] = &["state.sqlite", "cursor.key", "admin.key", "catalog", "logins", "audit", "trust"];
+const OUR_NAMES: &[&str] = &[
+    "state.sqlite",
+    "cursor.key",
+    "admin.key",
+    "catalog",
+    "descriptions",
+    "logins",
+    "audit",
+    "trust",
+    "version",
+    "backup-",
+];
 
 /// Maximum number of entries examined to determine whether the directory contains only our files.
 const MAX_ENTRIES: usize = 1_000;
@@ -101,6 +112,41 @@ fn has_other_entries(directory: &Path) -> bool {
         let name = name.to_string_lossy();
         !OUR_NAMES.iter().any(|ours| name.starts_with(ours))
     })
+}
+
+/// Whether others can access the directory, for a person who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Privacy {
+    /// It does not exist yet.
+    Missing,
+    /// Nobody else can read or change its contents.
+    Private,
+    /// Others can, and it can be made private.
+    Open,
+    /// It is used although others can see it.
+    Shared(&'static str),
+    /// It is not used.
+    Unusable(&'static str),
+}
+
+/// Whether a directory is private. Changes nothing.
+pub(crate) fn inspect(path: &Path) -> io::Result<Privacy> {
+    let facts = match DirectoryFacts::read(path) {
+        Ok(facts) => facts,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Privacy::Missing),
+        Err(error) => return Err(error),
+    };
+    Ok(match facts.verdict(rustix::process::geteuid().as_raw()) {
+        Verdict::Private => Privacy::Private,
+        Verdict::Repair => Privacy::Open,
+        Verdict::Warn(reason) => Privacy::Shared(reason),
+        Verdict::Refuse(reason) => Privacy::Unusable(reason),
+    })
+}
+
+/// Whether other users can read or change a file.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.mode() & ANY_ACCESS_OF_OTHERS != 0)
 }
 
 /// Creates the directory, or ensures that it is private.

@@ -4,6 +4,7 @@
 mod directory;
 mod recorded_trust;
 mod store;
+mod version;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -18,10 +19,13 @@ use crate::config::StateConfig;
 
 pub(crate) use directory::close_to_others;
 pub(crate) use directory::create as create_private_directory;
+pub(crate) use directory::inspect as inspect_directory;
+pub(crate) use directory::{Privacy, is_open_to_others};
 pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
+pub(crate) use version::version_of;
 
 /// The files in the state directory, apart from the store, which manages its own files.
-const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogues", "descriptions", "logins", "audit", "trust"];
+const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust"];
 
 /// The maximum size of a key or hash file.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -40,26 +44,31 @@ impl StateFiles {
     pub(crate) fn new(config: &StateConfig) -> anyhow::Result<Self> {
         if let Some(chosen) = &config.dir {
             directory::check(chosen)?;
+            version::upgrade(chosen)?;
             return Ok(Self { directory: Some(chosen.clone()) });
         }
         let is_usable = |found: &PathBuf| {
             // The code that needs the directory reports the consequences.
             directory::check(found).inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
         };
-        Ok(Self { directory: default_directory().filter(is_usable) })
+        let directory = default_directory().filter(is_usable);
+        // Without the state of a newer version, limits and approvals would start again, so this is an error.
+        directory.as_deref().map_or(Ok(()), version::upgrade)?;
+        Ok(Self { directory })
     }
 
     /// The directory, created if it is missing.
     fn prepare(&self) -> anyhow::Result<&Path> {
         let directory = self.directory.as_deref().context("there is no state directory. Set state.dir")?;
         directory::prepare(directory)?;
+        version::mark(directory)?;
         ENTRIES.iter().for_each(|entry| close_to_others(&directory.join(entry)));
         Ok(directory)
     }
 
     /// The directory of cached tool lists, which avoid waiting for MCP servers to start.
-    pub(crate) fn catalogues(&self) -> Option<PathBuf> {
-        self.directory.as_ref().map(|directory| directory.join("catalogues"))
+    pub(crate) fn catalogs(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join("catalogs"))
     }
 
     /// The last good descriptions of HTTP APIs that are named by their URL.
@@ -130,6 +139,15 @@ fn load_or_create_key(directory: &Path) -> anyhow::Result<[u8; 32]> {
     bytes
         .try_into()
         .map_err(|_| anyhow::anyhow!("{} is not a valid key. Remove it to have a new one created", path.display()))
+}
+
+/// What is wrong with the key in this directory, if it has one.
+pub(crate) fn key_problem(directory: &Path) -> Option<String> {
+    match read_small_file(&directory.join("cursor.key")) {
+        Ok(bytes) => (bytes.len() != 32).then(|| "it is not a valid key".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(format!("it cannot be read: {error}")),
+    }
 }
 
 /// Writes the key to a temporary file and renames it, so that two processes that start together end up with one key.

@@ -199,6 +199,29 @@ fn apply_changes_the_clients_files_and_keeps_everything_else() {
     assert!(!Path::new(&folder.path("dotfiles.json.before-aquifer-2")).exists());
 }
 
+/// What `--apply` changed is put back, and the changed file is kept beside it.
+#[test]
+fn undo_puts_the_files_of_clients_back() {
+    let folder = machine();
+    let nothing = init(&folder, &["--undo"]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", text(&nothing.stderr));
+    let files = [".config/Claude/claude_desktop_config.json", ".config/Code/User/mcp.json", ".codex/config.toml"];
+    let before = files.map(|path| read(&folder, path));
+    assert_eq!(init(&folder, &["--apply"]).status.code(), Some(0));
+    let applied = files.map(|path| read(&folder, path));
+    let undone = init(&folder, &["--undo"]);
+    assert_eq!(undone.status.code(), Some(0), "{}", text(&undone.stderr));
+    for ((path, before), applied) in files.iter().zip(&before).zip(&applied) {
+        assert_ne!(before, applied, "{path}");
+        assert_eq!(read(&folder, path), *before, "{path}");
+        assert_eq!(read(&folder, &format!("{path}.with-aquifer")), *applied, "{path}");
+    }
+    // Once more, there and back.
+    assert_eq!(init(&folder, &["--apply", "--force"]).status.code(), Some(0));
+    assert_eq!(init(&folder, &["--undo"]).status.code(), Some(0));
+    assert_eq!(files.map(|path| read(&folder, path)), before);
+}
+
 /// A client's file that cannot be edited safely stays as it is, and the others are changed.
 #[test]
 fn apply_leaves_alone_what_it_cannot_edit() {

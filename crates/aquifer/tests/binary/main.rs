@@ -16,6 +16,7 @@ mod cursors;
 mod databases;
 mod demo;
 mod docs_pages;
+mod doctor;
 mod documents;
 mod env_files;
 mod floods;
@@ -51,6 +52,7 @@ mod stdio;
 mod support;
 mod tokens;
 mod tutorial;
+mod upgrades;
 mod validate;
 #[cfg(feature = "test-clients")]
 mod walk;

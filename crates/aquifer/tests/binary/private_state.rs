@@ -69,7 +69,7 @@ fn r_saf_6_every_file_of_the_state_is_private_with_an_open_umask() {
     let mut secret = Command::new("python3");
     secret.args([person, "[]", env!("CARGO_BIN_EXE_aquifer"), "approvals", "secret", "--config", &config]);
     assert!(with_open_umask(&secret).stdin(Stdio::null()).output().unwrap().status.success());
-    let expected = ["state.sqlite", "-wal", "-shm", "cursor.key", "admin.key", "catalogues/one", "audit/audit-"];
+    let expected = ["state.sqlite", "-wal", "-shm", "cursor.key", "admin.key", "catalogs/one", "audit/audit-"];
     let files = until("every file is there", || {
         let files = below(Path::new(&state));
         let is_there = |name: &&str| files.iter().any(|file| file.to_str().unwrap().contains(*name));
@@ -220,14 +220,14 @@ fn r_saf_6_what_is_in_the_directory_is_made_private() {
     let folder = Folder::new();
     let state = folder.path("own");
     let path = |name: &str| format!("{state}/{name}");
-    for directory in [&state, &path("audit"), &path("catalogues"), &path("logins")] {
+    for directory in [&state, &path("audit"), &path("catalogs"), &path("logins")] {
         std::fs::create_dir(directory).unwrap();
     }
     for file in ["cursor.key", "admin.key"] {
         std::fs::write(path(file), [7; 32]).unwrap();
         set_mode(&path(file), 0o666);
     }
-    for directory in ["audit", "catalogues", "logins"] {
+    for directory in ["audit", "catalogs", "logins"] {
         set_mode(&path(directory), 0o777);
     }
     set_mode(&state, 0o700);

@@ -26,7 +26,7 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
     let Some(edited) = edited else {
         bail!("{shown} cannot be edited safely. Paste the snippet yourself");
     };
-    let copy = backup::create(&path)?;
+    let copy = backup::create(&path, backup::BEFORE)?;
     // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{shown} was changed by another program. Close {} and try again", client.name);

@@ -18,19 +18,21 @@ pub(super) enum Dialect {
 }
 
 /// A client's file with servers in it.
-pub(super) struct Client {
-    pub(super) name: &'static str,
-    pub(super) path: PathBuf,
+pub(in crate::command) struct Client {
+    pub(in crate::command) name: &'static str,
+    pub(in crate::command) path: PathBuf,
     pub(super) dialect: Dialect,
     /// The text of the file.
     pub(super) text: String,
     /// The folder of the project that the settings belong to.
     pub(super) workspace: Option<PathBuf>,
     /// The servers in the file, without Aquifer itself.
-    pub(super) servers: Vec<Server>,
+    pub(in crate::command) servers: Vec<Server>,
+    /// The entries that start Aquifer.
+    pub(in crate::command) own_entries: Vec<Server>,
     /// Values that the client asks a person for.
     pub(super) inputs: Vec<Input>,
-    pub(super) problems: Vec<FileProblem>,
+    pub(in crate::command) problems: Vec<FileProblem>,
 }
 
 impl Client {
@@ -73,7 +75,7 @@ const PLACES: &[ConfigLocation] = &[
 ];
 
 /// Finds every client on this machine that has servers or a file for them.
-pub(super) fn find() -> Vec<Client> {
+pub(in crate::command) fn find() -> Vec<Client> {
     let mut clients: Vec<Client> = Vec::new();
     for ConfigLocation(name, dialect, base, relative) in PLACES {
         for folder in folders(*base) {
@@ -114,15 +116,18 @@ fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<P
         Dialect::Codex => serde_json::to_string(&toml::from_str::<serde_json::Value>(&text).ok()?).ok()?,
         _ => text.clone(),
     };
-    let (servers, inputs, problems) = match Servers::read(&json) {
+    let (servers, own_entries, inputs, problems) = match Servers::read(&json) {
         Ok(file) => {
             let problems = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
-            let in_use = |server: &Server| !server.disabled && !is_ourselves(server);
-            (file.servers.into_iter().filter(in_use).collect(), file.inputs, problems)
+            let in_use = file.servers.into_iter().filter(|server| !server.disabled);
+            let (own_entries, servers) = in_use.partition(is_ourselves);
+            (servers, own_entries, file.inputs, problems)
         }
         // A file without servers is valid; an unreadable one is reported.
-        Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => (Vec::new(), Vec::new(), problems),
+        Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {
+            (Vec::new(), Vec::new(), Vec::new(), problems)
+        }
         Err(_) => return None,
     };
-    Some(Client { name, path, dialect, text, workspace, servers, inputs, problems })
+    Some(Client { name, path, dialect, text, workspace, servers, own_entries, inputs, problems })
 }

@@ -77,7 +77,7 @@ impl EnvFile {
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         if self.is_there {
-            backup::create(&self.path)?;
+            backup::create(&self.path, backup::BEFORE)?;
         }
         state::write_private(&self.path, self.text.as_bytes()).with_context(|| format!("cannot write {shown}"))
     }

@@ -3,11 +3,12 @@
 
 mod apply;
 mod backup;
-mod clients;
+pub(in crate::command) mod clients;
 mod codex;
 mod configuration;
 mod env_file;
 mod snippet;
+mod undo;
 mod values;
 
 use std::io::IsTerminal as _;
@@ -27,6 +28,9 @@ use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     let clients = clients::find();
+    if arguments.undo {
+        return undo::run(&clients);
+    }
     for client in &clients {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for problem in &client.problems {
@@ -63,7 +67,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
         false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),
     };
     if arguments.force && path.exists() && crate::files::read(&path).ok().as_ref() != Some(&text) {
-        backup::create(&path)?;
+        backup::create(&path, backup::BEFORE)?;
     }
     write::file(&path, &text, arguments.force)?;
     if let Some(env_file) = env_file {

@@ -135,7 +135,7 @@ fn finish(
     settings.start_timeout = seconds("start_timeout_seconds", source.start_timeout_seconds, settings.start_timeout)?;
     settings.concurrency = source.max_concurrent_calls.unwrap_or(settings.concurrency).clamp(1, 10_000);
     settings.max_answer_bytes = source.max_answer_bytes.unwrap_or(settings.max_answer_bytes).max(1024);
-    settings.cache_dir = state_files.catalogues();
+    settings.cache_dir = state_files.catalogs();
     settings.limits = limits(source)?;
     settings.allow = AllowedRequests {
         elicitation: source.allow.contains(&AllowedRequest::Elicitation),

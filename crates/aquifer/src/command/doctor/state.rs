@@ -1,0 +1,179 @@
+//! The state directory, the store and the audit log.
+
+use std::path::Path;
+use std::time::Duration;
+
+use aquifer_engine::store::HIGH_WATER;
+use aquifer_gate::audit::{self, Heads};
+use jiff::Timestamp;
+
+use super::Finding;
+use crate::config::{AuditSink, Config, StateConfig};
+use crate::safety;
+use crate::safety::admin::Admin;
+use crate::state::{self, StateFiles, StoreLocation, steady_clock};
+
+/// How long the store may take to answer.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
+/// With less free space, writing state and audit entries will soon fail.
+const MIN_FREE_BYTES: u64 = 64 << 20;
+
+/// The findings, and when the state was last used.
+pub(super) async fn check(config: &StateConfig) -> (Vec<Finding>, Option<Timestamp>) {
+    let Some(directory) = state::directory_of(config) else {
+        let advice = "Set HOME, or name a directory as state.dir in the configuration";
+        let message = "there is none, so approvals, logins and limits are forgotten with the process";
+        return (vec![Finding::problem("state directory", message, advice)], None);
+    };
+    let mut findings = check_directory(&directory);
+    if !findings.is_empty() {
+        return (findings, None);
+    }
+    let shown = directory.display().to_string();
+    if let Err(error) = StateFiles::new(config) {
+        let advice = "Follow the message, or choose another directory with state.dir";
+        return (vec![Finding::problem(shown, format!("{error:#}"), advice)], None);
+    }
+    let version = match state::version_of(&directory) {
+        Some(version) => format!("private, state version {version}"),
+        None => "not created yet".to_owned(),
+    };
+    findings.push(Finding::ok(&shown, version));
+    findings.extend(check_space(&directory));
+    findings.extend(check_keys(config, &directory));
+    let (store, last_use) = check_store(config).await;
+    findings.extend(store);
+    (findings, last_use)
+}
+
+/// Problems with the directory itself.
+fn check_directory(directory: &Path) -> Vec<Finding> {
+    let shown = directory.display().to_string();
+    let found = match state::inspect_directory(directory) {
+        Ok(state::Privacy::Private | state::Privacy::Missing) => match is_writable(directory) {
+            Ok(()) => return Vec::new(),
+            Err(error) => {
+                let advice = format!("Give this user the directory: chown -R $(id -un) {shown}");
+                Finding::problem(shown, format!("cannot be written to: {error}"), advice)
+            }
+        },
+        Ok(state::Privacy::Open) => {
+            let advice = format!("Run: chmod 700 {shown}");
+            Finding::problem(shown, "other users can read or change it", advice)
+        }
+        Ok(state::Privacy::Shared(reason)) => {
+            let advice = "Choose a directory of its own with state.dir";
+            Finding::note(shown, format!("it is not private: {reason}"), advice)
+        }
+        Ok(state::Privacy::Unusable(reason)) => {
+            let advice = "Choose another directory with state.dir";
+            Finding::problem(shown, reason, advice)
+        }
+        Err(error) => Finding::problem(shown, format!("cannot be used: {error}"), "Check the path given as state.dir"),
+    };
+    vec![found]
+}
+
+/// Whether the directory, or the nearest one above it that exists, can be written to.
+fn is_writable(directory: &Path) -> std::io::Result<()> {
+    let existing = directory.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    tempfile_in(existing)
+}
+
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let probe = folder.join(format!(".aquifer-doctor-{}", std::process::id()));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    std::fs::remove_file(&probe)
+}
+
+fn check_space(directory: &Path) -> Option<Finding> {
+    let existing = directory.ancestors().find(|folder| folder.exists())?;
+    let free = crate::system::free_bytes(existing)?;
+    (free < MIN_FREE_BYTES).then(|| {
+        let message = format!("only {} MB are free, so changes will soon be refused", free >> 20);
+        Finding::problem(directory.display().to_string(), message, "Free some space on this disk, or move state.dir")
+    })
+}
+
+/// The keys in the directory.
+fn check_keys(config: &StateConfig, directory: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if config.cursor_secret.is_none()
+        && let Some(problem) = state::key_problem(directory)
+    {
+        let advice = "Remove the file: a new key is created, and cursors that were handed out become invalid";
+        findings.push(Finding::problem(directory.join("cursor.key").display().to_string(), problem, advice));
+    }
+    match Admin::load(config) {
+        Ok(_) => {}
+        Err(error) => {
+            let advice = "Remove the file and create a new secret with: aquifer approvals secret";
+            findings.push(Finding::problem("admin.key", format!("{error:#}"), advice));
+        }
+    }
+    findings
+}
+
+async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp>) {
+    let clock = steady_clock();
+    let location = match StoreLocation::new(config) {
+        Ok(location) => location,
+        Err(error) => {
+            let advice = "Correct state.store in the configuration";
+            return (Some(Finding::problem("state.store", format!("{error:#}"), advice)), None);
+        }
+    };
+    let (subject, advice) = match &location {
+        StoreLocation::Memory => {
+            let advice = "Set state.store to \"sqlite\" or to a Redis URL to keep them";
+            let message = "in memory: approvals and limits are forgotten with the process";
+            return (Some(Finding::note("state.store", message, advice)), None);
+        }
+        StoreLocation::File(file) if !file.exists() => return (None, None),
+        StoreLocation::File(file) => (
+            file.display().to_string(),
+            "If a newer Aquifer wrote it, use that version. Otherwise move the file away, and a new one is created",
+        ),
+        StoreLocation::Redis(_) => {
+            ("state.store".to_owned(), "Start Redis, and check the host, the port and the password in the URL")
+        }
+    };
+    let read = async { anyhow::Ok(location.open(config, &clock)?.get(HIGH_WATER).await?) };
+    match tokio::time::timeout(STORE_TIMEOUT, read).await {
+        Ok(Ok(record)) => {
+            let last_use = record
+                .and_then(|record| String::from_utf8(record.value).ok()?.parse().ok())
+                .and_then(|milliseconds| Timestamp::from_millisecond(milliseconds).ok());
+            (Some(Finding::ok(subject, "answers")), last_use)
+        }
+        Ok(Err(error)) => (Some(Finding::problem(subject, format!("{error:#}"), advice)), None),
+        Err(_) => (Some(Finding::problem(subject, "does not answer", advice)), None),
+    }
+}
+
+/// The audit log: whether it can be written and was not modified.
+pub(super) async fn check_audit(config: &Config) -> Vec<Finding> {
+    let is_in_files = config.audit.to.as_ref().is_none_or(|places| places.contains(&AuditSink::File));
+    let Some(directory) = safety::audit_directory(config).filter(|directory| is_in_files && directory.exists()) else {
+        return Vec::new();
+    };
+    let shown = directory.display().to_string();
+    if let Err(error) = tempfile_in(&directory) {
+        let advice = format!("Give this user the directory: chown -R $(id -un) {shown}");
+        return vec![Finding::problem(shown, format!("cannot be written to: {error}"), advice)];
+    }
+    let store = StoreLocation::new(&config.state).ok().filter(|location| *location != StoreLocation::Memory);
+    let store = store.and_then(|location| location.open(&config.state, &steady_clock()).ok());
+    let heads = match &store {
+        Some(store) => Heads::load(&**store).await.ok(),
+        None => None,
+    };
+    let verified = tokio::task::spawn_blocking(move || audit::verify(&[directory], heads.as_ref())).await;
+    let advice = "See which entries with: aquifer audit verify. Keep the files: they are evidence";
+    vec![match verified {
+        Ok(Ok(report)) if !report.is_intact() => Finding::problem(shown, "entries were changed or are missing", advice),
+        Ok(Ok(_)) => Finding::ok(shown, "not modified"),
+        Ok(Err(error)) => Finding::problem(shown, format!("cannot be verified: {error}"), advice),
+        Err(error) => Finding::problem(shown, format!("cannot be verified: {error}"), advice),
+    }]
+}
