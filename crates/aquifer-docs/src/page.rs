@@ -117,6 +117,17 @@ macro_rules! pages {
 /// Every page.
 pub static PAGES: &[Page] = pages![
     Tutorial "docs/tutorial.md" "Install Aquifer, let an agent query a sample shop, and see it stopped from deleting.",
+    HowTo "docs/how-to/README.md" "Short how-to guides, each for one task.",
+    HowTo "docs/how-to/connect-a-client.md" "Let Claude Desktop, VS Code, Cursor or another client use Aquifer.",
+    HowTo "docs/how-to/read-only-database.md" "Let agents query a database that they cannot change.",
+    HowTo "docs/how-to/mcp-server-from-npm.md" "Put an MCP server behind Aquifer, and show an agent fewer tools.",
+    HowTo "docs/how-to/rest-api-with-a-token.md" "Serve an HTTP API without showing its token to agents.",
+    HowTo "docs/how-to/confirm-and-approve.md" "Choose what runs, what asks first and what is denied.",
+    HowTo "docs/how-to/approve-from-a-chat.md" "Learn in a chat or on a phone that a call waits, and decide there.",
+    HowTo "docs/how-to/why-was-it-refused.md" "Find out who stopped a call: error codes, explanations, the audit log.",
+    HowTo "docs/how-to/several-servers.md" "Run more than one Aquifer behind one address.",
+    HowTo "docs/how-to/secrets.md" "Keep passwords and tokens out of configurations and logs.",
+    HowTo "docs/how-to/small-answers.md" "Spend fewer tokens on answers: fields, aggregates, budgets.",
     HowTo "docs/gateway.md" "Put your MCP servers behind Aquifer: setup, logins, review, changed definitions.",
     HowTo "docs/databases.md" "Serve SQLite and PostgreSQL databases.",
     HowTo "docs/rest.md" "Serve HTTP APIs, from OpenAPI descriptions and adapter files.",

@@ -33,6 +33,7 @@ mod moved_configuration;
 mod named_sources;
 mod offered;
 mod outputs;
+mod pages;
 #[cfg(feature = "test-postgres")]
 mod postgres;
 mod private_state;

@@ -6,11 +6,9 @@
 use serde_json::{Value, json};
 
 use crate::documents::{read, root};
+use crate::pages::{assert_shown, blocks, commands, is_same};
 use crate::safety::Fixture;
 use crate::support::{HttpServer, StdioServer, shell, text, token};
-
-/// Stands for any text.
-const ANYTHING: char = '…';
 
 /// The id of the approval in the commands of the page.
 const APPROVAL: &str = "m3xk7q2p";
@@ -47,23 +45,17 @@ fn the_tutorial_works_as_written() {
         requests: 0,
         commands: 0,
     };
-    for (language, block) in blocks(&page) {
-        match language {
-            "jsonc" => reader.send(block),
-            "json" => reader.compare(block),
-            "text" => assert_shown(block, &reader.printed, "aquifer demo"),
-            "sh" => block.lines().for_each(|command| reader.type_command(command)),
-            "console" => reader.run_commands(block),
+    for block in blocks(&page) {
+        match block.language {
+            "jsonc" => reader.send(&block.text),
+            "json" => reader.compare(&block.text),
+            "text" => assert_shown(&block.text, &reader.printed, "aquifer demo"),
+            "sh" => block.text.lines().for_each(|command| reader.type_command(command)),
+            "console" => reader.run_commands(&block.text),
             other => panic!("nobody tries blocks in '{other}'"),
         }
     }
     assert!(reader.answer.is_none() && reader.requests >= 7 && reader.commands >= 6);
-}
-
-/// The fenced blocks of a page, each with its language.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
-    let fenced = page.split("\n```").skip(1).step_by(2);
-    fenced.map(|block| block.split_once('\n').unwrap()).collect()
 }
 
 impl Reader {
@@ -126,13 +118,12 @@ impl Reader {
     }
 
     fn run_commands(&mut self, block: &str) {
-        for part in format!("\n{block}").split("\n$ ").skip(1) {
-            let (command, shown) = part.split_once('\n').unwrap_or((part, ""));
+        for (command, shown) in commands(block) {
             let output = shell(command);
             let printed = text(&output.stdout);
             assert!(output.status.success(), "{command}: {printed}{}", text(&output.stderr));
             if !shown.trim().is_empty() {
-                assert_shown(shown, &printed, command);
+                assert_shown(&shown, &printed, command);
             }
             self.commands += 1;
         }
@@ -144,56 +135,4 @@ fn person(talk: &[(&str, &str)], words: &[&str]) -> String {
     let (code, shown) = Fixture::at_terminal("", talk, &command);
     assert_eq!(code, 0, "{words:?}: {shown}");
     shown
-}
-
-#[track_caller]
-fn assert_shown(shown: &str, printed: &str, command: &str) {
-    assert!(is_shown(shown.trim_end(), printed.trim_end()), "{command}: shown {shown}\nprinted {printed}");
-}
-
-/// Whether a text is the one that is shown, with something for each `…`.
-fn is_shown(shown: &str, text: &str) -> bool {
-    let (start, mut rest) = match shown.split_once(ANYTHING) {
-        None => return shown == text,
-        Some(parts) => parts,
-    };
-    let Some(mut text) = text.strip_prefix(start) else { return false };
-    while let Some((piece, after)) = rest.split_once(ANYTHING) {
-        let Some((_, behind)) = text.split_once(piece) else { return false };
-        (rest, text) = (after, behind);
-    }
-    text.ends_with(rest)
-}
-
-fn is_same(shown: &Value, answer: &Value) -> bool {
-    match (shown, answer) {
-        (Value::String(shown), Value::String(text)) => is_shown(shown, text),
-        (Value::Array(shown), Value::Array(items)) => {
-            shown.len() == items.len() && shown.iter().zip(items).all(|(shown, item)| is_same(shown, item))
-        }
-        (Value::Object(shown), Value::Object(fields)) => {
-            let is_field =
-                |(name, shown): (&String, &Value)| fields.get(name).is_some_and(|field| is_same(shown, field));
-            shown.len() == fields.len() && shown.iter().all(is_field)
-        }
-        _ => shown == answer,
-    }
-}
-
-#[test]
-fn texts_are_compared_with_what_is_shown() {
-    for (shown, text, same) in [
-        ("abc", "abc", true),
-        ("abc", "abcd", false),
-        ("a…c", "abbc", true),
-        ("a…c", "abbcd", false),
-        ("a…", "a", true),
-        ("…b…d", "abcd", true),
-        ("…b…d", "acbd", true),
-        ("…d…b", "abcd", false),
-    ] {
-        assert_eq!(is_shown(shown, text), same, "{shown} {text}");
-    }
-    assert!(!is_same(&json!({ "a": 1 }), &json!({ "a": 1, "b": 2 })));
-    assert!(!is_same(&json!([1]), &json!([1, 2])));
 }

@@ -54,12 +54,18 @@ pub(crate) fn shell(command: &str) -> Output {
 
 /// The same in a folder that is home and workplace, whose own programs come first.
 pub(crate) fn shell_in(folder: &Folder, command: &str) -> Output {
+    shell_command(folder, command).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The same, not started yet.
+pub(crate) fn shell_command(folder: &Folder, command: &str) -> Command {
     let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
     let home = folder.path("");
     let path = format!("{home}:{}:{}", ours.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env("PATH", path).env("HOME", &home).env_remove("XDG_CONFIG_HOME").current_dir(&home);
-    shell.env("XDG_STATE_HOME", folder.path("state")).stdin(Stdio::null()).output().unwrap()
+    shell.env("XDG_STATE_HOME", folder.path("state"));
+    shell
 }
 
 /// Runs a command to its end.
