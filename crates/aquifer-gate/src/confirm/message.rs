@@ -222,6 +222,12 @@ impl ConfirmationPrompt {
         self.is_complete
     }
 
+    /// Whether a person may edit the call: it is a single one, and shown in full. A call with hidden values is not, so
+    /// nobody could tell what would be sent.
+    pub(crate) fn is_editable(&self) -> bool {
+        self.batch.is_none() && self.call.as_ref().is_some_and(FullCall::can_be_edited)
+    }
+
     /// The question and its reasons as one text.
     pub(crate) fn to_text(&self) -> String {
         let mut text = self.message.clone();

@@ -186,12 +186,7 @@ fn nothing_done() -> anyhow::Result<CommandOutcome> {
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
-    let mut reason = format!("approval {} at the command line", decided.id);
-    if let Some(why) = &decided.decision_reason {
-        let _ = write!(reason, ": {why}");
-    }
-    let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
-    if let Err(error) = audit.record(entry).await {
+    if let Err(error) = audit.record(Entry::for_decision(event, decided)).await {
         tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }
 }
@@ -210,7 +205,11 @@ fn describe(approval: &Approval) -> String {
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }
-    let caller = caller.as_deref().map_or_else(|| "an unknown caller".to_owned(), escape);
+    let caller = match (caller, &approval.client_name) {
+        (Some(caller), _) => escape(caller),
+        (None, Some(name)) => format!("a client that calls itself '{}' (not verified)", escape(name)),
+        (None, None) => "an unknown caller".to_owned(),
+    };
     let _ = writeln!(
         out,
         "  requested by {caller} at {}, expires at {}",
