@@ -66,6 +66,12 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
     let asked = send(&params);
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}"));
     assert!(asked["error"]["details"]["confirmation_message"].as_str().unwrap().contains("Tents for less"), "{asked}");
+    let details = &asked["error"]["details"];
+    assert_eq!(details["reasons"][0], "What it does cannot be undone", "{asked}");
+    assert!(details["confirmation_message"].as_str().unwrap().contains(" customers."), "{asked}");
+    let mut tried = params.clone();
+    tried["dry_run"] = true.into();
+    assert_eq!(send(&tried)["data"]["sent"], false, "nobody is asked about a dry run");
     params["confirmation_token"] = token(&asked).unwrap().into();
     assert_eq!(send(&params)["error"]["details"]["approval_status"], "pending");
     // The commands that the demo prints.
