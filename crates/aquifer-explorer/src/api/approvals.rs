@@ -134,20 +134,24 @@ async fn edit(explorer: &Explorer, reviewed: &ReviewedApproval, params_text: &st
         let request =
             Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params.clone().into())]);
         match parse(request, 1) {
-            Ok(ParsedRequest::One(request)) if request.metadata.confirmation.is_none() => {
+            Ok(ParsedRequest::One(request)) => {
                 engine.check(&Receiver::Unified, request).map_err(|failure| invalid(&failure))
             }
-            Ok(_) => Err(ApiError::Invalid("A token cannot be part of the call".to_owned())),
+            Ok(ParsedRequest::Batch(_)) => Err(EditError::NotEditable.into()),
             Err(error) => Err(invalid(error.failure())),
         }
     };
     let checked = check(&params)?;
+    if checked.metadata().confirmation.is_some() {
+        return Err(ApiError::Invalid("A token cannot be part of the call".to_owned()));
+    }
     // The caller has to send what is stored, so it has to mean the same when it is checked again.
     if check(checked.params())?.params() != checked.params() {
         return Err(EditError::NotEditable.into());
     }
-    let rehearsed = engine.rehearse(&checked, &reviewed.asking_context()).await;
-    Ok(explorer.operator.gate().check_edit(reviewed, checked, &rehearsed)?)
+    let edit = explorer.operator.gate().check_edit(reviewed, checked)?;
+    let rehearsed = engine.rehearse(edit.request(), &reviewed.asking_context()).await;
+    Ok(edit.rehearsed(&rehearsed)?)
 }
 
 async fn record(explorer: &Explorer, event: Event, decided: &Approval) {

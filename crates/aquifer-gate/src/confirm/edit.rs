@@ -4,6 +4,7 @@
 //! approval is bound to the changed call. The caller is told what was changed when it repeats its own request, and has
 //! to send the changed one itself, so nothing runs that it has not sent.
 
+use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::{Severity, Warning};
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::approvals::{ReviewedApproval, Status};
 use super::call::{FullCall, push_step};
+use super::preview::Findings;
 use super::record::TokenRecord;
 use super::render::{escape, quote};
 use super::scope::Scope;
@@ -113,10 +115,13 @@ impl CallEdit {
         Ok(Self { edited: EditedCall { call, changes, preview: None }, request })
     }
 
-    /// Adds what a rehearsal found the edited call would change.
-    pub(crate) fn with_preview(mut self, preview: Option<String>) -> Self {
-        self.edited.preview = preview;
-        self
+    /// Adds what a rehearsal found the edited call would change. Fails if the call cannot succeed.
+    pub fn rehearsed(mut self, result: &RehearsalResult) -> Result<Self, EditError> {
+        if let RehearsalResult::WouldFail(failure) = result {
+            return Err(EditError::Refused(failure.clone()));
+        }
+        self.edited.preview = Findings { preview: result.preview(), obstacle: None }.summary();
+        Ok(self)
     }
 
     /// The call after the edit.
@@ -157,8 +162,8 @@ impl EditedCall {
         self.preview.as_deref()
     }
 
-    /// The changes as a sentence without its end.
-    pub(super) fn describe_changes(&self) -> String {
+    /// The changes as a sentence without its end. Values in it are escaped.
+    pub fn describe_changes(&self) -> String {
         let mut listed: Vec<String> = self.changes.iter().take(MAX_LISTED_CHANGES).map(ParamChange::describe).collect();
         if let Some(more) = self.changes.len().checked_sub(MAX_LISTED_CHANGES).filter(|more| *more > 0) {
             listed.push(format!("{more} more changes"));

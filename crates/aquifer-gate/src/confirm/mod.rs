@@ -279,26 +279,25 @@ impl Confirmations {
         scope: &Scope,
         caller: &Caller,
     ) -> Result<(String, TokenRecord, u64), Refusal> {
-        let Some((key, record, version)) = self.find(token, purpose).await? else {
+        let Some((key, mut record, version)) = self.find(token, purpose).await? else {
             return Err(self.reject_wrong_token(caller, failure::invalid()).await);
         };
         let difference =
             record.scope.find_mismatch(scope).or((record.strength < min_strength).then_some(ScopeMismatch::Strength));
-        let now = self.now();
-        if let Some(edit) = record.edit_of(scope, difference) {
-            return Err(match record.is_expired(now, self.settings.skew) {
-                true => Refusal::Token(failure::expired(record.expires_at, now)),
-                false => Refusal::Edited(Box::new(edit.clone())),
-            });
-        }
-        if let Some(difference) = difference {
+        // The call before a person edited it: its caller is told what became of it, but cannot run it.
+        let is_original = record.is_edit_of(scope, difference);
+        if let Some(difference) = difference.filter(|_| !is_original) {
             return Err(self.reject_wrong_token(caller, failure::mismatch(difference)).await);
         }
+        let now = self.now();
         if record.is_expired(now, self.settings.skew) {
             return Err(Refusal::Token(failure::expired(record.expires_at, now)));
         }
         match record.state {
-            TokenState::Ready => Ok((key, record, version)),
+            TokenState::Ready => match record.edit.take_if(|_| is_original) {
+                Some(edit) => Err(Refusal::Edited(Box::new(edit))),
+                None => Ok((key, record, version)),
+            },
             TokenState::Used => Err(Refusal::Token(failure::already_used())),
             TokenState::Denied => Err(Refusal::Denied {
                 reason: record.decision.and_then(|decision| decision.reason),

@@ -87,7 +87,7 @@ impl Findings<'_> {
     }
 
     /// The change and its side effects as statements.
-    pub(crate) fn summary(&self) -> Option<String> {
+    pub(super) fn summary(&self) -> Option<String> {
         let text = format!("{}{}", self.statement().unwrap_or_default(), self.consequences());
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }

@@ -66,11 +66,9 @@ impl TokenRecord {
         now > saturating_add(self.expires_at, skew)
     }
 
-    /// How the call was edited, if `scope` is the call before the edit. `difference` is how it differs from the one that
-    /// was approved.
-    pub(super) fn edit_of(&self, scope: &Scope, difference: Option<ScopeMismatch>) -> Option<&RecordedEdit> {
-        let is_approved = self.state == TokenState::Ready && difference == Some(ScopeMismatch::Params);
-        self.edit.as_ref().filter(|edit| is_approved && edit.original == *scope)
+    /// Whether `scope` is the call before a person edited it. `difference` is how it differs from the approved call.
+    pub(super) fn is_edit_of(&self, scope: &Scope, difference: Option<ScopeMismatch>) -> bool {
+        difference == Some(ScopeMismatch::Params) && self.edit.as_ref().is_some_and(|edit| edit.original == *scope)
     }
 
     /// How long the record has to be kept.

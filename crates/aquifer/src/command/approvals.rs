@@ -234,6 +234,9 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
     for line in reviewed.preview().filter(|preview| !preview.is_in_message).iter().flat_map(|it| it.text.lines()) {
         lines.extend(wrap_text(&format!("  rehearsal: {line}"), width));
     }
+    if let Some(edited) = reviewed.edited() {
+        lines.extend(wrap_text(&format!("  approved with changes: {}", edited.describe_changes()), width));
+    }
     lines.extend(call.lines(width));
     let mut end = match call.params.len() {
         0 => "└ no parameters".to_owned(),

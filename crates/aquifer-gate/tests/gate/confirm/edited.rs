@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::GateSettings;
 use aquifer_gate::audit::Audit;
@@ -50,9 +49,9 @@ async fn check(harness: &Harness, id: &str, edited: Value) -> Result<(ReviewedAp
     let reviewed = approvals::get(&*harness.store, id, &*harness.clock.steady).await.unwrap();
     let Ok(ParsedRequest::One(parsed)) = parse(edited.as_object().unwrap().clone(), 10) else { panic!("{edited}") };
     let checked = harness.engine.check(&Receiver::Unified, parsed).map_err(EditError::Refused)?;
-    let rehearsed: RehearsalResult = harness.engine.rehearse(&checked, &reviewed.asking_context()).await;
-    let edit = harness.gate().check_edit(&reviewed, checked, &rehearsed)?;
-    Ok((reviewed, edit))
+    let edit = harness.gate().check_edit(&reviewed, checked)?;
+    let rehearsed = harness.engine.rehearse(edit.request(), &reviewed.asking_context()).await;
+    Ok((reviewed, edit.rehearsed(&rehearsed)?))
 }
 
 async fn approve_edited(harness: &Harness, id: &str, edited: Value) -> Result<Approval, ApprovalError> {
@@ -100,9 +99,30 @@ async fn r_saf_3_only_the_edited_call_runs_and_its_caller_learns_what_was_change
         [("alpha".to_owned(), "delete_thing".to_owned(), json!({ "id": "b", "note": "all of it" }))]
     );
     assert_eq!(code(&harness.ask(with_token(edited, &token)).await), "TOKEN_ALREADY_USED");
+    let own = harness.ask(with_token(delete("a", "all of it"), &token)).await;
+    assert_eq!(code(&own), "TOKEN_ALREADY_USED", "the call that it asked for cannot run either");
     let shown = approvals::get(&*harness.store, &id, &*harness.clock.steady).await.unwrap();
     assert_eq!(shown.call().params["id"], "a");
     assert_eq!(shown.edited().unwrap().call().params["id"], "b");
+}
+
+#[tokio::test]
+async fn r_saf_3_an_edited_approval_can_be_withdrawn_and_expires() {
+    let harness = Harness::new(&settings(true));
+    let Waiting { id, token } = ask(&harness, delete("a", "x")).await;
+    approve_edited(&harness, &id, delete("b", "x")).await.unwrap();
+    approvals::deny(&*harness.store, &id, &*harness.clock.steady, "admin", "after all not").await.unwrap();
+    for sent in ["a", "b"] {
+        let denied = harness.ask(with_token(delete(sent, "x"), &token)).await;
+        assert_eq!(denied["error"]["details"]["decision_reason"], "after all not", "{denied}");
+    }
+    let Waiting { id, token } = ask(&harness, delete("a", "x")).await;
+    approve_edited(&harness, &id, delete("b", "x")).await.unwrap();
+    harness.clock.advance(24 * 60);
+    for sent in ["a", "b"] {
+        assert_eq!(code(&harness.ask(with_token(delete(sent, "x"), &token)).await), "TOKEN_EXPIRED");
+    }
+    assert!(harness.done().is_empty());
 }
 
 #[tokio::test]
