@@ -58,7 +58,7 @@ await main(async (world) => {
   await page.getByRole('link', { name: 'Entries of this approval' }).click();
   await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
   await ready(page);
-  assert.equal(await page.getByLabel('Approval').inputValue(), first.id);
+  assert.equal(await page.getByRole('searchbox', { name: 'Approval' }).inputValue(), first.id);
   const entries = page.getByRole('region', { name: 'Audit entries' });
   for (const event of ['CONFIRMATION_REQUIRED', 'APPROVAL_GRANTED', 'CONFIRMATION_GRANTED', 'OPERATION_INTENT', 'OPERATION_OUTCOME']) {
     await entries.getByText(event, { exact: true }).waitFor();

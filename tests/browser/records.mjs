@@ -50,7 +50,7 @@ await main(async (world) => {
   assert.equal(await page.getByLabel('Event').inputValue(), 'OPERATION_OUTCOME');
   await page.getByRole('button', { name: 'Verify the log' }).click();
   await content.getByText('The log is intact').waitFor();
-  await page.getByLabel('Approval').fill('nothing');
+  await page.getByRole('searchbox', { name: 'Approval' }).fill('nothing');
   await content.getByText('No entry matches these filters.').first().waitFor();
   await go(page, '/audit/req_of_a_read');
   await content.getByText('Nothing was recorded about this request.').waitFor();
