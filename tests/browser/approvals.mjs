@@ -102,6 +102,7 @@ await main(async (world) => {
     await text.fill(original.replace('"Germany"', '"France"'));
     await form.getByRole('button', { name: 'Show the difference' }).click();
     await form.getByRole('heading', { name: '1 change' }).waitFor();
+    await page.getByRole('button', { name: 'Approve once' }).waitFor({ state: 'hidden' });
     await form.getByText(/^It would reach \d+ customers\.$/).waitFor();
     await checkAccessibility(page, 'editing an approval');
     await form.getByRole('button', { name: 'Approve the changed call once' }).click();

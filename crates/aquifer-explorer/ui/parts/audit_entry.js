@@ -41,10 +41,10 @@ function entryRow(entry) {
   return row;
 }
 
-/** The caller, otherwise what its client calls itself, and the session. */
+/** The caller, otherwise what its client calls itself, otherwise the session. */
 function entryCaller({ user_id, client_name, session_id }) {
-  if (user_id) return h("span", { class: "mono words" }, user_id);
-  return [client_name && h("div", { class: "words" }, callerWords(null, client_name)), session_id && h("span", { class: "mono words" }, session_id)];
+  if (!user_id && client_name) return h("span", { class: "words" }, callerWords(null, client_name));
+  return h("span", { class: "mono words" }, user_id ?? session_id);
 }
 
 function toggle(row, opener, id, entry) {

@@ -41,6 +41,7 @@ function createPage(main, entries) {
   const further = h("p", { role: "status" });
   let observer = null;
   let isBusy = false;
+  let isEditing = false;
 
   entries.forEach(draw);
   replace(main,
@@ -92,10 +93,15 @@ function createPage(main, entries) {
     denyButton.disabled = isBusy;
     approveButton.disabled = isBusy || unseen.length > 0;
     editButton.disabled = isBusy;
-    editButton.hidden = !isSingle || !entries[0].detail?.params_text;
-    if (bar.hidden) replace(editor);
+    if (bar.hidden) {
+      isEditing = false;
+      replace(editor);
+    }
+    // What the bar would approve is the call without the changes.
+    approveButton.hidden = isEditing;
+    editButton.hidden = isEditing || !isSingle || !entries[0].detail?.params_text;
     replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
-    replace(hint, hintFor(waiting, unseen));
+    replace(hint, isEditing ? "You are editing this call." : hintFor(waiting, unseen));
     if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
 
@@ -123,11 +129,15 @@ function createPage(main, entries) {
     const [entry] = entries;
     const form = editForm(entry.id, entry.detail, { onApprove: decideEdited, onClose: () => closeEditor() });
     replace(editor, form.element);
+    isEditing = true;
+    update();
     form.focus();
   }
 
   function closeEditor() {
     replace(editor);
+    isEditing = false;
+    update();
     editButton.focus();
   }
 
