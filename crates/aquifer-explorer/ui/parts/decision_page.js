@@ -109,11 +109,21 @@ function createPage(main, entries) {
   async function refresh() {
     const answer = await get("/approvals").catch(() => null);
     if (!answer || isBusy) return;
-    showFurther(answer.approvals);
     for (const entry of entries.filter(({ approval }) => ["pending", "approved"].includes(approval.status))) {
+      const wasPending = entry.approval.status === "pending";
       settle(entry, present(answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" }));
+      if (wasPending && ["approved", "used"].includes(entry.approval.status)) showEdit(entry);
     }
     update();
+    showFurther(answer.approvals);
+  }
+
+  /** Shows what was approved instead, if the call was edited: here, or in another browser. */
+  async function showEdit(entry) {
+    const fresh = await loadEntry(entry.id).catch(() => null);
+    if (!fresh?.detail?.edited || entry.detail?.edited) return;
+    Object.assign(entry, { detail: fresh.detail, approval: fresh.approval });
+    draw(entry, entries.indexOf(entry));
   }
 
   /** Leads to the call that has waited longest, once nothing on this page waits. */
@@ -143,10 +153,7 @@ function createPage(main, entries) {
 
   async function decideEdited(text) {
     await decide((entry) => approveEdited(entry.id, entry.detail.digest, text));
-    const fresh = await loadEntry(entries[0].id).catch(() => null);
-    if (!fresh?.detail?.edited) return;
-    Object.assign(entries[0], { detail: fresh.detail, approval: fresh.approval });
-    draw(entries[0], 0);
+    await showEdit(entries[0]);
   }
 
   function settle(entry, approval, message) {
