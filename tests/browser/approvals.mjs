@@ -13,7 +13,7 @@ await main(async (world) => {
     const { error } = await send(params);
     assert.equal(error?.code, 'CONFIRMATION_REQUIRED', JSON.stringify(error));
     const { approval_id: id, confirmation_token } = error.details;
-    return { id, subject, repeat: () => send({ ...params, confirmation_token }) };
+    return { id, subject, repeat: (changed = {}) => send({ ...params, ...changed, confirmation_token }) };
   };
 
   const page = await world.login();
@@ -35,6 +35,9 @@ await main(async (world) => {
   await page.getByRole('link', { name: 'execute_newsletter', exact: true }).click();
   await page.waitForURL(`**/approvals/${first.id}`);
   await ready(page);
+  await page.getByRole('heading', { level: 1, name: /^Send the newsletter 'Tents for less'\? It would reach \d+ customers\.$/ }).waitFor();
+  assert.doesNotMatch(await page.getByRole('main').innerText(), /permanently deletes/);
+  await page.getByRole('main').getByText(/calls itself “.+” \(not verified\)/).first().waitFor();
   for (const words of ['Tents for less', 'Only here.', 'Germany', 'Everything that would be sent', 'End of the call:']) {
     await page.getByRole('main').getByText(words).first().waitFor();
   }
@@ -52,6 +55,19 @@ await main(async (world) => {
   await page.getByRole('main').getByText('and the caller has used the approval').waitFor();
   world.passed('the approved call runs once');
 
+  await page.getByRole('link', { name: 'Entries of this approval' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
+  await ready(page);
+  assert.equal(await page.getByRole('searchbox', { name: 'Approval' }).inputValue(), first.id);
+  const entries = page.getByRole('region', { name: 'Audit entries' });
+  for (const event of ['CONFIRMATION_REQUIRED', 'APPROVAL_GRANTED', 'CONFIRMATION_GRANTED', 'OPERATION_INTENT', 'OPERATION_OUTCOME']) {
+    await entries.getByText(event, { exact: true }).waitFor();
+  }
+  await entries.getByRole('button', { name: /APPROVAL_GRANTED: all fields/ }).click();
+  await entries.getByRole('link', { name: 'The approval' }).click();
+  await page.waitForURL(`**/approvals/${first.id}`);
+  world.passed('an approval and its audit entries lead to each other');
+
   const second = await askForApproval('Stoves for less');
   await go(page, `/approvals/${second.id}`);
   await page.getByRole('button', { name: 'Deny…' }).click();
@@ -64,9 +80,60 @@ await main(async (world) => {
   assert.notEqual(refused.error.code, 'CONFIRMATION_REQUIRED', JSON.stringify(refused));
   world.passed('a denied call does not run');
 
+  await editCall();
+  await goOn();
   await decideTwice();
   await decideManyTimes();
   await decideSelected();
+
+  /** A person changes the call and approves the changed one; the agent has to send that. */
+  async function editCall() {
+    const asked = await askForApproval('Lamps for less');
+    await go(page, `/approvals/${asked.id}`);
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    const form = page.getByRole('region', { name: 'Edit the call' });
+    const text = form.getByLabel('Parameters');
+    const original = await text.inputValue();
+    await text.fill(original.replace('"Germany"', '5'));
+    await world.expectProblem(/400/, async () => {
+      await form.getByRole('button', { name: 'Show the difference' }).click();
+      await form.getByText(/^This call cannot be approved\./).waitFor();
+    });
+    await text.fill(original.replace('"Germany"', '"France"'));
+    await form.getByRole('button', { name: 'Show the difference' }).click();
+    await form.getByRole('heading', { name: '1 change' }).waitFor();
+    await page.getByRole('button', { name: 'Approve once' }).waitFor({ state: 'hidden' });
+    await form.getByText(/^It would reach \d+ customers\.$/).waitFor();
+    await checkAccessibility(page, 'editing an approval');
+    await form.getByRole('button', { name: 'Approve the changed call once' }).click();
+    await page.getByRole('heading', { name: 'Approved with changes' }).waitFor();
+    const told = await asked.repeat();
+    assert.equal(told.error?.code, 'TOKEN_SCOPE_MISMATCH', JSON.stringify(told));
+    assert.equal(told.error.details.edited_params.country, 'France');
+    const done = await asked.repeat({ country: 'France' });
+    assert.equal(done.data?.sent, true, JSON.stringify(done));
+    assert.equal(done.warnings?.[0]?.code, 'CALL_EDITED', JSON.stringify(done));
+    const { entries: found } = await (await page.request.get(`/api/audit?event=APPROVAL_GRANTED&approval=${asked.id}`)).json();
+    assert.deepEqual(found.map(({ original_parameters, parameters }) => [original_parameters.country, parameters.country]), [['Germany', 'France']]);
+    world.passed('a call is edited before it is approved');
+  }
+
+  /** After a decision, the next waiting call is one click away. */
+  async function goOn() {
+    const asked = [await askForApproval('Mats for less'), await askForApproval('Cups for less'), await askForApproval('Maps for less')];
+    await go(page, `/approvals/${asked[0].id}`);
+    await approve(page);
+    await page.getByRole('link', { name: 'Next waiting call (2)' }).click();
+    await page.waitForURL(`**/approvals/${asked[1].id}`);
+    await ready(page);
+    await approve(page);
+    await page.getByRole('link', { name: 'Next waiting call (1)' }).click();
+    await page.waitForURL(`**/approvals/${asked[2].id}`);
+    await ready(page);
+    await approve(page);
+    for (const { repeat } of asked) assert.equal((await repeat()).data?.sent, true);
+    world.passed('a decision leads to the next waiting call');
+  }
 
   /** The second browser decides while the first does; its decision is refused and it shows the first one. */
   async function decideTwice() {

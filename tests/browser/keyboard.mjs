@@ -68,7 +68,7 @@ await main(async (world) => {
   await page.getByRole('heading', { level: 1, name: 'Approvals' }).and(focused).waitFor();
   await tabTo(page.getByRole('link', { name: 'execute_newsletter', exact: true }));
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { level: 1, name: /execute_newsletter/ }).and(focused).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^Send the newsletter/ }).and(focused).waitFor();
   const approve = page.getByRole('button', { name: 'Approve once' });
   assert.equal(await approve.isDisabled(), true, 'a long call is approved only after it was read');
   await page.keyboard.press('End');

@@ -14,6 +14,7 @@ await main(async (world) => {
   await agent.call('read', 'list_tags', {});
   const row = (name) => content.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
   await row('list_tags').getByText('ok', { exact: true }).waitFor();
+  await row('list_tags').getByText(/^calls itself “.+” \(not verified\)$/).waitFor();
   await agent.call('read', 'get_tag', { id: 123456 });
   await row('get_tag').getByText('failed', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -34,6 +35,9 @@ await main(async (world) => {
     await entries.getByText(event, { exact: true }).first().waitFor();
   }
   assert.doesNotMatch(await content.innerText(), /conf_[\w-]{20}/);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const [shown, needed] = await entries.evaluate((element) => [element.clientWidth, element.scrollWidth]);
+  assert.ok(needed <= shown, `the table needs ${needed} of ${shown} pixels`);
   await page.getByLabel('Event').selectOption('OPERATION_OUTCOME');
   await content.getByText('1 entry.', { exact: true }).waitFor();
   await entries.getByRole('button', { name: /OPERATION_OUTCOME: all fields/ }).click();
@@ -46,6 +50,10 @@ await main(async (world) => {
   assert.equal(await page.getByLabel('Event').inputValue(), 'OPERATION_OUTCOME');
   await page.getByRole('button', { name: 'Verify the log' }).click();
   await content.getByText('The log is intact').waitFor();
+  await page.getByRole('searchbox', { name: 'Approval' }).fill('nothing');
+  await content.getByText('No entry matches these filters.').first().waitFor();
+  await go(page, '/audit/req_of_a_read');
+  await content.getByText('Nothing was recorded about this request.').waitFor();
   world.passed('the audit log is filtered, followed and verified');
 
   await go(page, '/settings');

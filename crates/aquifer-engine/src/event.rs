@@ -4,6 +4,23 @@ use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Fault};
 
+use crate::source::Context;
+
+/// Who made a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallerLabel<'a> {
+    /// The authenticated principal.
+    pub principal: Option<&'a str>,
+    /// What the client calls itself. Nobody has verified it.
+    pub client_name: Option<&'a str>,
+}
+
+impl<'a> From<&'a Context> for CallerLabel<'a> {
+    fn from(context: &'a Context) -> Self {
+        Self { principal: context.caller.principal.as_deref(), client_name: context.client_name.as_deref() }
+    }
+}
+
 /// An event.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
@@ -15,6 +32,8 @@ pub enum Event<'a> {
         operation: &'a str,
         /// How long it took.
         took: Duration,
+        /// Who made it.
+        caller: CallerLabel<'a>,
     },
     /// A request was refused or failed.
     Failed {
@@ -26,6 +45,8 @@ pub enum Event<'a> {
         code: Code,
         /// What the caller must not see.
         cause: Option<&'a str>,
+        /// Who made it.
+        caller: CallerLabel<'a>,
     },
     /// A handler panicked. The caller sees an internal error.
     Panicked {
@@ -35,6 +56,8 @@ pub enum Event<'a> {
         operation: &'a str,
         /// The panic message.
         message: &'a str,
+        /// Who made it.
+        caller: CallerLabel<'a>,
     },
     /// The caller cancelled.
     Cancelled {
@@ -42,6 +65,8 @@ pub enum Event<'a> {
         request_id: &'a str,
         /// Its operation.
         operation: &'a str,
+        /// Who made it.
+        caller: CallerLabel<'a>,
     },
     /// The catalog was replaced.
     CatalogChanged {
@@ -70,10 +95,10 @@ pub struct LogObserver;
 impl Observer for LogObserver {
     fn observe(&self, event: Event<'_>) {
         match event {
-            Event::Answered { request_id, operation, took } => {
+            Event::Answered { request_id, operation, took, .. } => {
                 tracing::info!(operation, took_us = took.as_micros(), request_id, "answered");
             }
-            Event::Failed { request_id, operation, code, cause } => {
+            Event::Failed { request_id, operation, code, cause, .. } => {
                 let operation = shorten(operation);
                 if code.info().fault == Fault::Us {
                     tracing::error!(operation, code = code.as_str(), cause, request_id, "failed");
@@ -81,10 +106,10 @@ impl Observer for LogObserver {
                     tracing::info!(operation, code = code.as_str(), cause, request_id, "refused");
                 }
             }
-            Event::Panicked { request_id, operation, message } => {
+            Event::Panicked { request_id, operation, message, .. } => {
                 tracing::error!(request_id, operation, message, "handler panicked");
             }
-            Event::Cancelled { request_id, operation } => tracing::info!(operation, request_id, "cancelled"),
+            Event::Cancelled { request_id, operation, .. } => tracing::info!(operation, request_id, "cancelled"),
             Event::CatalogChanged { operations } => tracing::info!(operations, "catalog changed"),
         }
     }

@@ -62,6 +62,8 @@ pub struct Preview {
     pub labels: Vec<String>,
     /// The fields that would change. `None` if that is not known or not to be shown.
     pub fields: Option<Vec<FieldChange>>,
+    /// Who or what a call that runs something would reach.
+    pub reached: Option<Reached>,
     /// Other rows that would change with it.
     pub affected: Vec<AffectedRows>,
     /// How many more groups of rows would change that are not in `affected`.
@@ -80,6 +82,19 @@ pub enum ChangeKind {
     Update,
     /// Something is deleted.
     Delete,
+    /// Something is run, such as a job. Nothing of the source itself changes.
+    Run,
+}
+
+/// Who or what a call would reach, such as the recipients of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The word for one of them.
+    pub singular: String,
+    /// The word for several of them.
+    pub plural: String,
+    /// How many there are.
+    pub count: RowCount,
 }
 
 /// A field that would change.

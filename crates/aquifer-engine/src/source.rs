@@ -445,6 +445,8 @@ impl InputRequest {
 pub struct Context {
     /// The caller.
     pub caller: Caller,
+    /// What the client calls itself. Nobody has verified it: it is shown to people and never used for a decision.
+    pub client_name: Option<Arc<str>>,
     /// The id of the request in the log.
     pub request_id: Arc<str>,
     /// Fires when the caller cancels.
@@ -528,6 +530,7 @@ impl Context {
     pub fn new(caller: Caller, request_id: impl Into<Arc<str>>) -> Self {
         Self {
             caller,
+            client_name: None,
             request_id: request_id.into(),
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),

@@ -3,6 +3,7 @@
 use aquifer_engine::store::StoreError;
 use aquifer_gate::audit::AuditError;
 use aquifer_gate::confirm::approvals::ApprovalError;
+use aquifer_gate::confirm::edit::EditError;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -70,6 +71,22 @@ impl From<ApprovalError> for ApiError {
             ApprovalError::Store(error) => error.into(),
         }
     }
+}
+
+impl From<EditError> for ApiError {
+    fn from(error: EditError) -> Self {
+        match &error {
+            EditError::Over { .. } => Self::Conflict(error.to_string()),
+            EditError::NotEditable => Self::Unavailable(sentence(&error.to_string())),
+            _ => Self::Invalid(sentence(&error.to_string())),
+        }
+    }
+}
+
+/// The text with a capital letter at its beginning.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 impl IntoResponse for ApiError {

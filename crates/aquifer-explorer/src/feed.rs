@@ -20,6 +20,12 @@ pub struct CallSummary {
     pub request_id: String,
     /// The operation.
     pub operation: String,
+    /// The caller, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// What the client calls itself, if the caller is not known. Nobody has verified it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
     /// `ok`, `failed`, `cancelled` or `panicked`.
     pub outcome: &'static str,
     /// The code that the caller saw.
@@ -51,13 +57,19 @@ impl CallFeed {
     }
 
     fn send(&self, event: Event<'_>) {
-        let (request_id, operation, outcome, code, took) = match event {
-            Event::Answered { request_id, operation, took } => (request_id, operation, "ok", None, Some(took)),
-            Event::Failed { request_id, operation, code, .. } => {
-                (request_id, operation, "failed", Some(code.as_str()), None)
+        let (request_id, operation, outcome, code, took, caller) = match event {
+            Event::Answered { request_id, operation, took, caller } => {
+                (request_id, operation, "ok", None, Some(took), caller)
             }
-            Event::Panicked { request_id, operation, .. } => (request_id, operation, "panicked", None, None),
-            Event::Cancelled { request_id, operation } => (request_id, operation, "cancelled", None, None),
+            Event::Failed { request_id, operation, code, caller, .. } => {
+                (request_id, operation, "failed", Some(code.as_str()), None, caller)
+            }
+            Event::Panicked { request_id, operation, caller, .. } => {
+                (request_id, operation, "panicked", None, None, caller)
+            }
+            Event::Cancelled { request_id, operation, caller } => {
+                (request_id, operation, "cancelled", None, None, caller)
+            }
             Event::CatalogChanged { .. } => return,
         };
         // An error means that the last page has just been closed.
@@ -65,6 +77,8 @@ impl CallFeed {
             time: Timestamp::now(),
             request_id: request_id.to_owned(),
             operation: operation.chars().take(MAX_NAME_CHARS).collect(),
+            caller: caller.principal.map(str::to_owned),
+            client_name: caller.client_name.filter(|_| caller.principal.is_none()).map(str::to_owned),
             outcome,
             code,
             took_us: took.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),

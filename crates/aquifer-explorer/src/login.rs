@@ -117,6 +117,15 @@ pub(crate) async fn find_session(explorer: &Explorer, headers: &HeaderMap) -> Re
     Ok(Session { person: record.person, expires_at: record.expires_at, key })
 }
 
+/// Whether a session has ended or expired. While the store fails, nobody knows.
+pub(crate) async fn is_over(explorer: &Explorer, session: &Session) -> bool {
+    match load(&*explorer.store, &session.key).await {
+        Ok(Some((record, _))) => record.is_over || explorer.clock.now() > record.expires_at,
+        Ok(None) => true,
+        Err(_) => explorer.clock.now() > session.expires_at,
+    }
+}
+
 /// Ends a session.
 pub(crate) async fn end_session(explorer: &Explorer, session: &Session) -> Result<(), ApiError> {
     if let Some((record, version)) = load(&*explorer.store, &session.key).await? {

@@ -29,6 +29,7 @@ use crate::answer::payload::Payload;
 use crate::answer::splice::Carrier;
 use crate::call_path::{CallCounts, CallPath};
 use crate::client::{LogLevelFilter, SessionClient, run_answering_questions};
+use crate::client_name;
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -50,6 +51,8 @@ pub(crate) struct McpHandler {
     connection: Connection,
     counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
+    /// What the client of this session calls itself.
+    client_name: OnceLock<Option<Arc<str>>>,
     /// Whether a task is notifying the client of changes.
     watches_changes: AtomicBool,
     log_level_filter: Arc<LogLevelFilter>,
@@ -65,8 +68,19 @@ impl McpHandler {
         let _ends_watchers = alive.clone().drop_guard();
         let watches_changes = AtomicBool::new(false);
         let (session, log_level_filter) = (OnceLock::new(), Arc::default());
-        let peer = OnceLock::new();
-        Self { engine, connection, counts, session, watches_changes, log_level_filter, peer, alive, _ends_watchers }
+        let (client_name, peer) = (OnceLock::new(), OnceLock::new());
+        Self {
+            engine,
+            connection,
+            counts,
+            session,
+            client_name,
+            watches_changes,
+            log_level_filter,
+            peer,
+            alive,
+            _ends_watchers,
+        }
     }
 
     /// The client, once the SDK has provided it.
@@ -76,11 +90,23 @@ impl McpHandler {
 
     /// The caller of a request. Nothing in a client's message establishes an identity (R-END-6).
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
-        let stateless = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if self.connection != Connection::Stdio && stateless {
+        if !self.has_session(context) {
             return Caller::anonymous();
         }
         Caller::session(self.session.get_or_init(|| self.engine.next_session_id()).clone())
+    }
+
+    /// Whether all requests of this handler come from one client.
+    fn has_session(&self, context: &RequestContext<RoleServer>) -> bool {
+        self.connection == Connection::Stdio
+            || context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
+    }
+
+    fn client_name(&self, context: &RequestContext<RoleServer>) -> Option<Arc<str>> {
+        match self.has_session(context) {
+            true => self.client_name.get_or_init(|| client_name::find(context)).clone(),
+            false => client_name::find(context),
+        }
     }
 
     async fn answer(
@@ -141,6 +167,7 @@ impl McpHandler {
         let (client, questions) = SessionClient::from_context(context, &self.log_level_filter).unzip();
         let inner = Context {
             caller: self.caller(context),
+            client_name: self.client_name(context),
             request_id: self.engine.next_request_id(),
             cancelled: context.ct.clone(),
             progress,
@@ -216,6 +243,7 @@ impl McpHandler {
     /// The context of a request that is not a tool call.
     fn plain_context(&self, context: &RequestContext<RoleServer>) -> Context {
         let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
+        plain.client_name = self.client_name(context);
         plain.cancelled = context.ct.clone();
         plain
     }

@@ -6,6 +6,7 @@
 mod answer;
 mod call_path;
 mod client;
+mod client_name;
 mod fast_path;
 mod handler;
 mod http;

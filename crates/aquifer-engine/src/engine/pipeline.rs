@@ -156,7 +156,8 @@ impl Engine {
         match outcome {
             Outcome::Done(answer) => {
                 let took = started.elapsed();
-                self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took });
+                let caller = context.into();
+                self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took, caller });
                 Reply::Response(Response::Success(self.success(answer, operation, context, took).await))
             }
             Outcome::Failed(failure) => {
@@ -349,7 +350,8 @@ impl Engine {
             let outcome = tokio::select! {
                 biased;
                 () = context.cancelled.cancelled() => {
-                    self.observer.observe(Event::Cancelled { request_id: &context.request_id, operation: &name });
+                    let (request_id, caller) = (&context.request_id, context.into());
+                    self.observer.observe(Event::Cancelled { request_id, operation: &name, caller });
                     return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
                 }
                 outcome = running => outcome,
@@ -382,8 +384,8 @@ impl Engine {
                 Ok(other) => SourceResult::Answered(other),
                 Err(panic) => {
                     let message = panic_message(&*panic);
-                    let request_id = &context.request_id;
-                    self.observer.observe(Event::Panicked { request_id, operation: &name, message });
+                    let (request_id, caller) = (&context.request_id, context.into());
+                    self.observer.observe(Event::Panicked { request_id, operation: &name, message, caller });
                     let failure = unknown_outcome_unless_read(category, Failure::internal(message));
                     SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
                 }
@@ -397,6 +399,7 @@ impl Engine {
             operation,
             code: failure.code(),
             cause: failure.cause(),
+            caller: context.into(),
         });
     }
 }

@@ -7,6 +7,7 @@ use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use super::Engine;
 use super::pipeline::{panic_message, validity};
 use crate::rehearsal::{Rehearsal, RehearsalResult};
 use crate::snapshot::Snapshot;
@@ -19,6 +20,13 @@ const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// guarantee.
 pub(super) fn can_rehearse(request: &Checked) -> bool {
     request.operation().has_safe_dry_run && request.operation().native
+}
+
+impl Engine {
+    /// Tries a checked request and undoes it, if its source can do that.
+    pub async fn rehearse(&self, request: &Checked, context: &Context) -> RehearsalResult {
+        SnapshotRehearsal { snapshot: &self.snapshot.load_full() }.rehearse(request, context).await
+    }
 }
 
 /// Rehearses calls with the sources of a snapshot.

@@ -1,13 +1,17 @@
 //! Pending and recent approvals, and decisions about them.
 
 use aquifer_gate::audit::{Entry, Event};
-use aquifer_gate::confirm::approvals::{self, Approval, MAX_REASON_CHARS};
+use aquifer_gate::confirm::approvals::{self, Approval, MAX_REASON_CHARS, ReviewedApproval};
+use aquifer_gate::confirm::edit::{CallEdit, EditError, EditedCall};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::request::{ParsedRequest, parse};
+use aquifer_protocol::surface::Receiver;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::ExplorerState;
+use super::{ExplorerState, run};
 use crate::Explorer;
 use crate::error::ApiError;
 use crate::login::Session;
@@ -27,7 +31,18 @@ pub(super) async fn show(State(explorer): ExplorerState, Path(id): Path<String>)
         "preview": reviewed.preview().map(|preview| &preview.text),
         "lines": reviewed.call().lines(None),
         "digest": reviewed.digest(),
+        "params_text": reviewed.approval().is_editable.then(|| format!("{:#}", json!(reviewed.call().params))),
+        "edited": reviewed.edited().map(describe_edited),
     })))
+}
+
+fn describe_edited(edited: &EditedCall) -> Value {
+    json!({
+        "call": edited.call(),
+        "changes": edited.changes(),
+        "preview": edited.preview(),
+        "lines": edited.call().lines(None),
+    })
 }
 
 /// What the person decides.
@@ -36,6 +51,9 @@ pub(super) async fn show(State(explorer): ExplorerState, Path(id): Path<String>)
 pub(super) enum Decision {
     /// Approve the call with this digest, which the page has shown.
     Approve { digest: String },
+    /// Approve the call with this digest, with these parameters instead. They are the JSON that the person typed: a
+    /// page would round large numbers.
+    ApproveEdited { digest: String, params_text: String },
     Deny {
         #[serde(default)]
         reason: String,
@@ -52,13 +70,20 @@ pub(super) async fn decide(
     let by = format!("{} (explorer)", session.person);
     let approval = match decision {
         Decision::Approve { digest } => {
-            let reviewed = approvals::get(store, &id, clock).await?;
-            if reviewed.digest() != digest {
-                let message = "The call is not the one that was shown. Look at it again";
-                return Err(ApiError::Conflict(message.to_owned()));
-            }
+            let reviewed = get_shown(&explorer, &id, &digest).await?;
             let approval = approvals::approve(store, &reviewed, clock, &by).await?;
             record(&explorer, Event::Approved, &approval).await;
+            approval
+        }
+        Decision::ApproveEdited { digest, params_text } => {
+            let reviewed = get_shown(&explorer, &id, &digest).await?;
+            let edit = edit(&explorer, &reviewed, &params_text).await?;
+            let approval = approvals::approve_edited(store, &reviewed, &edit, clock, &by).await?;
+            let (operation, types) = (edit.request().operation(), Some(edit.request().types()));
+            let entry = Entry::for_decision(Event::Approved, &approval)
+                .parameters(operation, types, &edit.edited().call().params)
+                .original_parameters(operation, types, &reviewed.call().params);
+            record_entry(&explorer, entry).await;
             approval
         }
         Decision::Deny { reason } => {
@@ -74,13 +99,66 @@ pub(super) async fn decide(
     Ok(Json(json!({ "approval": approval })))
 }
 
-async fn record(explorer: &Explorer, event: Event, decided: &Approval) {
-    let mut text = format!("approval {}, by {}", decided.id, decided.decided_by.as_deref().unwrap_or_default());
-    if let Some(reason) = &decided.decision_reason {
-        text.push_str(": ");
-        text.push_str(reason);
+/// The approval whose call has this digest.
+async fn get_shown(explorer: &Explorer, id: &str, digest: &str) -> Result<ReviewedApproval, ApiError> {
+    let reviewed = approvals::get(&*explorer.store, id, &*explorer.clock).await?;
+    match reviewed.digest() == digest {
+        true => Ok(reviewed),
+        false => Err(ApiError::Conflict("The call is not the one that was shown. Look at it again".to_owned())),
     }
-    let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&text);
+}
+
+/// Parameters that the person would like to send instead.
+#[derive(Deserialize)]
+pub(super) struct EditRequest {
+    params_text: String,
+}
+
+/// Checks how a person would like to change a call. Changes nothing.
+pub(super) async fn check_edit(
+    State(explorer): ExplorerState,
+    Path(id): Path<String>,
+    Json(EditRequest { params_text }): Json<EditRequest>,
+) -> Result<Json<Value>, ApiError> {
+    let reviewed = approvals::get(&*explorer.store, &id, &*explorer.clock).await?;
+    let edit = edit(&explorer, &reviewed, &params_text).await?;
+    Ok(Json(json!({ "edited": describe_edited(edit.edited()), "digest": reviewed.digest() })))
+}
+
+/// Validates a changed call as the engine and its gate do with a call of its caller.
+async fn edit(explorer: &Explorer, reviewed: &ReviewedApproval, params_text: &str) -> Result<CallEdit, ApiError> {
+    let (engine, params) = (&explorer.engine, run::parse(explorer, params_text.as_bytes())?);
+    let invalid = |failure: &Failure| ApiError::Invalid(failure.message().to_owned());
+    let check = |params: &Map<String, Value>| {
+        let operation = reviewed.approval().operation.clone();
+        let request =
+            Map::from_iter([("operation".to_owned(), operation.into()), ("params".to_owned(), params.clone().into())]);
+        match parse(request, 1) {
+            Ok(ParsedRequest::One(request)) => {
+                engine.check(&Receiver::Unified, request).map_err(|failure| invalid(&failure))
+            }
+            Ok(ParsedRequest::Batch(_)) => Err(EditError::NotEditable.into()),
+            Err(error) => Err(invalid(error.failure())),
+        }
+    };
+    let checked = check(&params)?;
+    if checked.metadata().confirmation.is_some() {
+        return Err(ApiError::Invalid("A token cannot be part of the call".to_owned()));
+    }
+    // The caller has to send what is stored, so it has to mean the same when it is checked again.
+    if check(checked.params())?.params() != checked.params() {
+        return Err(EditError::NotEditable.into());
+    }
+    let edit = explorer.operator.gate().check_edit(reviewed, checked)?;
+    let rehearsed = engine.rehearse(edit.request(), &reviewed.asking_context()).await;
+    Ok(edit.rehearsed(&rehearsed)?)
+}
+
+async fn record(explorer: &Explorer, event: Event, decided: &Approval) {
+    record_entry(explorer, Entry::for_decision(event, decided)).await;
+}
+
+async fn record_entry(explorer: &Explorer, entry: Entry) {
     if let Err(error) = explorer.audit.record(entry).await {
         tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }

@@ -41,6 +41,8 @@ pub(super) struct AuditParams {
     #[serde(default)]
     request: String,
     #[serde(default)]
+    approval: String,
+    #[serde(default)]
     limit: String,
     #[serde(default)]
     before: String,
@@ -58,6 +60,7 @@ impl AuditParams {
             event: text(self.event),
             result: text(self.outcome),
             request_id: text(self.request),
+            approval_id: text(self.approval),
         };
         let limit = parse("limit", &self.limit)?.unwrap_or(DEFAULT_LIMIT);
         Ok(EntryQuery { filter, limit: limit.clamp(1, MAX_LIMIT), before: parse("before", &self.before)? })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_gate::confirm::approvals::{self, Status};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
@@ -20,6 +21,7 @@ use super::ExplorerState;
 use crate::Explorer;
 use crate::error::ApiError;
 use crate::feed::CallSummary;
+use crate::login::{self, Session};
 
 /// How often the store is asked for approvals: other processes may have added or decided some.
 const APPROVALS_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +29,10 @@ const APPROVALS_INTERVAL: Duration = Duration::from_secs(1);
 /// How many ticks may pass without an event until a comment is sent, so that a lost connection is noticed.
 const MAX_QUIET_TICKS: u32 = 15;
 
-pub(super) async fn stream(State(explorer): ExplorerState) -> Result<Response, ApiError> {
+pub(super) async fn stream(
+    State(explorer): ExplorerState,
+    Extension(session): Extension<Session>,
+) -> Result<Response, ApiError> {
     let mut ticks = interval(APPROVALS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {
@@ -36,6 +41,7 @@ pub(super) async fn stream(State(explorer): ExplorerState) -> Result<Response, A
         approvals: None,
         quiet_ticks: 0,
         ticks,
+        session,
         explorer,
     };
     let hello = event("hello", &json!({ "version": env!("CARGO_PKG_VERSION") }));
@@ -50,6 +56,7 @@ pub(super) async fn stream(State(explorer): ExplorerState) -> Result<Response, A
 
 struct Events {
     explorer: Arc<Explorer>,
+    session: Session,
     calls: broadcast::Receiver<CallSummary>,
     catalog: watch::Receiver<u64>,
     /// The ids and statuses of the approvals when they were last read.
@@ -59,7 +66,7 @@ struct Events {
 }
 
 impl Events {
-    /// The next event. `None` if the server has stopped.
+    /// The next event. `None` if the server has stopped, or the session has ended.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let next = tokio::select! {
@@ -74,7 +81,12 @@ impl Events {
                     let operations = self.explorer.engine.snapshot().catalog().operations().len();
                     Some(event("catalog", &json!({ "operations": operations })))
                 }
-                _ = self.ticks.tick() => self.on_tick().await,
+                _ = self.ticks.tick() => {
+                    if login::is_over(&self.explorer, &self.session).await {
+                        return None;
+                    }
+                    self.on_tick().await
+                }
             };
             if let Some(next) = next {
                 self.quiet_ticks = 0;

@@ -33,6 +33,7 @@ pub(crate) fn router() -> Router<Arc<Explorer>> {
         .route("/run", post(run::run))
         .route("/approvals", get(approvals::list))
         .route("/approvals/{id}", get(approvals::show).post(approvals::decide))
+        .route("/approvals/{id}/edit", post(approvals::check_edit))
         .route("/audit", get(audit::list))
         .route("/audit/verify", post(audit::verify))
         .route("/events", get(events::stream))

@@ -13,6 +13,7 @@ use aquifer_query::budget::estimate_text;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::{Extension, Json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -69,7 +70,7 @@ pub(super) async fn run(
 
 /// Reads a request. The scanner runs before the parser, as for the requests of agents: duplicate names and numbers that
 /// would lose digits are refused.
-fn parse(explorer: &Explorer, body: &[u8]) -> Result<RunRequest, ApiError> {
+pub(super) fn parse<T: DeserializeOwned>(explorer: &Explorer, body: &[u8]) -> Result<T, ApiError> {
     scan(body, Frame::Bare, &explorer.engine.settings().limits)
         .map_err(|problem| ApiError::Invalid(Failure::from(&problem).message().to_owned()))?;
     serde_json::from_slice(body).map_err(|error| ApiError::Invalid(format!("The request is not valid: {error}")))

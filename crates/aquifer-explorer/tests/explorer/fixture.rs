@@ -1,14 +1,16 @@
 //! An explorer over a source whose calls need approvals, and an audit in a temporary directory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use aquifer_engine::clock::{SteadyClock, SystemClock};
+use aquifer_engine::clock::{Clock, SteadyClock};
 use aquifer_engine::rehearsal::{ChangeKind, Preview, RehearsalResult};
 use aquifer_engine::source::{Call, Offering};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
 use aquifer_explorer::{ApiError, AuditFiles, CallFeed, Explorer, Operator, login};
 use aquifer_gate::audit::{Audit, AuditSettings};
+use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::limits::Limits;
@@ -17,13 +19,14 @@ use aquifer_protocol::schema::{Parameter, Schema};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use axum::Router;
+use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, PageAnswer, send};
+use crate::support::{Folder, PageAnswer, open, send};
 
 /// Rows that can be deleted.
 struct Rows;
@@ -95,11 +98,29 @@ impl Operator for NoConfiguration {
     }
 }
 
+/// The system's clock, put forward.
+#[derive(Clone, Default)]
+pub(crate) struct Wall(Arc<AtomicI64>);
+
+impl Wall {
+    pub(crate) fn advance(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Wall {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + SignedDuration::from_secs(self.0.load(Ordering::SeqCst))
+    }
+}
+
 /// An explorer and everything around it.
 pub(crate) struct Fixture {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) clock: Arc<SteadyClock>,
+    /// The machine's clock, which can be put forward.
+    pub(crate) wall: Wall,
     pub(crate) audit: Audit,
     pub(crate) folder: Folder,
     router: Router,
@@ -119,11 +140,13 @@ impl Fixture {
     }
 
     fn with(folder: Folder, settings: AuditSettings, files: AuditFiles) -> Self {
-        let clock = Arc::new(SteadyClock::new(Arc::new(SystemClock)));
+        let wall = Wall::default();
+        let clock = Arc::new(SteadyClock::new(Arc::new(wall.clone())));
         let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 10_000));
         let audit = Audit::open(settings, clock.clone(), store.clone()).unwrap();
         let policy = serde_json::from_value(json!({ "strength": { "destructive": "approval" } })).unwrap();
-        let gate_settings = GateSettings { policy, ..GateSettings::default() };
+        let confirm = ConfirmSettings { allow_edits: true, ..ConfirmSettings::default() };
+        let gate_settings = GateSettings { policy, confirm, ..GateSettings::default() };
         let gate = SafetyGate::new(&gate_settings, audit.clone(), store.clone(), clock.clone()).unwrap();
         let gate = Arc::new(gate);
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
@@ -138,7 +161,7 @@ impl Fixture {
             feed: CallFeed::default(),
             started_at: Timestamp::now(),
         };
-        Self { engine, store, clock, audit, folder, router: explorer.router() }
+        Self { engine, store, clock, wall, audit, folder, router: explorer.router() }
     }
 
     /// Logs in with a new link. Returns the cookie.
@@ -154,6 +177,18 @@ impl Fixture {
     /// What the page gets.
     pub(crate) async fn get(&self, cookie: &str, path: &str) -> PageAnswer {
         send(&self.router, Method::GET, path, None, &[("cookie", cookie)]).await
+    }
+
+    /// A request of the page whose answer is read piece by piece.
+    pub(crate) async fn stream(&self, cookie: &str, path: &str) -> Body {
+        open(&self.router, path, &[("cookie", cookie)]).await.into_body()
+    }
+
+    /// Logs out.
+    pub(crate) async fn log_out(&self, cookie: &str) {
+        let headers = [("cookie", cookie), ("x-aquifer-explorer", "1")];
+        let ended = send(&self.router, Method::DELETE, "/api/session", None, &headers).await;
+        assert_eq!(ended.status, StatusCode::NO_CONTENT, "{}", ended.body);
     }
 
     /// What the page sends.

@@ -17,6 +17,7 @@ use aquifer_sql::{Database, Settings};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use axum::response::Response;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -85,6 +86,17 @@ pub(crate) async fn send(
     let bytes = to_bytes(response.into_body(), 1 << 24).await.unwrap();
     let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
     PageAnswer { status, headers, body }
+}
+
+/// Opens a page whose answer does not end by itself.
+pub(crate) async fn open(router: &Router, path: &str, headers: &[(&str, &str)]) -> Response {
+    let mut request = Request::builder().uri(path).header(header::HOST, HOST);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = router.clone().call(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    response
 }
 
 /// A program around the explorer that remembers what it was asked to do.

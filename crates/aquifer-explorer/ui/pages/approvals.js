@@ -2,11 +2,12 @@
 import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
-import { age, date, plural } from "/lib/format.js";
+import { date, plural } from "/lib/format.js";
 import { navigate } from "/lib/router.js";
 import { alertButtons, startAlerts } from "/parts/alerts.js";
-import { askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
-import { deadline, serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
+import { approvalAudit, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { callerWords } from "/parts/caller.js";
+import { ago, deadline, serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { renderDecision } from "/parts/decision_page.js";
 import { all, badge, button, problem, table } from "/parts/elements.js";
 
@@ -34,6 +35,8 @@ function createView(main) {
 
   replace(main,
     heading("Approvals", "Calls that an agent may only make once a person has read and approved them.", ...alertButtons()),
+    h("p", { class: "muted" }, "Calls that an agent may confirm itself with a token, such as delete_tag in the demo, never appear here: ",
+      h("a", { href: "/docs/safety#how-a-call-is-confirmed" }, "how a call is confirmed"), "."),
     messages, waitingTitle, selection.element, nothing, list,
     h("h2", {}, "Decided"), decided);
 
@@ -130,14 +133,14 @@ function createSelection(list, { onDeny, onApprove }) {
 }
 
 function pendingItem(approval, onSelect) {
-  const { id, operation, danger, source, place, caller, message, expires_at, asked_at } = approval;
+  const { id, operation, danger, source, place, caller, client_name, message, expires_at, asked_at } = approval;
   const box = h("input", { type: "checkbox", value: id, "aria-label": visible(`Select ${operation}, ${id}`), on: { change: onSelect } });
   return h("li", { class: "card approval-item" },
     h("div", { class: "approval-box" }, box),
     h("div", { class: "approval-main" },
       h("h3", {}, h("a", { href: `/approvals/${encodeURIComponent(id)}` }, operation), " ", badge(danger)),
       h("p", { class: "words clamp" }, message),
-      h("p", { class: "muted small-print" }, [`Source ${source}`, place && ` (${place})`, ` · caller ${caller ?? "not known"} · asked ${age(asked_at, serverTime())}`])),
+      h("p", { class: "muted small-print" }, [`Source ${source}`, place && ` (${place})`, ` · caller ${callerWords(caller, client_name)} · asked `, ago(asked_at)])),
     h("div", { class: "approval-side" }, deadline(expires_at),
       h("a", { class: "button", href: `/approvals/${encodeURIComponent(id)}`, "aria-label": visible(`Open ${operation}, ${id}`) }, "Open")));
 }
@@ -147,12 +150,13 @@ function decidedTable(approvals) {
     return h("p", { class: "muted" }, "None in the last ten minutes. Older decisions are in the ", h("a", { href: "/audit" }, "audit log"), ".");
   }
   const newest = [...approvals].sort((a, b) => b.asked_at.localeCompare(a.asked_at));
-  return table("Decided approvals", ["Status", "What was asked", "Source", "Caller", "Asked", "What happened"], newest.map(decidedCells));
+  return table("Decided approvals", ["Status", "What was asked", "Source", "Caller", "Asked", "What happened", "Audit"], newest.map(decidedCells));
 }
 
 function decidedCells(listed) {
   const approval = listed.status === "pending" ? { ...listed, status: "expired" } : listed;
-  const { id, status, operation, message, source, caller, asked_at } = approval;
+  const { id, status, operation, message, source, caller, client_name, asked_at } = approval;
   const link = h("a", { href: `/approvals/${encodeURIComponent(id)}` }, message || operation);
-  return [badge(status), link, source, caller ?? "–", date(asked_at), statusSentence(approval)];
+  const audit = h("a", { href: approvalAudit(id), "aria-label": visible(`Audit entries of approval ${id}`) }, "Entries");
+  return [badge(status), link, source, callerWords(caller, client_name, "–"), date(asked_at), statusSentence(approval), audit];
 }

@@ -7,13 +7,17 @@ import { entryTable } from "/parts/audit_entry.js";
 import { renderRequest } from "/parts/audit_request.js";
 import { button, card, code, field, problem, select, textInput } from "/parts/elements.js";
 
-const RESULTS = ["allowed", "approved", "confirmation_required", "confirmed", "denied", "done", "failed", "intended", "quarantined", "unknown"];
+const RESULTS = ["allowed", "approved", "confirmation_required", "confirmed", "denied", "done", "failed", "intended", "quarantined", "unknown", "changed"];
 const EVENTS = [
   "OPERATION_INTENT", "OPERATION_OUTCOME", "OPERATION_ALLOWED", "OPERATION_DENIED", "CONFIRMATION_REQUIRED", "CONFIRMATION_GRANTED",
   "TOKEN_REJECTED", "APPROVAL_GRANTED", "APPROVAL_DECLINED", "QUOTA_WARNED", "QUOTA_PAUSED", "QUOTA_CONTINUED", "QUOTA_STOPPED",
-  "REFUSALS_COUNTED", "DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED", "CHAIN_STARTED", "CHAIN_CONTINUED", "FILES_DROPPED",
+  "REFUSALS_COUNTED", "DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED", "DEFINITION_REJECTED",
+  "TOOL_CLASSIFIED", "RULES_CHANGED", "CHAIN_STARTED", "CHAIN_CONTINUED", "FILES_DROPPED",
 ];
 const PAGE_SIZE = 100;
+
+// A part of the log without a matching entry gives an empty page. So many of them are skipped without asking.
+const MAX_EMPTY_PAGES = 20;
 
 export const title = ({ id }) => (id ? `Request ${id}` : "Audit");
 
@@ -37,7 +41,7 @@ function createFilters(query, onChange) {
   const choice = (name, values) => select([["", "Any"], ...values], query.get(name) ?? "");
   const controls = {
     from: time("from"), to: time("to"), caller: text("caller"), source: text("source"), operation: text("operation"),
-    outcome: choice("outcome", RESULTS), event: choice("event", EVENTS),
+    outcome: choice("outcome", RESULTS), event: choice("event", EVENTS), approval: text("approval"),
   };
   const values = () => Object.fromEntries(Object.entries(controls).map(([name, { type, value }]) =>
     [name, type === "datetime-local" ? toUtc(value) : value.trim()]));
@@ -88,9 +92,8 @@ function createList() {
     request = new AbortController();
     moreButton.disabled = true;
     try {
-      const answer = await get(`/audit?${queryOf(wanted, next)}`, { signal: request.signal });
-      next = answer.next ?? null;
-      const firstNew = table.append(answer.entries);
+      const found = await search(request.signal);
+      const firstNew = table.append(found);
       show();
       if (!isFirst) firstNew?.focus();
     } catch (error) {
@@ -100,13 +103,25 @@ function createList() {
     moreButton.disabled = false;
   }
 
+  /** The next entries. None if there are no more, or none were found in a large part of the log. */
+  async function search(signal) {
+    for (let page = 0; page < MAX_EMPTY_PAGES; page += 1) {
+      const answer = await get(`/audit?${queryOf(wanted, next)}`, { signal });
+      next = answer.next ?? null;
+      if (answer.entries.length > 0 || next === null) return answer.entries;
+    }
+    return [];
+  }
+
   function show() {
     const count = table.count();
-    const words = count === 0 ? "No entry matches." : `${plural(count, "entry", "entries")}${next ? ", and there are more" : ""}.`;
+    const none = next ? "No entry found yet. Older ones were not searched." : "No entry matches these filters.";
+    const words = count === 0 ? none : `${plural(count, "entry", "entries")}${next ? ", and there are more" : ""}.`;
     replace(summary, words);
     announce(words);
     moreButton.hidden = next === null;
-    replace(content, count === 0 ? h("p", { class: "empty" }, "No entry matches these filters.") : table.element);
+    replace(moreButton, count === 0 ? "Search further" : "Load more");
+    replace(content, count === 0 ? h("p", { class: "empty" }, none) : table.element);
   }
 
   const element = h("div", {}, summary, content, h("p", {}, moreButton));

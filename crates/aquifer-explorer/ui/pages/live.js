@@ -4,12 +4,13 @@ import { on } from "/lib/events.js";
 import { date, duration, plural } from "/lib/format.js";
 import { setQuery } from "/lib/router.js";
 import { requestAddress } from "/parts/audit_entry.js";
+import { callerWords } from "/parts/caller.js";
 import { badge, button, field, operationLink, select, table, textInput } from "/parts/elements.js";
 
 const MAX_CALLS = 500;
 const FLUSH_INTERVAL = 200;
 const OUTCOMES = ["ok", "failed", "cancelled", "panicked"];
-const COLUMNS = ["Time", "Operation", "Outcome", "Took", "Audit"];
+const COLUMNS = ["Time", "Operation", "Caller", "Outcome", "Took", "Audit"];
 
 export const title = () => "Live";
 
@@ -100,10 +101,11 @@ function createView(main, query) {
   return { receive, stop: () => clearTimeout(timer) };
 }
 
-function callRow({ time, request_id, operation, outcome, code, took_us }) {
+function callRow({ time, request_id, operation, caller, client_name, outcome, code, took_us }) {
   return h("tr", {},
     h("td", { class: "nowrap" }, h("time", { datetime: time }, date(time))),
     h("td", {}, operationLink(operation)),
+    h("td", { class: "small-print" }, callerWords(caller, client_name, "–")),
     h("td", {}, badge(outcome), code && [" ", h("span", { class: "mono small-print" }, code)]),
     h("td", { class: "right nowrap" }, duration(took_us)),
     h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Entries of request ${request_id}`) }, "Entries")));

@@ -2,36 +2,46 @@
 import { h, uniqueId } from "/lib/dom.js";
 import { post } from "/lib/api.js";
 import { openDialog } from "/lib/dialog.js";
-import { age, bytes, date, plural } from "/lib/format.js";
+import { bytes, date, plural } from "/lib/format.js";
+import { requestAddress } from "/parts/audit_entry.js";
 import { callSummary, callTree } from "/parts/call_tree.js";
-import { deadline, serverTime } from "/parts/deadline.js";
+import { callerWords } from "/parts/caller.js";
+import { ago, deadline } from "/parts/deadline.js";
 import { badge, button, code, facts, field, operationLink } from "/parts/elements.js";
 
 /** Who asks for what, where, and until when. */
-export function approvalFacts({ operation, danger, source, place, caller, asked_at, expires_at, status, id }) {
+export function approvalFacts({ operation, danger, source, place, caller, client_name, request_id, asked_at, expires_at, status, id }) {
   return facts([
     ["Status", badge(status)],
     ["Operation", operationLink(operation)],
     ["Danger", badge(danger)],
     ["Source", source],
     ["Place", place && code(place)],
-    ["Caller", caller ?? "not known"],
-    ["Asked", `${date(asked_at)} (${age(asked_at, serverTime())})`],
+    ["Caller", callerWords(caller, client_name)],
+    ["Asked", [date(asked_at), " (", ago(asked_at), ")"]],
     ["Deadline", [date(expires_at), status === "pending" && [", ", deadline(expires_at)]]],
     ["Id", code(id)],
+    ["Audit", auditLinks(id, request_id)],
   ]);
 }
 
+/** The audit entries of an approval: those with its id, and those of the request that asked. */
+export const approvalAudit = (id) => `/audit?${new URLSearchParams({ approval: id })}`;
+
+const auditLinks = (id, requestId) => [
+  h("a", { href: approvalAudit(id) }, "Entries of this approval"),
+  requestId && [" · ", h("a", { href: requestAddress(requestId) }, "Entries of the request that asked")],
+];
+
 /**
- * The question, the preview, the reasons and everything that would be sent. `level` is the level of the headings.
+ * The preview, the reasons and everything that would be sent. `level` is the level of the headings.
  * Returns `{element, end}`; `end` is behind the last line of the call.
  */
 export function approvalCall({ approval, call, preview, lines }, level) {
   const title = (words) => h(`h${level}`, {}, words);
-  const { message, reasons = [], call_bytes } = approval;
+  const { reasons = [], call_bytes } = approval;
   const end = h("p", { class: "call-end muted", id: uniqueId("end") }, `End of the call: ${callSummary(call)}, ${bytes(call_bytes)}.`);
   const element = h("div", {},
-    message && [title("The question"), h("p", { class: "words" }, message)],
     title("What it would change"),
     h("p", { class: preview ? "words" : "muted" }, preview ?? "This operation cannot show that in advance."),
     reasons.length > 0 && [title("Why a person is asked"), h("ul", {}, reasons.map((reason) => h("li", {}, reason)))],
@@ -62,6 +72,9 @@ const decide = async (id, decision) => (await post(`/approvals/${encodeURICompon
 /** Approves exactly the call whose digest was shown. */
 export const approve = (id, digest) => decide(id, { decision: "approve", digest });
 
+/** Approves the call whose digest was shown, with other parameters. */
+export const approveEdited = (id, digest, params_text) => decide(id, { decision: "approve_edited", digest, params_text });
+
 export const deny = (id, reason) => decide(id, { decision: "deny", ...(reason && { reason }) });
 
 /** Explains why a decision was not taken. */
@@ -82,7 +95,7 @@ export function askToDeny(count) {
     };
     const dialog = openDialog({
       title: count === 1 ? "Deny this call?" : `Deny ${plural(count, "call")}?`,
-      body: field("Reason (optional)", reason, "It is written to the audit log."),
+      body: field("Reason (optional)", reason, "The caller is told, and it is written to the audit log."),
       actions: [button("Cancel", () => dialog.close()), button("Deny", confirm, "danger")],
       onClose: () => resolve(answer),
     });

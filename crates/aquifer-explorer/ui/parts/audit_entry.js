@@ -1,9 +1,10 @@
 // Audit entries as rows of a table that expand to everything that was written.
 import { h, uniqueId, visible } from "/lib/dom.js";
 import { date, json } from "/lib/format.js";
+import { callerWords } from "/parts/caller.js";
 import { badge, button, facts, operationLink, table } from "/parts/elements.js";
 
-const COLUMNS = ["Time", "Event", "Operation", "Source", "Outcome", "Caller", "Reason"];
+const COLUMNS = ["Time", "Event", "Operation", "Outcome", "Caller", "Reason"];
 
 /** A table that grows. `append(entries)` returns the button of the first new row. */
 export function entryTable() {
@@ -33,12 +34,17 @@ function entryRow(entry) {
   const row = h("tr", {},
     h("td", { class: "nowrap" }, opener),
     h("td", { class: "nowrap" }, h("span", { class: "mono" }, entry.event)),
-    h("td", { class: "nowrap" }, entry.operation && h("span", { class: "mono" }, entry.operation)),
-    h("td", {}, entry.adapter_name),
+    h("td", {}, entry.operation && h("span", { class: "mono words" }, entry.operation), entry.adapter_name && h("div", { class: "muted small-print" }, entry.adapter_name)),
     h("td", {}, badge(entry.result), entry.code && h("div", { class: "mono small-print" }, entry.code)),
-    h("td", { class: "nowrap" }, h("span", { class: "mono small-print" }, entry.user_id ?? entry.session_id)),
+    h("td", { class: "small-print" }, entryCaller(entry)),
     h("td", {}, h("span", { class: "clamp" }, entry.reason)));
   return row;
+}
+
+/** The caller, otherwise what its client calls itself, otherwise the session. */
+function entryCaller({ user_id, client_name, session_id }) {
+  if (!user_id && client_name) return h("span", { class: "words" }, callerWords(null, client_name));
+  return h("span", { class: "mono words" }, user_id ?? session_id);
 }
 
 function toggle(row, opener, id, entry) {
@@ -53,6 +59,8 @@ export function entryDetails(entry) {
   const fields = Object.entries(entry).map(([name, value]) => [name, fieldValue(name, value)]);
   return h("div", { class: "entry-fields" },
     entry.request_id && h("p", {}, h("a", { href: requestAddress(entry.request_id) }, "All entries of this request")),
+    entry.approval_id && h("p", {}, h("a", { href: `/audit?${new URLSearchParams({ approval: entry.approval_id })}` }, "All entries of this approval"),
+      " · ", h("a", { href: `/approvals/${encodeURIComponent(entry.approval_id)}` }, "The approval"), h("span", { class: "muted" }, ", while it is listed")),
     facts(fields));
 }
 

@@ -18,7 +18,9 @@ export async function renderRequest(main, id) {
     next !== null && next !== undefined && h("p", { class: "muted" }, `Only the newest ${MAX_ENTRIES} entries are shown.`));
 }
 
-const nothing = () => h("p", { class: "empty" }, "The log has no entry of this request. Reads that are allowed are not recorded.");
+const nothing = () => h("div", { class: "empty" },
+  h("p", {}, "Nothing was recorded about this request."),
+  h("p", {}, "The log has every denial, every confirmation and every operation that changes something. A read that is allowed, and a dry run, leave no entry."));
 
 function introduction(entries) {
   if (entries.length === 0) return null;

@@ -1,5 +1,6 @@
-// Times that count down in text. The clock of the server decides, not the one of this machine.
+// Times that count down, and ages that grow, in text. The clock of the server decides, not the one of this machine.
 import { h } from "/lib/dom.js";
+import { age } from "/lib/format.js";
 
 const SOON = 60000;
 let offset = 0;
@@ -29,13 +30,26 @@ export function deadline(expiresAt) {
   return element;
 }
 
+/** A <time> that says how long ago something was; `startCountdown` keeps it up to date. */
+export function ago(time) {
+  const element = h("time", { datetime: time, "data-age": time });
+  showAge(element);
+  return element;
+}
+
+function showAge(element) {
+  const words = age(element.dataset.age, serverTime());
+  if (element.textContent !== words) element.textContent = words;
+}
+
 /**
- * Updates every deadline in `root` once a second. `onEnd(element)` runs once for each that passes.
+ * Updates every deadline and age in `root` once a second. `onEnd(element)` runs once for each that passes.
  * Returns a function that ends it.
  */
 export function startCountdown(root, onEnd) {
   const ended = new WeakSet();
   const timer = setInterval(() => {
+    root.querySelectorAll("[data-age]").forEach(showAge);
     for (const element of root.querySelectorAll("[data-deadline]")) {
       if (showRemaining(element) > 0 || ended.has(element)) continue;
       ended.add(element);

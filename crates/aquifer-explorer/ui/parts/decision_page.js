@@ -4,7 +4,9 @@ import { announce, h, heading, replace } from "/lib/dom.js";
 import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
-import { approvalCall, approvalFacts, approve, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { editForm, editedCall } from "/parts/approval_edit.js";
+import { approvalCall, approvalFacts, approve, approveEdited, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { callerWords } from "/parts/caller.js";
 import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { all, button, card, problem } from "/parts/elements.js";
 
@@ -33,16 +35,20 @@ function createPage(main, entries) {
   const hint = h("p", { class: "muted" });
   const denyButton = button("Deny…", decideDeny, "danger");
   const approveButton = button("", () => decide((entry) => approve(entry.id, entry.detail.digest)), "primary");
-  const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, approveButton);
+  const editButton = button("Edit…", openEditor);
+  const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, editButton, approveButton);
+  const editor = h("div", {});
+  const further = h("p", { role: "status" });
   let observer = null;
   let isBusy = false;
+  let isEditing = false;
 
   entries.forEach(draw);
   replace(main,
     isSingle
-      ? heading(entries[0].approval.operation, `Asked for by ${entries[0].approval.caller ?? "a caller that is not known"}.`)
+      ? heading(question(entries[0].approval), `${entries[0].approval.operation}, asked for by ${asker(entries[0].approval)}.`)
       : heading(`Decide about ${plural(entries.length, "call")}`, "Read every call. The buttons at the end decide about all of them."),
-    entries.map(({ element }) => element), bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
+    further, entries.map(({ element }) => element), editor, bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
   const title = main.querySelector("h1");
   title.focus({ preventScroll: true });
   update();
@@ -59,7 +65,8 @@ function createPage(main, entries) {
     entry.outcome = h("div", {});
     entry.facts = h("div", {});
     const call = entry.detail && approvalCall(entry.detail, isSingle ? 2 : 3);
-    replace(entry.element, !isSingle && h("h2", {}, `${index + 1} of ${entries.length}: ${entry.approval.operation}`), entry.outcome, entry.facts, call?.element);
+    replace(entry.element, !isSingle && h("h2", { class: "words" }, `${index + 1} of ${entries.length}: ${question(entry.approval)}`),
+      entry.outcome, entry.detail?.edited && editedCall(entry.detail, isSingle ? 2 : 3), entry.facts, call?.element);
     entry.end = call?.end;
     watch(entry);
     show(entry);
@@ -85,8 +92,16 @@ function createPage(main, entries) {
     bar.hidden = waiting.length === 0;
     denyButton.disabled = isBusy;
     approveButton.disabled = isBusy || unseen.length > 0;
+    editButton.disabled = isBusy;
+    if (bar.hidden) {
+      isEditing = false;
+      replace(editor);
+    }
+    // What the bar would approve is the call without the changes.
+    approveButton.hidden = isEditing;
+    editButton.hidden = isEditing || !isSingle || !entries[0].detail?.params_text;
     replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
-    replace(hint, hintFor(waiting, unseen));
+    replace(hint, isEditing ? "You are editing this call." : hintFor(waiting, unseen));
     if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
 
@@ -95,9 +110,50 @@ function createPage(main, entries) {
     const answer = await get("/approvals").catch(() => null);
     if (!answer || isBusy) return;
     for (const entry of entries.filter(({ approval }) => ["pending", "approved"].includes(approval.status))) {
+      const wasPending = entry.approval.status === "pending";
       settle(entry, present(answer.approvals.find(({ id }) => id === entry.id) ?? { ...entry.approval, status: "gone" }));
+      if (wasPending && ["approved", "used"].includes(entry.approval.status)) showEdit(entry);
     }
     update();
+    showFurther(answer.approvals);
+  }
+
+  /** Shows what was approved instead, if the call was edited: here, or in another browser. */
+  async function showEdit(entry) {
+    const fresh = await loadEntry(entry.id).catch(() => null);
+    if (!fresh?.detail?.edited || entry.detail?.edited) return;
+    Object.assign(entry, { detail: fresh.detail, approval: fresh.approval });
+    draw(entry, entries.indexOf(entry));
+  }
+
+  /** Leads to the call that has waited longest, once nothing on this page waits. */
+  function showFurther(approvals) {
+    const here = new Set(entries.map(({ id }) => id));
+    const others = approvals.map(present).filter(({ id, status }) => status === "pending" && !here.has(id));
+    const [next] = others.sort((a, b) => a.asked_at.localeCompare(b.asked_at));
+    const isShown = open().length === 0 && next;
+    replace(further, isShown && h("a", { class: "button", href: `/approvals/${encodeURIComponent(next.id)}` }, `Next waiting call (${others.length})`));
+  }
+
+  function openEditor() {
+    const [entry] = entries;
+    const form = editForm(entry.id, entry.detail, { onApprove: decideEdited, onClose: () => closeEditor() });
+    replace(editor, form.element);
+    isEditing = true;
+    update();
+    form.focus();
+  }
+
+  function closeEditor() {
+    replace(editor);
+    isEditing = false;
+    update();
+    editButton.focus();
+  }
+
+  async function decideEdited(text) {
+    await decide((entry) => approveEdited(entry.id, entry.detail.digest, text));
+    await showEdit(entries[0]);
   }
 
   function settle(entry, approval, message) {
@@ -115,6 +171,7 @@ function createPage(main, entries) {
     }
     isBusy = false;
     update();
+    await refresh();
     // The buttons have lost the focus, and what happened is at the top.
     title.focus();
   }
@@ -138,6 +195,12 @@ function createPage(main, entries) {
 
   return { refresh, stop: () => observer.disconnect() };
 }
+
+/** What the person is asked. The operation is named where the server gave no question. */
+const question = ({ message, operation }) => message || operation;
+
+const asker = ({ caller, client_name }) =>
+  caller || !client_name ? callerWords(caller, null, "a caller that is not known") : `a caller that ${callerWords(null, client_name)}`;
 
 /** An approval as it is now: one whose deadline has passed is no longer pending, even if the server has not said so yet. */
 const present = (approval) =>

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
-use super::line::fingerprint;
+use super::line::{fingerprint, session_fingerprint};
+use crate::confirm::approvals::Approval;
 use crate::redact::{redact, redact_text, truncate};
 
 /// Maximum size of an entry's JSON text.
@@ -160,6 +161,12 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    client_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     token_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<Quota>,
@@ -167,6 +174,8 @@ pub struct Entry {
     fields: Option<ChangedFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_parameters: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gate_time: Option<Timestamp>,
 }
@@ -197,10 +206,14 @@ impl Entry {
             request_id: None,
             user_id: None,
             session_id: None,
+            client_name: None,
+            approval_id: None,
+            decided_by: None,
             token_id: None,
             quota: None,
             fields: None,
             parameters: None,
+            original_parameters: None,
             gate_time: None,
         }
     }
@@ -224,17 +237,46 @@ impl Entry {
         self
     }
 
-    /// Sets the caller and the request id of this context.
+    /// Sets the caller, what its client calls itself, and the request id of this context.
     #[must_use]
     pub fn context(self, context: &Context) -> Self {
-        self.caller(&context.caller).request(&context.request_id)
+        self.caller(&context.caller).client(context.client_name.as_deref()).request(&context.request_id)
+    }
+
+    /// Creates the entry of a person's decision about an approval. It names the caller and the request that asked, so
+    /// that it can be found from both.
+    pub fn for_decision(event: Event, decided: &Approval) -> Self {
+        let mut entry = Self::new(event).operation(&decided.source, &decided.operation).user(decided.caller.as_deref());
+        entry.session_id.clone_from(&decided.session_id);
+        entry.request_id.clone_from(&decided.request_id);
+        entry.decided_by = decided.decided_by.as_deref().map(|by| truncate(by, MAX_NAME_CHARS));
+        let by = decided.decided_by.as_deref().unwrap_or_default();
+        let reason = match &decided.decision_reason {
+            Some(reason) => format!("approval {}, by {by}: {reason}", decided.id),
+            None => format!("approval {}, by {by}", decided.id),
+        };
+        entry.client(decided.client_name.as_deref()).approval(Some(&decided.id)).reason(&reason)
     }
 
     /// Sets the caller. Only a fingerprint of the session is kept, because its id may be the client's only credential.
     #[must_use]
     pub fn caller(mut self, caller: &Caller) -> Self {
         self.user_id = caller.principal.as_deref().map(|principal| truncate(principal, MAX_NAME_CHARS));
-        self.session_id = caller.session.as_deref().map(|session| fingerprint("session_", session));
+        self.session_id = caller.session.as_deref().map(session_fingerprint);
+        self
+    }
+
+    /// Sets what the client calls itself. It is kept where no principal is known, and it is not verified.
+    #[must_use]
+    pub fn client(mut self, name: Option<&str>) -> Self {
+        self.client_name = name.filter(|_| self.user_id.is_none()).map(|name| redact_text(name, MAX_NAME_CHARS));
+        self
+    }
+
+    /// Sets the approval that the entry is about.
+    #[must_use]
+    pub fn approval(mut self, id: Option<&str>) -> Self {
+        self.approval_id = id.map(|id| truncate(id, MAX_NAME_CHARS));
         self
     }
 
@@ -263,6 +305,18 @@ impl Entry {
     #[must_use]
     pub fn parameters(mut self, operation: &Operation, types: Option<&Types>, params: &Map<String, Value>) -> Self {
         self.parameters = Some(redact(operation, types, params));
+        self
+    }
+
+    /// Sets the parameters before a person edited them, redacted.
+    #[must_use]
+    pub fn original_parameters(
+        mut self,
+        operation: &Operation,
+        types: Option<&Types>,
+        params: &Map<String, Value>,
+    ) -> Self {
+        self.original_parameters = Some(redact(operation, types, params));
         self
     }
 
@@ -328,6 +382,7 @@ impl Entry {
         }
         // Escaping can inflate the parameters. Every other field has its own limit.
         self.parameters = Some("[too long]".into());
+        self.original_parameters = self.original_parameters.map(|_| "[too long]".into());
         json_members(&self)
     }
 }

@@ -112,6 +112,11 @@ pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
     format!("{prefix}{}", hex_prefix(&digest, 8))
 }
 
+/// The fingerprint of a session.
+pub(crate) fn session_fingerprint(session: &str) -> String {
+    fingerprint("session_", session)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {

@@ -30,6 +30,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use refusal_limiter::RefusalLimiter;
 
+pub(crate) use line::session_fingerprint;
+
 pub use entry::Entry;
 pub use entry::EntryPosition;
 pub use entry::Event;

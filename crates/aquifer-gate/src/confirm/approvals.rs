@@ -6,24 +6,30 @@
 
 use std::time::Duration;
 
-use aquifer_engine::Caller;
 use aquifer_engine::clock::Clock;
 use aquifer_engine::store::{Record, StateStore, StoreError};
+use aquifer_engine::{Caller, Context};
 use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::call::{self, FullCall};
+use super::edit::EditedCall;
 use super::message::{BatchSubject, ConfirmationPrompt};
-use super::record::{RecordedDecision, TokenRecord, TokenState, saturating_add};
+use super::record::{RecordedDecision, TokenRecord};
+use super::status::status;
+use crate::audit::session_fingerprint;
 use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;
 pub use super::decide::MAX_REASON_CHARS;
 pub use super::decide::approve;
+pub use super::decide::approve_edited;
 pub use super::decide::deny;
 pub use super::render::escape;
 pub use super::render::wrap_text;
+pub use super::status::ApprovalError;
+pub use super::status::Status;
 
 const PREFIX: &str = "gate/approval/";
 
@@ -61,6 +67,15 @@ pub struct Approval {
     pub danger: String,
     /// The caller, if known.
     pub caller: Option<String>,
+    /// What the client calls itself, if the caller is not known. Nobody has verified it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    /// The fingerprint of the caller's session, as in the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The request that asked. Records of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// What would run, in plain words. [`get`] returns the parameters.
     pub message: String,
     /// Why it needs approval.
@@ -73,6 +88,9 @@ pub struct Approval {
     pub asked_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
+    /// Whether a person may change its parameters before approving it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_editable: bool,
     /// Its status.
     #[serde(default)]
     pub status: Status,
@@ -99,6 +117,7 @@ pub struct ReviewedApproval {
     approval: Approval,
     call: FullCall,
     preview: Option<ApprovalPreview>,
+    edited: Option<EditedCall>,
     /// The digest of the call that was read.
     digest: String,
 }
@@ -119,71 +138,21 @@ impl ReviewedApproval {
         self.preview.as_ref()
     }
 
+    /// The call that runs instead, if the person who approved it changed it.
+    pub fn edited(&self) -> Option<&EditedCall> {
+        self.edited.as_ref()
+    }
+
+    /// The context of the caller that asked, as far as it is known: its session is not.
+    pub fn asking_context(&self) -> Context {
+        let principal = self.approval.caller.as_deref().map(Into::into);
+        Context::new(Caller { principal, session: None }, self.approval.request_id.as_deref().unwrap_or_default())
+    }
+
     /// The digest of the call. Whoever shows the call elsewhere can check with it that it is still the same.
     pub fn digest(&self) -> &str {
         &self.digest
     }
-}
-
-/// The status of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Nobody has decided yet.
-    #[default]
-    Pending,
-    /// Approved, and not used yet.
-    Approved,
-    /// Denied.
-    Denied,
-    /// Approved and used.
-    Used,
-    /// Expired.
-    Expired,
-}
-
-impl Status {
-    /// The status as text.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::Approved => "approved",
-            Status::Denied => "denied",
-            Status::Used => "used",
-            Status::Expired => "expired",
-        }
-    }
-}
-
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Why an approval could not be read or decided.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ApprovalError {
-    /// There is no approval with this id.
-    #[error("there is no approval '{0}': 'aquifer approvals list' shows those that wait")]
-    Unknown(String),
-    /// The approval was already decided, used or has expired.
-    #[error("approval '{id}' is no longer open: it is {status}")]
-    Over {
-        /// The id.
-        id: String,
-        /// Its status.
-        status: Status,
-    },
-    /// The stored call is missing, or does not match the token.
-    #[error(
-        "the call of approval '{0}' cannot be shown completely, so it cannot be approved. Have the caller send the \
-         request again"
-    )]
-    Incomplete(String),
-    /// The store is unavailable.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// An approval as stored.
@@ -223,12 +192,12 @@ impl Approval {
     /// Creates an approval without an id.
     pub(super) fn new(
         operation: &Operation,
-        caller: &Caller,
+        context: &Context,
         prompt: &ConfirmationPrompt,
         call: &StoredCall,
         (now, expires_at): (Timestamp, Timestamp),
     ) -> Self {
-        let batch = prompt.batch.as_ref();
+        let (batch, caller) = (prompt.batch.as_ref(), &context.caller);
         let of = |own: &str, of_batch: fn(&BatchSubject) -> &str| batch.map_or(own, of_batch).to_owned();
         Self {
             id: String::new(),
@@ -237,12 +206,16 @@ impl Approval {
             operation: of(&operation.name, |batch| &batch.operations),
             danger: operation.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
+            client_name: context.client_name.as_deref().filter(|_| caller.principal.is_none()).map(str::to_owned),
+            session_id: caller.session.as_deref().map(session_fingerprint),
+            request_id: Some(context.request_id.to_string()),
             message: prompt.headline.clone(),
             reasons: prompt.reasons.clone(),
             parameter_count: call.parameter_count,
             call_bytes: call.len(),
             asked_at: now,
             expires_at,
+            is_editable: false,
             status: Status::Pending,
             decided_by: None,
             decision_reason: None,
@@ -342,7 +315,8 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     let digest = call::digest(&bytes);
     let call =
         FullCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
-    Ok(ReviewedApproval { approval, call, preview, digest })
+    let edited = token_record.edit.map(|edit| edit.edited);
+    Ok(ReviewedApproval { approval, call, preview, edited, digest })
 }
 
 pub(super) async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {
@@ -362,14 +336,4 @@ pub(super) async fn load_token_record(
 ) -> Result<Option<(TokenRecord, u64)>, StoreError> {
     let Some(Record { value, version }) = with_timeout(store.get(key)).await? else { return Ok(None) };
     Ok(TokenRecord::from_bytes(&value).map(|token_record| (token_record, version)))
-}
-
-pub(super) fn status(token_record: &TokenRecord, now: Timestamp) -> Status {
-    match token_record.state {
-        TokenState::Used => Status::Used,
-        TokenState::Denied => Status::Denied,
-        _ if now > saturating_add(token_record.expires_at, Duration::ZERO) => Status::Expired,
-        TokenState::Pending => Status::Pending,
-        TokenState::Ready => Status::Approved,
-    }
 }

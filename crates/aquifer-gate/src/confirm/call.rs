@@ -15,6 +15,9 @@ use crate::redact::redact_for_approver;
 /// Maximum size of a call that can wait for approval: twice the default limit of a request.
 pub const MAX_CALL_BYTES: usize = 2 * 1024 * 1024;
 
+/// Maximum size of a call that a person can edit: its caller has to be told the whole call.
+pub const MAX_EDITED_BYTES: usize = 32 * 1024;
+
 /// Maximum number of nested references to named types and unions that are followed.
 const MAX_REFERENCES: usize = 8;
 
@@ -47,6 +50,11 @@ impl FullCall {
             && comparison.pointer_bytes <= MAX_CALL_BYTES;
         let Comparison { defaults, hidden, .. } = comparison;
         is_complete.then_some(Self { params, defaults, hidden })
+    }
+
+    /// Whether a person can edit it: it is shown in full, and small enough to be sent to its caller.
+    pub(super) fn can_be_edited(&self) -> bool {
+        self.hidden.is_empty() && self.to_bytes().len() <= MAX_EDITED_BYTES
     }
 
     /// Combines several calls into one, each under its name.

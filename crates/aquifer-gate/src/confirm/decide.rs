@@ -8,9 +8,10 @@ use aquifer_engine::store::{StateStore, StoreError};
 use super::MAX_ATTEMPTS;
 use super::approvals::{
     Approval, ApprovalError, ApprovalRecord, ReviewedApproval, Status, load_approval, load_token_record, normalize_id,
-    status,
 };
+use super::edit::CallEdit;
 use super::record::{RecordedDecision, TokenState};
+use super::status::status;
 use crate::timeout::with_timeout;
 
 /// Maximum number of characters of the reason of a denial. Longer ones are cut off.
@@ -27,6 +28,8 @@ const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 enum ApprovalDecision<'a> {
     /// Approve the call with this digest.
     Approve(&'a str),
+    /// Approve the call with this digest after these changes.
+    ApproveEdited(&'a str, &'a CallEdit),
     Deny,
 }
 
@@ -39,6 +42,19 @@ pub async fn approve(
 ) -> Result<Approval, ApprovalError> {
     let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
     decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::Approve(reviewed.digest())).await
+}
+
+/// Approves a call with the changes that a person made to it. Its token then works once, for the changed call only.
+pub async fn approve_edited(
+    store: &dyn StateStore,
+    reviewed: &ReviewedApproval,
+    edit: &CallEdit,
+    clock: &dyn Clock,
+    by: &str,
+) -> Result<Approval, ApprovalError> {
+    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
+    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::ApproveEdited(reviewed.digest(), edit))
+        .await
 }
 
 /// Denies a call. Its token will never work. An approved call can be denied until it is used. The caller is told the
@@ -75,15 +91,20 @@ async fn decide(
         // Read the clock after the store, because the store's response adjusts it.
         let now = clock.now();
         let status = status(&token_record, now);
-        let is_approval = matches!(decision, ApprovalDecision::Approve(_));
+        let digest = match decision {
+            ApprovalDecision::Approve(digest) | ApprovalDecision::ApproveEdited(digest, _) => Some(digest),
+            ApprovalDecision::Deny => None,
+        };
+        let is_approval = digest.is_some();
         let open = status == Status::Pending || (status == Status::Approved && !is_approval);
         if !open {
             return Err(ApprovalError::Over { id, status });
         }
-        if let ApprovalDecision::Approve(digest) = decision
-            && token_record.call.as_deref() != Some(digest)
-        {
+        if digest.is_some() && token_record.call.as_deref() != digest {
             return Err(ApprovalError::Incomplete(id));
+        }
+        if let ApprovalDecision::ApproveEdited(_, edit) = decision {
+            edit.apply_to(&mut token_record).ok_or_else(|| ApprovalError::Incomplete(id.clone()))?;
         }
         token_record.state = if is_approval { TokenState::Ready } else { TokenState::Denied };
         token_record.decision = Some(recorded.clone());

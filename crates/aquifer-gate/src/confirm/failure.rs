@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::call::MAX_CALL_BYTES;
+use super::edit::RecordedEdit;
 use super::message::ConfirmationPrompt;
 use super::pages::ApprovalReference;
 use super::record::{format_seconds, saturating_add};
@@ -152,6 +153,21 @@ pub(super) fn denied(operation: &Operation, reason: Option<&str>) -> Failure {
         Some(reason) => failure.detail("decision_reason", escape(reason)),
         None => failure,
     }
+}
+
+/// A person approved the call with other parameters.
+pub(super) fn edited(operation: &Operation, edit: &RecordedEdit) -> Failure {
+    let message = format!(
+        "A person changed this request before approving it: {}. Nothing was done. If the change serves your user, send \
+         operation '{}' with the params in 'edited_params' and the same confirmation_token",
+        edit.edited.describe_changes(),
+        operation.name
+    );
+    Failure::new(Code::TokenScopeMismatch, message)
+        .detail("mismatch", "parameters")
+        .detail("operation", &*operation.name)
+        .detail("changes", edit.edited.listed_changes())
+        .detail("edited_params", edit.edited.call().params.clone())
 }
 
 /// The call needs an approval but cannot be shown completely.

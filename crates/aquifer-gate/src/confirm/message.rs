@@ -4,6 +4,7 @@
 //! Clients truncate long text, so a question has a maximum length. A call that does not fit cannot be confirmed by a
 //! question (see `is_complete`); it needs an approval, which shows all of it.
 
+use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
@@ -110,7 +111,7 @@ impl ConfirmationPrompt {
         let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         // A decision by the matrix already describes the effect.
         if reasons.is_empty() && !decision.says_what_it_does() {
-            reasons.extend(describe_danger(operation.danger).map(str::to_owned));
+            reasons.extend(describe_danger(operation).map(str::to_owned));
         }
         let why = decision.reason_for_caller();
         if !why.is_empty() {
@@ -222,6 +223,12 @@ impl ConfirmationPrompt {
         self.is_complete
     }
 
+    /// Whether a person may edit the call: it is a single one, and shown in full. A call with hidden values is not, so
+    /// nobody could tell what would be sent.
+    pub(crate) fn is_editable(&self) -> bool {
+        self.batch.is_none() && self.call.as_ref().is_some_and(FullCall::can_be_edited)
+    }
+
     /// The question and its reasons as one text.
     pub(crate) fn to_text(&self) -> String {
         let mut text = self.message.clone();
@@ -287,9 +294,11 @@ fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, boo
     (message, missing == 0)
 }
 
-fn describe_danger(danger: Danger) -> Option<&'static str> {
-    match danger {
+fn describe_danger(operation: &Operation) -> Option<&'static str> {
+    match operation.danger {
         Danger::Safe => None,
+        // What is run may do anything else than delete, such as send mail.
+        Danger::Destructive if operation.category == Category::Execute => Some("What it does cannot be undone"),
         Danger::Reversible => Some("It changes data"),
         Danger::Destructive => Some("It permanently deletes or overwrites data"),
         Danger::Dangerous => Some("It affects a lot of data or skips a safety check"),

@@ -8,6 +8,8 @@
 pub mod approvals;
 mod call;
 mod decide;
+pub mod edit;
+mod elicitation;
 mod failure;
 mod message;
 mod notifier;
@@ -18,6 +20,7 @@ mod refusal;
 mod render;
 mod scope;
 mod settings;
+mod status;
 mod token;
 
 use std::sync::Arc;
@@ -26,7 +29,7 @@ use std::time::Duration;
 use aquifer_engine::clock::{Clock as _, SteadyClock};
 use aquifer_engine::store::{Record, StateStore, StoreError};
 use aquifer_engine::{Caller, Context};
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 
@@ -43,6 +46,8 @@ pub(crate) use pages::ApprovalReference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
+pub(crate) use edit::RecordedEdit;
+pub(crate) use elicitation::ElicitationAnswer;
 pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
 pub(crate) use message::ConfirmationPrompt;
@@ -85,9 +90,18 @@ pub(crate) struct TokenRequest<'a> {
     pub(crate) strength: Strength,
     pub(crate) scope: Scope,
     pub(crate) operation: &'a Operation,
-    pub(crate) caller: &'a Caller,
+    pub(crate) context: &'a Context,
     /// How long to wait before the token is accepted.
     pub(crate) cooldown: Duration,
+}
+
+/// What a redeemed token was.
+#[derive(Debug, Default)]
+pub(crate) struct Redemption {
+    /// The approval, if it needed one.
+    pub(crate) approval: Option<String>,
+    /// How a person changed the call before approving it.
+    pub(crate) edit: Option<RecordedEdit>,
 }
 
 /// An issued token.
@@ -123,7 +137,8 @@ impl Confirmations {
         request: TokenRequest<'_>,
         prompt: Option<&ConfirmationPrompt>,
     ) -> Result<IssuedToken, Refusal> {
-        let TokenRequest { purpose, strength, scope, operation, caller, cooldown } = request;
+        let TokenRequest { purpose, strength, scope, operation, context, cooldown } = request;
+        let caller = &context.caller;
         self.count_attempt("issued", caller, self.settings.issued_per_minute).await?;
         let now = self.now();
         let lifetime = match purpose {
@@ -144,13 +159,15 @@ impl Confirmations {
             approval: None,
             call: None,
             decision: None,
+            edit: None,
         };
         self.clock.need_until(saturating_add(expires_at, self.settings.skew));
         let keep = record.keep(now, self.settings.skew);
         let mut approval = None;
         if let (TokenState::Pending, Some(prompt)) = (state, prompt) {
             let call = self.prepare_call(prompt, caller).await?;
-            let new = approvals::Approval::new(operation, caller, prompt, &call, (now, expires_at));
+            let new = approvals::Approval::new(operation, context, prompt, &call, (now, expires_at));
+            let new = approvals::Approval { is_editable: self.settings.allow_edits && prompt.is_editable(), ..new };
             let published = approvals::publish(&*self.store, new, &call, prompt.preview.as_ref(), &key).await?;
             record.call = Some(call.digest());
             record.approval = Some(published.id.clone());
@@ -186,6 +203,11 @@ impl Confirmations {
         Ok(call)
     }
 
+    /// Whether people may edit calls before they approve them.
+    pub(crate) fn allows_edits(&self) -> bool {
+        self.settings.allow_edits
+    }
+
     /// Redeems a token, once. Only the caller that gets `Ok` may continue.
     pub(crate) async fn redeem(
         &self,
@@ -194,7 +216,7 @@ impl Confirmations {
         min_strength: Strength,
         scope: &Scope,
         caller: &Caller,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Redemption, Refusal> {
         self.finish_token(token, purpose, min_strength, scope, caller, TokenState::Used).await
     }
 
@@ -217,7 +239,9 @@ impl Confirmations {
 
     /// Records that a person declined the question.
     pub(crate) async fn decline(&self, question: &str, scope: &Scope, caller: &Caller) -> Result<(), Refusal> {
-        self.finish_token(question, Purpose::Question, Strength::Token, scope, caller, TokenState::Denied).await
+        self.finish_token(question, Purpose::Question, Strength::Token, scope, caller, TokenState::Denied)
+            .await
+            .map(drop)
     }
 
     async fn finish_token(
@@ -228,7 +252,7 @@ impl Confirmations {
         scope: &Scope,
         caller: &Caller,
         state: TokenState,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Redemption, Refusal> {
         for _ in 0..MAX_ATTEMPTS {
             let (key, mut record, version) =
                 self.load_valid_record(token, purpose, min_strength, scope, caller).await?;
@@ -240,7 +264,7 @@ impl Confirmations {
             record.state = state;
             let keep = record.keep(now, self.settings.skew);
             if with_timeout(self.store.compare_and_set(&key, Some(version), record.to_bytes(), keep)).await? {
-                return Ok(());
+                return Ok(Redemption { approval: record.approval, edit: record.edit });
             }
         }
         Err(Refusal::Store(StoreError("other processes keep changing the record".to_owned())))
@@ -255,12 +279,14 @@ impl Confirmations {
         scope: &Scope,
         caller: &Caller,
     ) -> Result<(String, TokenRecord, u64), Refusal> {
-        let Some((key, record, version)) = self.find(token, purpose).await? else {
+        let Some((key, mut record, version)) = self.find(token, purpose).await? else {
             return Err(self.reject_wrong_token(caller, failure::invalid()).await);
         };
         let difference =
             record.scope.find_mismatch(scope).or((record.strength < min_strength).then_some(ScopeMismatch::Strength));
-        if let Some(difference) = difference {
+        // The call before a person edited it: its caller is told what became of it, but cannot run it.
+        let is_original = record.is_edit_of(scope, difference);
+        if let Some(difference) = difference.filter(|_| !is_original) {
             return Err(self.reject_wrong_token(caller, failure::mismatch(difference)).await);
         }
         let now = self.now();
@@ -268,9 +294,15 @@ impl Confirmations {
             return Err(Refusal::Token(failure::expired(record.expires_at, now)));
         }
         match record.state {
-            TokenState::Ready => Ok((key, record, version)),
+            TokenState::Ready => match record.edit.take_if(|_| is_original) {
+                Some(edit) => Err(Refusal::Edited(Box::new(edit))),
+                None => Ok((key, record, version)),
+            },
             TokenState::Used => Err(Refusal::Token(failure::already_used())),
-            TokenState::Denied => Err(Refusal::Denied { reason: record.decision.and_then(|decision| decision.reason) }),
+            TokenState::Denied => Err(Refusal::Denied {
+                reason: record.decision.and_then(|decision| decision.reason),
+                approval: record.approval,
+            }),
             TokenState::Pending => {
                 let approval = self.pages.reference(record.approval.unwrap_or_default());
                 Err(Refusal::Pending { approval, expires_at: record.expires_at })
@@ -322,42 +354,12 @@ impl Confirmations {
     }
 }
 
-/// A person's answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ElicitationAnswer {
-    Yes,
-    No,
-    /// The person closed the question without answering.
-    Cancelled,
-    /// Nobody answered in time.
-    TimedOut,
-}
-
-impl ElicitationAnswer {
-    fn parse(action: &str) -> Self {
-        match action {
-            "accept" => ElicitationAnswer::Yes,
-            "decline" => ElicitationAnswer::No,
-            "timeout" => ElicitationAnswer::TimedOut,
-            // An unknown answer is not a yes.
-            _ => ElicitationAnswer::Cancelled,
-        }
-    }
-
-    /// The failure for any answer other than yes.
-    pub(crate) fn failure(self, operation: &Operation) -> Failure {
-        let words = match self {
-            ElicitationAnswer::Yes | ElicitationAnswer::No => "the person who was asked declined",
-            ElicitationAnswer::Cancelled => "the person who was asked closed the question without an answer",
-            ElicitationAnswer::TimedOut => "nobody answered the question in time",
-        };
-        Failure::new(Code::PermissionDenied, format!("Permission denied: {words}. Nothing was done"))
-            .detail("operation", &*operation.name)
-            .detail("danger_level", operation.danger.as_str())
-    }
-}
-
 impl IssuedToken {
+    /// The id of the approval, if the token needs one.
+    pub(crate) fn approval_id(&self) -> Option<&str> {
+        self.approval.as_ref().map(|approval| &*approval.id)
+    }
+
     /// The failure for a call that needs confirmation first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
         failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_ref())

@@ -3,7 +3,7 @@
 //! Names and values come from a database whose content may be hostile. They are quoted, escaped and shortened, and
 //! secrets in them are replaced, so that they cannot be mistaken for the question itself.
 
-use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, FieldChange, Preview, RowCount, RowFate};
+use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, FieldChange, Preview, Reached, RowCount, RowFate};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::text::secrets;
@@ -43,6 +43,8 @@ impl Findings<'_> {
             ChangeKind::Create => "Create",
             ChangeKind::Update => "Update",
             ChangeKind::Delete => "Delete",
+            // The name of the operation says what is run.
+            ChangeKind::Run => return None,
         };
         let of = if operation.source.is_empty() { String::new() } else { " of source ".to_owned() };
         let source = if of.is_empty() { String::new() } else { format!("'{}'", escape(&operation.source)) };
@@ -56,6 +58,7 @@ impl Findings<'_> {
             ChangeKind::Create => "creates",
             ChangeKind::Update => "updates",
             ChangeKind::Delete => "deletes",
+            ChangeKind::Run => return None,
         };
         Some(format!("This {verb} {}.", describe_row(preview)))
     }
@@ -64,6 +67,7 @@ impl Findings<'_> {
     pub(super) fn consequences(&self) -> String {
         let mut text = String::new();
         if let Some(preview) = self.preview {
+            push_reached(&mut text, preview.reached.as_ref());
             push_fields(&mut text, preview.fields.as_deref());
             push_affected(&mut text, preview, RowFate::Deleted);
             push_affected(&mut text, preview, RowFate::Cleared);
@@ -132,6 +136,15 @@ fn push_fields(text: &mut String, fields: Option<&[FieldChange]>) {
             text.push('.');
         }
     }
+}
+
+fn push_reached(text: &mut String, reached: Option<&Reached>) {
+    let Some(Reached { singular, plural, count }) = reached else { return };
+    text.push_str(&match count {
+        RowCount::Exactly(0) => format!(" It would reach no {}.", escape(plural)),
+        RowCount::Exactly(1) => format!(" It would reach 1 {}.", escape(singular)),
+        count => format!(" It would reach {count} {}.", escape(plural)),
+    });
 }
 
 fn push_affected(text: &mut String, preview: &Preview, fate: RowFate) {
@@ -223,6 +236,21 @@ mod tests {
              their reference. Rows of 2 more tables may be affected, too. Other rows, hidden from you, would be \
              deleted with it or lose their reference."
         );
+    }
+
+    #[test]
+    fn r_saf_3_a_call_that_runs_something_says_whom_it_reaches() {
+        for (count, expected) in [
+            (RowCount::Exactly(0), " It would reach no customers."),
+            (RowCount::Exactly(1), " It would reach 1 customer."),
+            (RowCount::MoreThan(1_000), " It would reach more than 1,000 customers."),
+        ] {
+            let reached = Reached { singular: "customer".to_owned(), plural: "customers".to_owned(), count };
+            let preview = Preview { change: ChangeKind::Run, reached: Some(reached), ..Preview::default() };
+            let findings = Findings { preview: Some(&preview), obstacle: None };
+            assert_eq!((findings.question(&operation()), findings.statement()), (None, None));
+            assert_eq!(findings.consequences(), expected);
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::scope::Scope;
+use super::edit::RecordedEdit;
+use super::scope::{Scope, ScopeMismatch};
 use super::token::Purpose;
 use crate::strength::Strength;
 
@@ -33,6 +34,9 @@ pub(super) struct TokenRecord {
     /// The person's decision. `None` before it, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<RecordedDecision>,
+    /// How the person changed the call before approving it. The scope is then the one of the changed call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) edit: Option<RecordedEdit>,
 }
 
 /// Who decided about a call, and why. Stored with the state, so that every process tells the same.
@@ -60,6 +64,11 @@ pub(crate) enum TokenState {
 impl TokenRecord {
     pub(super) fn is_expired(&self, now: Timestamp, skew: Duration) -> bool {
         now > saturating_add(self.expires_at, skew)
+    }
+
+    /// Whether `scope` is the call before a person edited it. `difference` is how it differs from the approved call.
+    pub(super) fn is_edit_of(&self, scope: &Scope, difference: Option<ScopeMismatch>) -> bool {
+        difference == Some(ScopeMismatch::Params) && self.edit.as_ref().is_some_and(|edit| edit.original == *scope)
     }
 
     /// How long the record has to be kept.

@@ -8,6 +8,7 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::validate::Checked;
 use jiff::Timestamp;
 
+use super::edit::RecordedEdit;
 use super::failure;
 use super::message::ConfirmationPrompt;
 use super::pages::ApprovalReference;
@@ -27,7 +28,11 @@ pub(crate) enum Refusal {
     Denied {
         /// Why, in the person's words.
         reason: Option<String>,
+        /// The approval, if it was one.
+        approval: Option<String>,
     },
+    /// A person approved it with other parameters.
+    Edited(Box<RecordedEdit>),
     /// The cooldown is not over.
     CoolingDown { wait: Duration, expires_at: Timestamp },
     /// The call needs an approval but cannot be shown completely.
@@ -46,11 +51,25 @@ impl From<StoreError> for Refusal {
 }
 
 impl Refusal {
+    /// Whether the caller can still use the token. Such a refusal is not recorded: the request and the decision are.
+    pub(crate) fn keeps_token(&self) -> bool {
+        matches!(self, Refusal::Pending { .. } | Refusal::CoolingDown { .. } | Refusal::Edited(_))
+    }
+
+    /// The approval that was denied.
+    pub(crate) fn denied_approval(&self) -> Option<&str> {
+        match self {
+            Refusal::Denied { approval, .. } => approval.as_deref(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn into_failure(self, request: &Checked, prompt: &ConfirmationPrompt, token: &str) -> Failure {
         let operation = request.operation();
         match self {
             Refusal::Token(failure) => failure,
-            Refusal::Denied { reason } => failure::denied(operation, reason.as_deref()),
+            Refusal::Denied { reason, .. } => failure::denied(operation, reason.as_deref()),
+            Refusal::Edited(edit) => failure::edited(operation, &edit),
             Refusal::Pending { approval, expires_at } => {
                 failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
             }

@@ -86,6 +86,16 @@ impl Scope {
         Self { source, place, operation, caller: caller_hash(caller), params: hex(&hash.finalize()) }
     }
 
+    /// The same operation and caller with other parameters.
+    pub(super) fn with_params(&self, params: &Map<String, Value>) -> Self {
+        Self { params: params_hash(params), ..self.clone() }
+    }
+
+    /// Whether it is about this operation.
+    pub(super) fn is_about(&self, operation: &Operation) -> bool {
+        self.source == *operation.source && self.place == *operation.place && self.operation == *operation.name
+    }
+
     /// Whether it is the scope of a batch.
     pub(super) fn is_batch(&self) -> bool {
         self.operation == BATCH

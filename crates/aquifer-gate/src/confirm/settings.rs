@@ -19,6 +19,8 @@ pub struct ConfirmSettings {
     pub issued_per_minute: u64,
     /// How many invalid tokens a caller may try per minute.
     pub wrong_per_minute: u64,
+    /// Whether a person may change the parameters of a call before approving it.
+    pub allow_edits: bool,
 }
 
 impl Default for ConfirmSettings {
@@ -30,6 +32,7 @@ impl Default for ConfirmSettings {
             skew: Duration::from_secs(30),
             issued_per_minute: 60,
             wrong_per_minute: 10,
+            allow_edits: false,
         }
     }
 }

@@ -17,14 +17,15 @@ use serde_json::json;
 use super::{Evaluation, PreparedOperation, SafetyGate, is_dry_run};
 use crate::audit::Event;
 use crate::confirm::{
-    CallInBatch, CallSubject, ConfirmationPrompt, Confirmations, CoveredCall, ElicitationAnswer, Findings, Purpose,
-    Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
+    CallInBatch, CallSubject, ConfirmationPrompt, Confirmations, CoveredCall, ElicitationAnswer, Findings, IssuedToken,
+    Purpose, Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
 };
 use crate::policy::{Effect, PolicyDecision, Strength};
 
 /// A confirmation of several calls, already consumed.
 pub(super) struct BatchGrant {
     token: String,
+    approval: Option<String>,
     strength: Strength,
     calls: Vec<GrantedCall>,
 }
@@ -39,6 +40,11 @@ impl BatchGrant {
     /// The token or the question's key, for the audit.
     pub(super) fn token(&self) -> &str {
         &self.token
+    }
+
+    /// The approval, if there was one.
+    pub(super) fn approval(&self) -> Option<&str> {
+        self.approval.as_deref()
     }
 
     /// Whether the grant confirms exactly this call with this strength. Works once per call.
@@ -95,13 +101,13 @@ impl<'a> CoveredCalls<'a> {
         self.calls.iter().map(move |call| call.evaluation(context))
     }
 
-    fn grant(&self, token: &str) -> Grant {
+    fn grant(&self, token: &str, approval: Option<String>) -> Grant {
         let calls = self.calls.iter().map(|call| GrantedCall {
             index: call.index,
             scope: call.evaluation(self.context).scope(),
             is_used: AtomicBool::new(false),
         });
-        let grant = BatchGrant { token: token.to_owned(), strength: self.required, calls: calls.collect() };
+        let grant = BatchGrant { token: token.to_owned(), approval, strength: self.required, calls: calls.collect() };
         Grant::new(self.indices(), grant)
     }
 }
@@ -181,25 +187,26 @@ impl SafetyGate {
             };
         }
         match redeemed {
-            Ok(()) => BatchDecision::Confirmed(covered.grant(token)),
+            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.approval)),
             Err(refusal) => self.refuse_batch(covered, refusal, token),
         }
     }
 
     fn refuse_batch(&self, covered: &CoveredCalls<'_>, refusal: Refusal, token: &str) -> BatchDecision {
-        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
+        let (keeps_token, denied) = (refusal.keeps_token(), refusal.denied_approval().map(str::to_owned));
         let riskiest = covered.calls.iter().max_by_key(|call| call.request.operation().danger);
         let failure = match (riskiest, refusal) {
             (Some(call), refusal) => refusal.into_failure(call.request, &covered.prompt, token),
             (None, Refusal::Token(failure)) => failure,
             (None, _) => rules_changed(),
         };
-        if waits {
+        if keeps_token {
             return BatchDecision::Wait { failure, indices: covered.indices() };
         }
         for evaluation in covered.evaluations() {
             self.submit(|| {
-                let entry = evaluation.entry(Event::TokenRejected).code(failure.code().as_str());
+                let entry =
+                    evaluation.entry(Event::TokenRejected).code(failure.code().as_str()).approval(denied.as_deref());
                 if token.is_empty() { entry } else { entry.token(token) }
             });
         }
@@ -220,7 +227,7 @@ impl SafetyGate {
             strength,
             scope: covered.scope.clone(),
             operation: covered.operation()?,
-            caller: &covered.context.caller,
+            context: covered.context,
             cooldown: cooldowns.max().unwrap_or_default(),
         })
     }
@@ -232,7 +239,7 @@ impl SafetyGate {
         let operation = request.operation;
         match self.confirmations.issue(request, Some(&covered.prompt)).await {
             Ok(issued) => {
-                self.submit_required(covered, &issued.token);
+                self.submit_required(covered, &issued);
                 let failure = issued.into_failure(operation, &covered.prompt);
                 BatchDecision::Wait { failure, indices: covered.indices() }
             }
@@ -248,7 +255,7 @@ impl SafetyGate {
         };
         match self.confirmations.issue(request, None).await {
             Ok(issued) => {
-                self.submit_required(covered, &issued.token);
+                self.submit_required(covered, &issued);
                 let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
                 BatchDecision::Ask(InputRequest {
                     key: issued.token,
@@ -282,10 +289,13 @@ impl SafetyGate {
         }
     }
 
-    fn submit_required(&self, covered: &CoveredCalls<'_>, token: &str) {
+    fn submit_required(&self, covered: &CoveredCalls<'_>, issued: &IssuedToken) {
         for evaluation in covered.evaluations() {
             let reason = covered.required.as_str();
-            self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(token).reason(reason));
+            self.submit(|| {
+                let entry = evaluation.entry(Event::ConfirmationRequired).token(&issued.token);
+                entry.approval(issued.approval_id()).reason(reason)
+            });
         }
     }
 }

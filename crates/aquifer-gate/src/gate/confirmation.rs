@@ -12,8 +12,8 @@ use serde_json::json;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
-    ApprovalNotifier, ApprovalPages, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose, Refusal,
-    TokenRequest, cannot_ask_in_batch, rules_changed,
+    ApprovalNotifier, ApprovalPages, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose,
+    Redemption, Refusal, TokenRequest, cannot_ask_in_batch, rules_changed,
 };
 use crate::policy::{RequiredStrength, Strength};
 
@@ -37,7 +37,7 @@ impl SafetyGate {
         &self,
         evaluation: Evaluation<'_>,
         strength: RequiredStrength,
-    ) -> Result<(), EarlyDecision> {
+    ) -> Result<Redemption, EarlyDecision> {
         let context = evaluation.context;
         // A batch does not lower the strength for a client that can ask its user.
         let mut required = strength.for_client(context.interaction.can_ask_alone());
@@ -48,8 +48,8 @@ impl SafetyGate {
         if let Some((grant, index)) = evaluation.grant
             && grant.confirm(index, &evaluation.scope(), required)
         {
-            self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()));
-            return Ok(());
+            self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).approval(grant.approval()));
+            return Ok(Redemption { approval: grant.approval().map(str::to_owned), edit: None });
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
             return self.redeem(evaluation, token, required).await;
@@ -66,12 +66,17 @@ impl SafetyGate {
         }
     }
 
-    async fn redeem(&self, evaluation: Evaluation<'_>, token: &str, required: Strength) -> Result<(), EarlyDecision> {
+    async fn redeem(
+        &self,
+        evaluation: Evaluation<'_>,
+        token: &str,
+        required: Strength,
+    ) -> Result<Redemption, EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
-            Ok(()) => {
-                self.submit(|| evaluation.entry(Event::Confirmed).token(token));
-                Ok(())
+            Ok(redeemed) => {
+                self.submit(|| evaluation.entry(Event::Confirmed).token(token).approval(redeemed.approval.as_deref()));
+                Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, token)),
         }
@@ -104,9 +109,10 @@ impl SafetyGate {
             .await
         {
             Ok(issued) => {
-                let entry =
-                    || evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(strength.as_str());
-                self.submit(entry);
+                self.submit(|| {
+                    let entry = evaluation.entry(Event::ConfirmationRequired).token(&issued.token);
+                    entry.approval(issued.approval_id()).reason(strength.as_str())
+                });
                 refuse_with(issued.into_failure(evaluation.operation(), &prompt))
             }
             Err(refusal) => self.refuse(evaluation, refusal, ""),
@@ -141,7 +147,7 @@ impl SafetyGate {
         evaluation: Evaluation<'_>,
         question: &str,
         answer: ElicitationAnswer,
-    ) -> Result<(), EarlyDecision> {
+    ) -> Result<Redemption, EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         if answer != ElicitationAnswer::Yes {
             return Err(match self.confirmations.decline(question, &scope, caller).await {
@@ -167,9 +173,9 @@ impl SafetyGate {
             redeemed = redeem().await;
         }
         match redeemed {
-            Ok(()) => {
+            Ok(redeemed) => {
                 self.submit(|| evaluation.entry(Event::Confirmed).token(question));
-                Ok(())
+                Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
         }
@@ -181,22 +187,23 @@ impl SafetyGate {
         purpose: Purpose,
         strength: Strength,
     ) -> TokenRequest<'a> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
+        let (operation, context) = (evaluation.operation(), evaluation.context);
         let cooldown = match purpose {
             Purpose::Confirmation | Purpose::Question => {
                 operation.safeguards.cooldown.max(evaluation.decision.cooldown())
             }
             Purpose::Quota => Duration::ZERO,
         };
-        TokenRequest { purpose, strength, scope: evaluation.scope(), operation, caller, cooldown }
+        TokenRequest { purpose, strength, scope: evaluation.scope(), operation, context, cooldown }
     }
 
     pub(super) fn refuse(&self, evaluation: Evaluation<'_>, refusal: Refusal, token: &str) -> EarlyDecision {
-        let waits = matches!(refusal, Refusal::Pending { .. } | Refusal::CoolingDown { .. });
+        let (keeps_token, denied) = (refusal.keeps_token(), refusal.denied_approval().map(str::to_owned));
         let failure = refusal.into_failure(evaluation.request, &evaluation.prompt(), token);
-        if !waits {
+        if !keeps_token {
             let entry = || {
-                let entry = evaluation.entry(Event::TokenRejected).code(failure.code().as_str());
+                let entry =
+                    evaluation.entry(Event::TokenRejected).code(failure.code().as_str()).approval(denied.as_deref());
                 if token.is_empty() { entry } else { entry.token(token) }
             };
             self.submit(entry);

@@ -9,6 +9,7 @@ use aquifer_protocol::operation::Operation;
 use super::receipt::AuditReceipt;
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
+use crate::confirm::Redemption;
 
 /// Whether an operation may change data: every operation except safe reads.
 pub(super) fn is_write(operation: &Operation) -> bool {
@@ -23,20 +24,23 @@ impl SafetyGate {
     pub(super) async fn record_intent(
         &self,
         evaluation: Evaluation<'_>,
-        is_confirmed: bool,
+        confirmed: Option<&Redemption>,
     ) -> Result<Box<dyn Receipt>, EarlyDecision> {
         let (operation, params) = (evaluation.operation(), evaluation.request.params());
+        let (is_confirmed, approval) =
+            (confirmed.is_some(), confirmed.and_then(|confirmed| confirmed.approval.as_deref()));
         let is_destructive = operation.danger >= Danger::Destructive;
         if is_destructive && !is_confirmed {
             self.submit(|| evaluation.entry(Event::Allowed).reason(&evaluation.decision.explanation()));
         }
         let entry = evaluation
             .entry(Event::Intent)
+            .approval(approval)
             .reason(&evaluation.decision.explanation())
             .fields(operation, params)
             .parameters(operation, Some(evaluation.request.types()), params);
         let is_synced = is_destructive || is_confirmed;
-        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, is_synced);
+        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, approval, is_synced);
         match receipt.record_intent(entry, is_synced || self.audit.is_failing()).await {
             Ok(()) => Ok(receipt.begin()),
             Err(error) if self.audit.is_required() => Err(refuse_with(

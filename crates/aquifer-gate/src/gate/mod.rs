@@ -6,6 +6,7 @@
 
 mod batch;
 mod confirmation;
+mod edit;
 mod explain;
 mod intent;
 mod limits;
@@ -29,7 +30,9 @@ use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
 use crate::audit::{Audit, Entry, Event};
-use crate::confirm::{ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, Scope};
+use crate::confirm::{
+    ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, RecordedEdit, Redemption, Scope,
+};
 use crate::policy::{
     CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
@@ -279,24 +282,24 @@ impl SafetyGate {
             self.apply_quota_error(evaluation, quota_error)?;
         }
         let is_dry_run = is_dry_run(evaluation.request);
-        let confirmed = match evaluation.decision.effect {
+        let confirmed: Option<Redemption> = match evaluation.decision.effect {
             // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
-            Effect::Confirm(_) if is_dry_run => false,
+            Effect::Confirm(_) if is_dry_run => None,
             Effect::Confirm(strength) => {
                 // Boxed, so that calls without confirmation do not pay for its size.
-                Box::pin(async move {
+                let confirmed = Box::pin(async move {
                     self.check_quotas(evaluation).await?;
                     self.confirm(evaluation, strength).await
-                })
-                .await?;
-                true
+                });
+                Some(confirmed.await?)
             }
-            Effect::Allow | Effect::Deny(_) => false,
+            Effect::Allow | Effect::Deny(_) => None,
         };
-        let warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
+        let mut warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
+        warnings.extend(confirmed.iter().filter_map(|confirmed| confirmed.edit.as_ref()).map(RecordedEdit::warning));
         let mut pass = Pass { warnings, receipt: None };
-        if self.audit.is_enabled() && (confirmed || (is_write(operation) && !is_dry_run)) {
-            pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed)).await?);
+        if self.audit.is_enabled() && (confirmed.is_some() || (is_write(operation) && !is_dry_run)) {
+            pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed.as_ref())).await?);
         }
         Ok(pass)
     }

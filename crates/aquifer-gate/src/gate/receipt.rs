@@ -17,7 +17,9 @@ pub(super) struct AuditReceipt {
     audit: Audit,
     operation: Arc<Operation>,
     caller: Caller,
+    client_name: Option<Arc<str>>,
     request_id: Arc<str>,
+    approval: Option<String>,
     intent: EntryHandle,
     /// Whether the outcome has to be on disk before the caller gets its response.
     is_synced: bool,
@@ -56,12 +58,14 @@ impl OutcomeDetails {
 
 impl AuditReceipt {
     /// Creates a receipt for an intent that is not queued yet.
-    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, is_synced: bool) -> Self {
+    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, approval: Option<&str>, is_synced: bool) -> Self {
         Self {
             audit,
             operation: evaluation.operation().clone(),
             caller: evaluation.caller().clone(),
+            client_name: evaluation.context.client_name.clone(),
             request_id: evaluation.context.request_id.clone(),
+            approval: approval.map(str::to_owned),
             intent: EntryHandle::default(),
             is_synced,
             outcome: OutcomeDetails::NOT_RUN,
@@ -96,7 +100,9 @@ impl AuditReceipt {
         let OutcomeDetails { outcome, code, reason } = self.outcome;
         let mut entry = Entry::for_operation(Event::Outcome(outcome), &self.operation)
             .caller(&self.caller)
+            .client(self.client_name.as_deref())
             .request(&self.request_id)
+            .approval(self.approval.as_deref())
             .intent(&self.intent);
         if let Some(code) = code {
             entry = entry.code(code);

@@ -2,6 +2,7 @@
 //! (R-SAF-5).
 #![allow(clippy::print_stdout, reason = "processes started by a test tell it what they did")]
 
+mod approvals;
 mod events;
 mod faults;
 mod harness;

@@ -3,6 +3,7 @@
 mod approval;
 mod batch;
 mod decisions;
+mod edited;
 mod elicit;
 mod full_call;
 mod laws;

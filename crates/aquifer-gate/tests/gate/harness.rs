@@ -316,6 +316,11 @@ impl Harness {
         std::mem::replace(&mut *self.gate.lock().unwrap(), gate).retire();
     }
 
+    /// The gate in force.
+    pub(crate) fn gate(&self) -> Arc<SafetyGate> {
+        self.gate.lock().unwrap().clone()
+    }
+
     pub(crate) async fn ask(&self, request: Value) -> Value {
         self.ask_as(request, anna()).await
     }

@@ -182,6 +182,10 @@ pub(crate) struct AuditShowArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) last: usize,
 
+    /// Show only the entries of this approval.
+    #[arg(long, value_name = "ID")]
+    pub(crate) approval: Option<String>,
+
     /// Print the lines exactly as they are in the files.
     #[arg(long)]
     pub(crate) json: bool,

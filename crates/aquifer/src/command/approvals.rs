@@ -191,12 +191,7 @@ fn nothing_done() -> anyhow::Result<CommandOutcome> {
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
-    let mut reason = format!("approval {} at the command line", decided.id);
-    if let Some(why) = &decided.decision_reason {
-        let _ = write!(reason, ": {why}");
-    }
-    let entry = Entry::new(event).operation(&decided.source, &decided.operation).reason(&reason);
-    if let Err(error) = audit.record(entry).await {
+    if let Err(error) = audit.record(Entry::for_decision(event, decided)).await {
         tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }
 }
@@ -215,7 +210,11 @@ fn describe(approval: &Approval) -> String {
     for reason in reasons {
         let _ = writeln!(out, "  because {reason}");
     }
-    let caller = caller.as_deref().map_or_else(|| "an unknown caller".to_owned(), escape);
+    let caller = match (caller, &approval.client_name) {
+        (Some(caller), _) => escape(caller),
+        (None, Some(name)) => format!("a client that calls itself '{}' (not verified)", escape(name)),
+        (None, None) => "an unknown caller".to_owned(),
+    };
     let _ = writeln!(
         out,
         "  requested by {caller} at {}, expires at {}",
@@ -239,6 +238,9 @@ fn render_call(reviewed: &ReviewedApproval, width: Option<usize>) -> Vec<String>
     // Its values were escaped when it was built.
     for line in reviewed.preview().filter(|preview| !preview.is_in_message).iter().flat_map(|it| it.text.lines()) {
         lines.extend(wrap_text(&format!("  rehearsal: {line}"), width));
+    }
+    if let Some(edited) = reviewed.edited() {
+        lines.extend(wrap_text(&format!("  approved with changes: {}", edited.describe_changes()), width));
     }
     lines.extend(call.lines(width));
     let mut end = match call.params.len() {

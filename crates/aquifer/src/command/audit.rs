@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use aquifer_engine::store::StateStore;
-use aquifer_gate::audit::read::{EntryQuery, read_files};
+use aquifer_gate::audit::read::{EntryFilter, EntryQuery, read_files};
 use aquifer_gate::audit::{self, AuditError, Heads, Report};
 use aquifer_gate::confirm::approvals::escape;
 use serde_json::Value;
@@ -119,7 +119,8 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutc
     };
     let last = arguments.last.min(MAX_SHOWN);
     // The newest entry is shown last, next to the prompt.
-    let mut lines = tokio::task::spawn_blocking(move || newest(&directory, last)).await??;
+    let filter = EntryFilter { approval_id: arguments.approval, ..EntryFilter::default() };
+    let mut lines = tokio::task::spawn_blocking(move || newest(&directory, &filter, last)).await??;
     lines.reverse();
     let text: String = match arguments.json {
         true => lines.iter().map(|line| format!("{line}\n")).collect(),
@@ -133,11 +134,12 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutc
     Ok(CommandOutcome::Done)
 }
 
-/// The newest entries, newest first.
-fn newest(directory: &Path, last: usize) -> Result<Vec<String>, AuditError> {
+/// The newest entries that match, newest first.
+fn newest(directory: &Path, filter: &EntryFilter, last: usize) -> Result<Vec<String>, AuditError> {
     let (mut lines, mut before) = (Vec::new(), None);
     while lines.len() < last {
-        let page = read_files(directory, &EntryQuery { before, ..EntryQuery::newest(last - lines.len()) })?;
+        let query = EntryQuery { filter: filter.clone(), limit: last - lines.len(), before };
+        let page = read_files(directory, &query)?;
         lines.extend(page.entries);
         match page.next {
             Some(next) => before = Some(next),

@@ -21,7 +21,7 @@ use crate::sources::OnUnreachable;
 /// The port of the demo.
 pub(super) const PORT: u16 = 3910;
 
-/// Sending a newsletter needs an approval, so that the demo shows one.
+/// Sending a newsletter needs an approval, so that the demo shows one. It can be edited, to show that, too.
 const POLICY: &str = r#"
 [[gate.rule]]
 name = "newsletters"
@@ -30,6 +30,9 @@ strength = "approval"
 operation = "execute_newsletter"
 reason = "A newsletter cannot be called back"
 message = "Send the newsletter '{subject}'?"
+
+[gate.confirmation]
+allow_edits = true
 "#;
 
 /// An aggregate, a search, a walk along references, a long job, and two calls that need confirmation.

@@ -37,6 +37,7 @@ struct ConfirmationConfig {
     clock_skew_tolerance_seconds: Option<u64>,
     max_issued_per_minute: Option<u64>,
     max_wrong_per_minute: Option<u64>,
+    allow_edits: Option<bool>,
 }
 
 impl GateConfig {
@@ -103,6 +104,7 @@ impl ConfirmationConfig {
             skew: seconds(self.clock_skew_tolerance_seconds, default.skew),
             issued_per_minute: self.max_issued_per_minute.unwrap_or(default.issued_per_minute),
             wrong_per_minute: self.max_wrong_per_minute.unwrap_or(default.wrong_per_minute),
+            allow_edits: self.allow_edits.unwrap_or(default.allow_edits),
         }
     }
 }

@@ -24,6 +24,9 @@ use results::{ControlsConfig, OperationConfig, ResultsConfig};
 use target::{is_adapter, is_client_file, is_http_url};
 
 pub(crate) use approvals::ApprovalsConfig;
+pub(crate) use approvals::ApprovalsProblem;
+#[cfg(feature = "webhook")]
+pub(crate) use approvals::{check_webhook_secret, check_webhook_url, is_loopback};
 pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use trust::TrustSetting;

@@ -48,6 +48,9 @@ pub(crate) struct Safety {
 impl Safety {
     /// Builds the gate that the configuration describes.
     pub(crate) fn new(config: &Config, sources: &SourceFacts) -> anyhow::Result<Self> {
+        if let Some(problem) = config.approvals.problems().into_iter().next() {
+            anyhow::bail!(problem.message);
+        }
         let (place, clock) = (StoreLocation::new(&config.state)?, steady_clock());
         let store = place.open(&config.state, &clock)?;
         let audit = audit(config, store.clone(), &clock)?;

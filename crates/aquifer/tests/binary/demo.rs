@@ -66,6 +66,12 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
     let asked = send(&params);
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}"));
     assert!(asked["error"]["details"]["confirmation_message"].as_str().unwrap().contains("Tents for less"), "{asked}");
+    let details = &asked["error"]["details"];
+    assert_eq!(details["reasons"][0], "What it does cannot be undone", "{asked}");
+    assert!(details["confirmation_message"].as_str().unwrap().contains(" customers."), "{asked}");
+    let mut tried = params.clone();
+    tried["dry_run"] = true.into();
+    assert_eq!(send(&tried)["data"]["sent"], false, "nobody is asked about a dry run");
     params["confirmation_token"] = token(&asked).unwrap().into();
     assert_eq!(send(&params)["error"]["details"]["approval_status"], "pending");
     // The commands that the demo prints.
@@ -82,6 +88,15 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
     let sent = send(&params);
     assert_eq!(sent["data"]["sent"], true, "{sent}");
     assert!(sent["data"]["recipients"].as_u64().unwrap() > 10, "{sent}");
+    // The request, the decision and the call are joined by the approval.
+    let log = shell(&format!("aquifer audit show --approval {id} --json --state {state}"));
+    let entries: Vec<Value> = text(&log.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut events: Vec<&str> = entries.iter().map(|entry| entry["event"].as_str().unwrap()).collect();
+    events.sort_unstable();
+    let expected =
+        ["APPROVAL_GRANTED", "CONFIRMATION_GRANTED", "CONFIRMATION_REQUIRED", "OPERATION_INTENT", "OPERATION_OUTCOME"];
+    assert_eq!(events, expected, "{entries:?}");
+    assert!(entries.iter().all(|entry| entry["client_name"].is_string()), "{entries:?}");
 }
 
 #[test]

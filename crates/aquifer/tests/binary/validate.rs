@@ -48,6 +48,21 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
             "[[source]]\ntarget = \"sqlite:a.db\"\n[source.operations.list_x]\nrows = \"a\"\n",
             "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' applies to MCP servers",
         ),
+        (
+            "d.toml",
+            "[approvals]\nwebhook = \"http://hooks.example/\"\nwebhook_secret = \"0123456789abcdef\"\n",
+            "d.toml:2:1: SCHEMA_INVALID_TYPE: approvals.webhook has to begin with https://",
+        ),
+        (
+            "d.toml",
+            "[approvals]\nwebhook = \"https://hooks.example/\"\n",
+            "d.toml:1:1: SCHEMA_INVALID_TYPE: approvals.webhook_secret is missing",
+        ),
+        (
+            "d.toml",
+            "[approvals]\nexplorer_url = \"aquifer.example.com\"\n",
+            "d.toml:2:1: SCHEMA_INVALID_TYPE: approvals.explorer_url is not the address of a website",
+        ),
         ("e.json", "{\"mcpServers\": {\"x\": {\"comand\": \"hush-4711\"}}}", "e.json:1:17: SCHEMA_MISSING_FIELD"),
         ("f.json", "{\"mcpServers\": {\"x\" {}}}", "f.json:1:21: SCHEMA_INVALID_TYPE: Not readable as JSON"),
         ("g.json", "{\"raw_capture\": {}, \"schema_version\": \"9\"}", "SCHEMA_VERSION_UNSUPPORTED"),

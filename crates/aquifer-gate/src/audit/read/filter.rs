@@ -22,6 +22,8 @@ pub struct EntryFilter {
     pub result: Option<String>,
     /// The request.
     pub request_id: Option<String>,
+    /// The approval.
+    pub approval_id: Option<String>,
 }
 
 impl EntryFilter {
@@ -34,6 +36,7 @@ impl EntryFilter {
             ("event", &self.event),
             ("result", &self.result),
             ("request_id", &self.request_id),
+            ("approval_id", &self.approval_id),
         ];
         texts.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
     }

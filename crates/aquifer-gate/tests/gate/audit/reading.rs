@@ -102,8 +102,8 @@ async fn r_saf_5_filters_select_entries() {
         entry(Event::Intent, "a", "anna"),
         entry(Event::Outcome(OperationOutcome::Done), "a", "anna"),
         entry(Event::Denied, "b", "berta \"the\\quick\""),
-        Entry::new(Event::Approved).operation("shop", "buy").request("c").reason("anna"),
-        entry(Event::Intent, "d", "anna"),
+        Entry::new(Event::Approved).operation("shop", "buy").request("c").reason("anna, k3vm7pqa"),
+        entry(Event::Intent, "d", "anna").approval(Some("k3vm7pqa")),
     ];
     for entry in written {
         audit.record(entry).await.unwrap();
@@ -118,6 +118,7 @@ async fn r_saf_5_filters_select_entries() {
     assert_eq!(find(EntryFilter { operation: text("delete_user"), ..none() }), "dbaa");
     assert_eq!(find(EntryFilter { event: text("OPERATION_INTENT"), ..none() }), "da");
     assert_eq!(find(EntryFilter { result: text("denied"), ..none() }), "b");
+    assert_eq!(find(EntryFilter { approval_id: text("k3vm7pqa"), ..none() }), "d", "not where it is only mentioned");
     assert_eq!(find(EntryFilter { request_id: text("a"), caller: text("anna"), ..none() }), "aa");
     assert_eq!(find(EntryFilter { request_id: text("a"), result: text("denied"), ..none() }), "");
     // Times include their ends.

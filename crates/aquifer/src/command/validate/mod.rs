@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::CommandOutcome;
 use crate::cli::ValidateArgs;
-use crate::config::{Config, SourceConfig};
+use crate::config::{ApprovalsProblem, Config, SourceConfig};
 use crate::safety::Safety;
 use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 
@@ -255,6 +255,17 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
         let line = heading.map_or(1, |index| index as u64 + 1);
         let (code, path) = (Code::SchemaInvalidType, "gate".to_owned());
         problems.push(FileProblem { code, path, line, column: 1, message, suggestion: None });
+    }
+    let heading = text.lines().position(|line| line.trim() == "[approvals]");
+    for ApprovalsProblem { setting, message } in config.approvals.problems() {
+        problems.push(FileProblem {
+            code: Code::SchemaInvalidType,
+            path: format!("approvals.{setting}"),
+            line: find_line(text, heading.map_or(1, |index| index as u64 + 1), setting),
+            column: 1,
+            message,
+            suggestion: None,
+        });
     }
     for (section, wrong) in [("limits", config.limits.limits().check()), ("results", config.results.check())] {
         let heading = text.lines().position(|line| line.trim() == format!("[{section}]"));

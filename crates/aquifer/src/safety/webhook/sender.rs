@@ -1,6 +1,5 @@
 //! Sends notices, one after the other.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::Notice;
 use super::signature::sign;
+use crate::config::{check_webhook_secret, check_webhook_url, is_loopback};
 
 /// Carries the time and the signature.
 pub(super) const SIGNATURE_HEADER: &str = "x-aquifer-signature";
@@ -22,9 +22,6 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait before the second and the third attempt.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-
-/// A shorter secret could be guessed.
-const MIN_SECRET_LEN: usize = 16;
 
 /// Sends notices to one address.
 pub(super) struct Sender {
@@ -47,13 +44,13 @@ enum Attempt {
 impl Sender {
     /// Checks the settings. The address is not quoted in errors, because it may contain a credential.
     pub(super) fn new(url: &str, secret: &str) -> anyhow::Result<Self> {
+        check_webhook_url(url).map_err(anyhow::Error::msg)?;
+        check_webhook_secret(secret).map_err(anyhow::Error::msg)?;
         let Ok(url) = Url::parse(url) else { bail!("approvals.webhook is not a URL") };
-        let is_local = is_loopback(&url);
-        if url.scheme() != "https" && !(url.scheme() == "http" && is_local) {
+        let is_local = url.host_str().is_some_and(is_loopback);
+        // Both parsers have to agree about what is sent where.
+        if url.scheme() != "https" && !is_local {
             bail!("approvals.webhook has to begin with https://. http:// is allowed for this machine only");
-        }
-        if secret.len() < MIN_SECRET_LEN {
-            bail!("approvals.webhook_secret is missing or shorter than {MIN_SECRET_LEN} characters");
         }
         let mut builder = Client::builder()
             .timeout(ATTEMPT_TIMEOUT)
@@ -121,9 +118,4 @@ fn describe(error: &dyn std::error::Error) -> String {
 
 fn is_temporary(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

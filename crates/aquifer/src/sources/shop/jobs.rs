@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_adapter::{AdapterErrors, Answer, DryRun, IntoAdapter as _, Progress, Source, adapter};
+use aquifer_engine::rehearsal::{ChangeKind, Preview, Reached, RehearsalResult, RowCount};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
@@ -12,7 +13,11 @@ use serde_json::{Map, Value};
 /// Maximum number of rows between two progress reports.
 const MAX_ROWS_PER_STEP: usize = 500;
 
+/// The operation that can be rehearsed.
+pub(super) const NEWSLETTER: &str = "execute_newsletter";
+
 /// The shop's jobs, on the in-memory database.
+#[derive(Clone)]
 pub(super) struct Jobs {
     memory: String,
 }
@@ -128,6 +133,22 @@ impl Jobs {
 
     pub(super) fn into_source(self, name: &str) -> Result<Arc<dyn Source>, AdapterErrors> {
         self.into_adapter().named(name).build()
+    }
+
+    /// Counts the recipients of a newsletter before somebody is asked about it.
+    pub(super) async fn rehearse_newsletter(&self, params: &Map<String, Value>) -> RehearsalResult {
+        let country = params.get("country").and_then(Value::as_str).map(str::to_owned);
+        let tier = params.get("tier").and_then(|tier| serde_json::from_value(tier.clone()).ok());
+        let Ok(recipients) = self.read(move |connection| count_recipients(connection, country, tier)).await else {
+            return RehearsalResult::Unknown;
+        };
+        let reached = Reached {
+            singular: "customer".to_owned(),
+            plural: "customers".to_owned(),
+            count: RowCount::Exactly(recipients),
+        };
+        let preview = Preview { change: ChangeKind::Run, reached: Some(reached), ..Preview::default() };
+        RehearsalResult::WouldDo(Box::new(preview))
     }
 
     /// Reads from the sample database on a blocking thread.

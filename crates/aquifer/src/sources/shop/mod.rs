@@ -16,6 +16,7 @@ use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
 use aquifer_query::{Collection, CursorKey};
 use aquifer_sql::{Database, Settings};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -45,14 +46,17 @@ pub(crate) async fn open(settings: Settings, memory: &str, key: &CursorKey) -> a
     if is_read_only {
         return Ok(database);
     }
-    let jobs = Jobs::new(memory).into_source(&name).context("cannot build the jobs of the demo")?;
+    let own_jobs = Jobs::new(memory);
+    let jobs = own_jobs.clone().into_source(&name).context("cannot build the jobs of the demo")?;
     let job_names = jobs.offering().operations.iter().map(|operation| operation.name.clone()).collect();
-    Ok(Arc::new(Shop { database, jobs, job_names }))
+    Ok(Arc::new(Shop { database, jobs, own_jobs, job_names }))
 }
 
 struct Shop {
     database: Arc<Database>,
     jobs: Arc<dyn Source>,
+    /// The same jobs, for rehearsals.
+    own_jobs: Jobs,
     job_names: HashSet<Arc<str>>,
 }
 
@@ -70,7 +74,11 @@ impl Source for Shop {
 
     fn offering(&self) -> Offering {
         let (mut all, jobs) = (self.database.offering(), self.jobs.offering());
-        all.operations.extend(jobs.operations);
+        all.operations.extend(jobs.operations.into_iter().map(|mut operation| {
+            // A dry run of a newsletter counts its recipients and sends nothing.
+            operation.has_safe_dry_run |= *operation.name == *jobs::NEWSLETTER;
+            operation
+        }));
         all.types.extend(jobs.types);
         all
     }
@@ -80,6 +88,9 @@ impl Source for Shop {
     }
 
     fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
+        if *call.name == *jobs::NEWSLETTER {
+            return async move { self.own_jobs.rehearse_newsletter(&call.params).await }.boxed();
+        }
         self.owner(&call.name).rehearse(call)
     }
 
