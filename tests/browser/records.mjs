@@ -26,6 +26,28 @@ await main(async (world) => {
   assert.equal(await content.getByRole('row').count(), 2);
   world.passed('calls are shown as they happen');
 
+  await page.getByLabel('Outcome').selectOption('');
+  const recording = content.getByRole('region', { name: 'Recording' });
+  await recording.getByText('Messages are not recorded.').waitFor();
+  await recording.getByRole('button', { name: 'Record the next 20 calls' }).click();
+  await recording.getByText(/^The messages of the next 20 calls are recorded/).waitFor();
+  await agent.call('read', 'list_products', { first: 2 });
+  await row('list_products').getByRole('button', { name: /^Messages of request/ }).click();
+  const dialog = page.getByRole('dialog', { name: 'Messages of list_products' });
+  for (const step of ['Received from the client', 'Sent to the source', 'Returned by the source', 'Answered to the client']) {
+    await dialog.getByRole('heading', { name: step }).first().waitFor();
+  }
+  await page.keyboard.press('Escape');
+  await recording.getByRole('button', { name: 'Stop recording' }).click();
+  await recording.getByText('Messages are not recorded.').waitFor();
+  await agent.call('read', 'list_orders', { first: 1 });
+  await row('list_orders').waitFor();
+  assert.equal(await row('list_orders').getByRole('button').count(), 0);
+  await go(page, '/');
+  const clients = content.getByRole('region', { name: 'Connected clients' });
+  await clients.getByText(/≈ [\d,]+ tokens/).first().waitFor();
+  world.passed('messages of agents are recorded while a person wants it, and clients are listed');
+
   const asked = await agent.call('delete', 'delete_tag', { id: 3 });
   const done = await agent.call('delete', 'delete_tag', { id: 3, confirmation_token: asked.error.details.confirmation_token });
   assert.equal(done.success, true, JSON.stringify(done));

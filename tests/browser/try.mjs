@@ -67,6 +67,35 @@ await main(async (world) => {
   await other.close();
   world.passed('fields are chosen and a reference is followed');
 
+  await go(page, `/operations/list_orders?params=${encodeURIComponent('{"first": 5, "fields": ["id", "customer_id", "total"]}')}`);
+  await run();
+  await page.getByText('Messages', { exact: true }).click();
+  const message = (name) => page.getByRole('region', { name });
+  await message('1. Received from the client').getByText('"list_orders"').waitFor();
+  await message('2. Sent to the source').getByText(/SELECT.*FROM/s).waitFor();
+  await message('3. Returned by the source').getByText(/customer_id/).waitFor();
+  await message('4. Answered to the client').getByText('"success": true').waitFor();
+  await checkAccessibility(page, 'the messages of a call');
+  await page.getByText(/^instead of ≈ [\d,]+ tokens/).waitFor();
+  await page.getByText(/^This session: .* instead of/).waitFor();
+  world.passed('the messages of a call and its cost are shown');
+
+  await page.getByRole('tab', { name: 'Graph' }).click();
+  const graph = page.getByRole('group', { name: /^Graph of/ });
+  const edges = await graph.locator('.diagram-edge').count();
+  assert.equal(edges, 5);
+  await page.getByText('The graph as a list').click();
+  assert.equal(await page.locator('.record-graph li').count(), edges);
+  await checkAccessibility(page, 'a graph of records');
+  const followed = page.waitForEvent('popup');
+  await graph.getByRole('link', { name: /^customers \d+/ }).first().focus();
+  await page.keyboard.press('Enter');
+  const record = await followed;
+  await heading(record, /get_customer/);
+  await record.getByRole('region', { name: 'Values' }).waitFor();
+  await record.close();
+  world.passed('records are drawn as a graph and followed with the keyboard');
+
   await go(page, '/operations/list_orders');
   await page.getByText('Aggregate', { exact: true }).click();
   await page.getByRole('button', { name: 'Add aggregate' }).click();

@@ -5,6 +5,7 @@
 //! HTTP nor MCP.
 
 pub mod caller;
+pub mod clients;
 pub mod clock;
 mod configuration;
 mod engine;

@@ -66,6 +66,7 @@ static ASSETS: &[Asset] = files![
     "parts/approval_view.js",
     "parts/audit_entry.js",
     "parts/audit_request.js",
+    "parts/call_messages.js",
     "parts/call_tree.js",
     "parts/caller.js",
     "parts/chart.js",
@@ -82,12 +83,15 @@ static ASSETS: &[Asset] = files![
     "parts/form.js",
     "parts/form_inputs.js",
     "parts/form_nested.js",
+    "parts/glossary.js",
     "parts/layout.js",
     "parts/levels.js",
     "parts/line_diff.js",
     "parts/operation_details.js",
     "parts/picker.js",
     "parts/query_builder.js",
+    "parts/record_graph.js",
+    "parts/recording.js",
     "parts/result.js",
     "parts/result_table.js",
     "parts/rules.js",
@@ -203,6 +207,31 @@ mod tests {
         files.sort();
         listed.sort_unstable();
         assert_eq!(listed, files);
+    }
+
+    /// The modules that a file of the page imports, without those that it imports only when it needs them.
+    fn imports(path: &str) -> Vec<&'static str> {
+        let (_, asset) = find(path).unwrap();
+        let lines = std::str::from_utf8(asset.bytes).unwrap().lines();
+        lines.filter(|line| line.starts_with("import ")).map(|line| line.split('"').nth(1).unwrap()).collect()
+    }
+
+    /// Otherwise the browser would learn of a module only after it has read another one.
+    #[test]
+    fn the_document_names_every_module_that_the_frame_needs() {
+        let mut needed = imports("/app.js");
+        let mut position = 0;
+        while let Some(path) = needed.get(position).copied() {
+            let more: Vec<_> = imports(path).into_iter().filter(|path| !needed.contains(path)).collect();
+            needed.extend(more);
+            position += 1;
+        }
+        let document = std::str::from_utf8(find(INDEX).unwrap().1.bytes).unwrap();
+        let links = document.lines().filter_map(|line| line.strip_prefix("<link rel=\"modulepreload\" href=\""));
+        let mut listed: Vec<&str> = links.map(|rest| rest.split('"').next().unwrap()).collect();
+        listed.sort_unstable();
+        needed.sort_unstable();
+        assert_eq!(listed, needed);
     }
 
     #[test]

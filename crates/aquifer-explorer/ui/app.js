@@ -4,30 +4,19 @@ import { del, get } from "/lib/api.js";
 import { on, onStatus } from "/lib/events.js";
 import { match, start } from "/lib/router.js";
 
-const NAVIGATION = [
-  ["Explore", [["/", "Overview"], ["/operations", "Operations"], ["/try", "Try"], ["/schema", "Schema"]]],
-  ["Safety", [["/approvals", "Approvals"], ["/review", "Review"], ["/audit", "Audit"], ["/live", "Live"]]],
-  ["More", [["/settings", "Settings"], ["/docs/", "Documentation"]]],
-];
-
+const isSignedIn = location.pathname !== "/login";
 const main = document.getElementById("main");
 const pendingBadge = h("span", { class: "badge badge-warn", hidden: true });
 let cleanup = null;
 let visit = 0;
 
-function drawFrame() {
-  const signedIn = location.pathname !== "/login";
-  const menu = h("button", { type: "button", class: "button quiet menu", "aria-expanded": "false", "aria-controls": "nav", on: { click: toggleMenu } }, "Menu");
-  replace(document.getElementById("top"),
-    h("a", { class: "brand", href: "/" }, h("img", { src: "/favicon.svg", alt: "", width: 24, height: 24 }), "Aquifer"),
-    signedIn && menu,
-    signedIn && h("nav", { id: "nav", "aria-label": "Pages" }, NAVIGATION.map(([label, links]) =>
-      h("div", { class: "nav-group" }, h("p", {}, label), h("ul", {}, links.map(navigationItem))))),
-    h("div", { class: "top-end" }, signedIn && connectionStatus(), themeButton(), signedIn && signOutButton()));
-}
-
-function navigationItem([href, label]) {
-  return h("li", {}, h("a", { href }, label, href === "/approvals" && pendingBadge));
+/** The frame is in the document already, so that it is drawn before any module has arrived. */
+function startFrame() {
+  document.getElementById("menu").addEventListener("click", toggleMenu);
+  document.getElementById("theme").addEventListener("click", toggleTheme);
+  document.getElementById("sign-out").addEventListener("click", signOut);
+  document.querySelector('nav a[href="/approvals"]').append(pendingBadge);
+  if (isSignedIn) watchStatus(document.getElementById("status"));
 }
 
 function toggleMenu(event) {
@@ -36,21 +25,15 @@ function toggleMenu(event) {
 }
 
 function setMenu(open) {
-  document.querySelector(".menu")?.setAttribute("aria-expanded", String(open));
-  document.getElementById("nav")?.classList.toggle("open", open);
+  document.getElementById("menu").setAttribute("aria-expanded", String(open));
+  document.getElementById("nav").classList.toggle("open", open);
 }
 
-function connectionStatus() {
-  const label = h("span", { class: "status" });
+function watchStatus(label) {
   onStatus((status) => {
     label.textContent = status;
     label.dataset.status = status;
   });
-  return label;
-}
-
-function themeButton() {
-  return h("button", { type: "button", class: "button quiet", on: { click: toggleTheme } }, "Theme");
 }
 
 function toggleTheme() {
@@ -65,12 +48,9 @@ function toggleTheme() {
   }
 }
 
-function signOutButton() {
-  const signOut = async () => {
-    await del("/session").catch(() => null);
-    location.replace("/login");
-  };
-  return h("button", { type: "button", class: "button quiet", on: { click: signOut } }, "Sign out");
+async function signOut() {
+  await del("/session").catch(() => null);
+  location.replace("/login");
 }
 
 async function showPage() {
@@ -155,11 +135,11 @@ function showPending(count) {
 }
 
 function watchApprovals() {
-  if (location.pathname === "/login") return;
   on("approvals", ({ pending }) => showPending(pending));
   get("/overview").then((overview) => showPending(overview.pending_approvals), () => null);
+  import("/parts/alerts.js").then(({ startAlerts }) => startAlerts(), () => null);
 }
 
-drawFrame();
+startFrame();
 start(showPage);
-watchApprovals();
+if (isSignedIn) watchApprovals();

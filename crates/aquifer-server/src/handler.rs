@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use aquifer_engine::clients::{ClientConnection, ClientTransport};
 use aquifer_engine::source::FetchRequest;
 use aquifer_engine::trace::Trace;
 use aquifer_engine::{Caller, Context, Engine, Interaction, Progress, ProgressUpdate, Reply};
@@ -58,6 +59,8 @@ pub(crate) struct McpHandler {
     log_level_filter: Arc<LogLevelFilter>,
     /// The client, once the SDK has provided it.
     peer: OnceLock<Peer<RoleServer>>,
+    /// Keeps the client in the list of those that are connected.
+    listed: OnceLock<ClientConnection>,
     alive: CancellationToken,
     _ends_watchers: DropGuard,
 }
@@ -78,6 +81,7 @@ impl McpHandler {
             watches_changes,
             log_level_filter,
             peer,
+            listed: OnceLock::new(),
             alive,
             _ends_watchers,
         }
@@ -106,6 +110,25 @@ impl McpHandler {
         match self.has_session(context) {
             true => self.client_name.get_or_init(|| client_name::find(context)).clone(),
             false => client_name::find(context),
+        }
+    }
+
+    /// Lists a client that has connected, under the name that it gave itself.
+    fn list_client(&self, info: &Implementation) {
+        let transport = match self.connection {
+            Connection::Stdio => ClientTransport::Stdio,
+            Connection::Http | Connection::Stateless => ClientTransport::HttpSession,
+        };
+        let now = self.engine.clock().now();
+        self.listed.get_or_init(|| self.engine.clients().connect(&info.name, &info.version, transport, now));
+    }
+
+    /// Lists a client that asks for the tools and has not been listed: it paid for them.
+    fn list_asking_client(&self, context: &RequestContext<RoleServer>) {
+        let Some(info) = context.client_info().filter(|_| self.listed.get().is_none()) else { return };
+        match self.caller(context).session {
+            Some(_) => self.list_client(&info),
+            None => self.engine.clients().note(&info.name, &info.version, self.engine.clock().now()),
         }
     }
 
@@ -338,6 +361,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.list_asking_client(&context);
         // In revisions without a handshake, the client becomes known with this request.
         let _ = self.peer.set(context.peer);
         let tools = self.engine.snapshot().tools().iter().map(tool).collect();
@@ -428,6 +452,9 @@ impl ServerHandler for McpHandler {
     /// Notifies older clients of changes to the tool list. They do not subscribe to them.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let _ = self.peer.set(context.peer.clone());
+        if let Some(info) = context.peer.peer_info() {
+            self.list_client(&info.client_info);
+        }
         // A client may send `initialized` more than once.
         if self.watches_changes.swap(true, Ordering::SeqCst) {
             return;

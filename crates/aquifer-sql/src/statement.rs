@@ -55,6 +55,19 @@ pub(crate) enum Bind {
     Bytes(Vec<u8>),
 }
 
+impl Bind {
+    /// The name of its type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Bind::Null => "null",
+            Bind::Integer(_) => "integer",
+            Bind::Real(_) => "real",
+            Bind::Text(_) => "text",
+            Bind::Bytes(_) => "bytes",
+        }
+    }
+}
+
 /// A statement and its bound values.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {

@@ -21,6 +21,7 @@ use crate::shape::{self, Shaper};
 use crate::snapshot::{Mount, Snapshot};
 use crate::source::Source;
 use crate::store::{MemoryStore, StateStore};
+use crate::trace::CallLog;
 
 /// The settings of an engine.
 #[derive(Debug, Clone)]
@@ -196,6 +197,8 @@ impl EngineBuilder {
             snapshot: ArcSwap::from_pointee(snapshot),
             requests: AtomicU64::new(0),
             generation: AtomicU64::new(generation),
+            call_log: CallLog::default(),
+            clients: Arc::default(),
         })
     }
 }

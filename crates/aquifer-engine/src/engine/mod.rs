@@ -5,6 +5,7 @@ mod builder;
 mod introspection;
 mod mounts;
 mod pipeline;
+mod recording;
 mod rehearsal;
 mod resources;
 mod routing;

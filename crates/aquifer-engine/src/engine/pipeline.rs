@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use super::builder::Settings;
 use super::introspection;
 use super::rehearsal::{SnapshotRehearsal, can_rehearse};
+use crate::clients::ClientRegistry;
 use crate::clock::{SharedClock, random_id};
 use crate::configuration::{Validity, configuration_changed};
 use crate::event::{Event, Observer};
@@ -31,7 +32,7 @@ use crate::shape::{Shaper, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, InputRequest, Outcome};
 use crate::store::StateStore;
-use crate::trace::Stage;
+use crate::trace::{CallLog, Stage};
 
 /// Longer than any session, so that a once-per-session warning is not repeated.
 const WARNING_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -62,6 +63,8 @@ pub struct Engine {
     pub(super) requests: AtomicU64,
     /// The sum of the sources' generations when the catalog was built.
     pub(super) generation: AtomicU64,
+    pub(super) call_log: CallLog,
+    pub(super) clients: Arc<ClientRegistry>,
 }
 
 impl Engine {
@@ -78,6 +81,11 @@ impl Engine {
     /// The clock.
     pub fn clock(&self) -> &SharedClock {
         &self.clock
+    }
+
+    /// The clients that are connected.
+    pub fn clients(&self) -> &Arc<ClientRegistry> {
+        &self.clients
     }
 
     /// Notifies when the catalog has changed in a way that callers can observe.
@@ -100,6 +108,19 @@ impl Engine {
 
     /// Answers a request that arrived at `receiver`.
     pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
+        match self.call_log.trace_for(&context.trace) {
+            None => self.handle_request(receiver, arguments, context).await,
+            // Rare futures are boxed, here and below, to keep the size of the common future small.
+            Some(trace) => self.handle_recorded(receiver, arguments, Context { trace, ..context }).boxed().await,
+        }
+    }
+
+    pub(super) async fn handle_request(
+        &self,
+        receiver: &Receiver,
+        arguments: Map<String, Value>,
+        context: Context,
+    ) -> Reply {
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let class = OperationClass::from_name(named.unwrap_or_default());
@@ -116,7 +137,6 @@ impl Engine {
         }
         match parse(arguments, self.settings.max_batch_size) {
             Ok(ParsedRequest::One(request)) => self.handle_one(&snapshot, receiver, request, context).await,
-            // Rare futures are boxed, here and below, to keep the size of the common future small.
             Ok(ParsedRequest::Batch(batch)) => self.handle_batch(receiver, batch, context).boxed().await,
             Err(error) => {
                 self.observe_failure(&context, "", error.failure());
@@ -257,6 +277,11 @@ impl Engine {
         decision: Decision,
         context: &Context,
     ) -> Outcome {
+        if context.trace.is_recording()
+            && let Some((_, catalog)) = snapshot.operation(&request.operation().name)
+        {
+            context.trace.add_secrets(request.operation(), catalog.types(), request.params());
+        }
         match decision {
             // Its parameters were not checked.
             Decision::Allow(_) | Decision::Ask(_) if route.is_some_and(|route| route.is_denied) => {

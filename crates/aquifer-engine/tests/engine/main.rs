@@ -23,3 +23,4 @@ mod store;
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
 mod walk;
+mod wire_log;

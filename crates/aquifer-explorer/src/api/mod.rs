@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod call_log;
 mod events;
 mod operations;
 mod overview;
@@ -31,6 +32,8 @@ pub(crate) fn router() -> Router<Arc<Explorer>> {
         .route("/operations/{name}", get(operations::show))
         .route("/tables", get(tables::list))
         .route("/run", post(run::run))
+        .route("/call-log", get(call_log::list).post(call_log::switch).delete(call_log::clear))
+        .route("/call-log/{request_id}", get(call_log::show))
         .route("/approvals", get(approvals::list))
         .route("/approvals/{id}", get(approvals::show).post(approvals::decide))
         .route("/approvals/{id}/edit", post(approvals::check_edit))

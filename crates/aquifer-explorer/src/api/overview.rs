@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aquifer_engine::clients::ConnectedClient;
 use aquifer_engine::{Mount, Snapshot};
 use aquifer_gate::confirm::approvals::{self, Status};
 use aquifer_protocol::operation::Operation;
@@ -30,6 +31,8 @@ pub(super) async fn show(State(explorer): ExplorerState) -> Result<Json<Value>, 
         .collect();
     let connect: u64 = tools.iter().filter_map(|tool| tool.get("tokens")?.as_u64()).sum();
     let surface = snapshot.surface();
+    let (clients, unlisted) = explorer.engine.clients().list(explorer.engine.clock().now());
+    let clients: Vec<Value> = clients.iter().map(|client| describe(client, connect)).collect();
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "started_at": explorer.started_at,
@@ -46,7 +49,20 @@ pub(super) async fn show(State(explorer): ExplorerState) -> Result<Json<Value>, 
         "operations": snapshot.catalog().operations().len(),
         "quarantined": quarantined(&snapshot),
         "pending_approvals": pending,
+        "clients": clients,
+        "unlisted_clients": unlisted,
     })))
+}
+
+/// A client, and what the tools cost it: all clients see the same.
+fn describe(client: &ConnectedClient, tokens: u64) -> Value {
+    json!({
+        "name": client.name,
+        "version": client.version,
+        "transport": client.transport.as_str(),
+        "since": client.since,
+        "tokens": tokens,
+    })
 }
 
 fn source(snapshot: &Snapshot, mount: &Mount, direct: &HashMap<&str, usize>) -> Value {

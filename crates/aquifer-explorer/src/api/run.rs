@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aquifer_engine::trace::Trace;
+use aquifer_engine::trace::{Stage, Trace};
 use aquifer_engine::{Caller, Context, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
@@ -37,14 +37,22 @@ pub(super) struct RunResult {
     bytes: usize,
     /// Estimated.
     tokens: usize,
+    /// What a tool of the source's own would have returned, estimated. `None` if that is not known.
+    direct_tokens: Option<usize>,
     stages: Vec<StageTime>,
 }
 
 /// How long a stage took.
 #[derive(Serialize)]
-struct StageTime {
+pub(super) struct StageTime {
     name: &'static str,
     took_us: u64,
+}
+
+impl From<(Stage, Duration)> for StageTime {
+    fn from((stage, took): (Stage, Duration)) -> Self {
+        Self { name: stage.as_str(), took_us: microseconds(took) }
+    }
 }
 
 /// Runs a request. It is cancelled when the page goes away.
@@ -55,17 +63,17 @@ pub(super) async fn run(
 ) -> Result<Json<RunResult>, ApiError> {
     let RunRequest { request } = parse(&explorer, &body)?;
     let started = Instant::now();
-    let trace = Trace::recording();
+    let trace = Trace::measuring();
     let context = Context::new(caller(&session), explorer.engine.next_request_id());
     let context = Context { trace: trace.clone(), ..context };
     let request_id = context.request_id.clone();
     let text = handle(&explorer, request, context).await;
     let took_us = microseconds(started.elapsed());
-    let stages = trace.stages().into_iter();
-    let stages = stages.map(|(stage, took)| StageTime { name: stage.as_str(), took_us: microseconds(took) }).collect();
+    let stages = trace.stages().into_iter().map(StageTime::from).collect();
+    let direct_tokens = trace.direct_tokens();
     let (bytes, tokens) = (text.len(), estimate_text(text.as_bytes()));
     let response = RawValue::from_string(text).map_err(|error| ApiError::Internal(error.to_string()))?;
-    Ok(Json(RunResult { response, request_id, took_us, bytes, tokens, stages }))
+    Ok(Json(RunResult { response, request_id, took_us, bytes, tokens, direct_tokens, stages }))
 }
 
 /// Reads a request. The scanner runs before the parser, as for the requests of agents: duplicate names and numbers that
@@ -76,7 +84,7 @@ pub(super) fn parse<T: DeserializeOwned>(explorer: &Explorer, body: &[u8]) -> Re
     serde_json::from_slice(body).map_err(|error| ApiError::Invalid(format!("The request is not valid: {error}")))
 }
 
-fn microseconds(duration: Duration) -> u64 {
+pub(super) fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -98,6 +106,7 @@ async fn handle(explorer: &Explorer, request: Map<String, Value>, context: Conte
 pub(super) async fn introspect(explorer: &Explorer, session: &Session, params: Value) -> Result<Value, ApiError> {
     let request = Map::from_iter([("operation".to_owned(), "introspect".into()), ("params".to_owned(), params)]);
     let context = Context::new(caller(session), explorer.engine.next_request_id());
+    let context = Context { trace: Trace::never(), ..context };
     let text = handle(explorer, request, context).await;
     let mut response: Value =
         serde_json::from_str(&text).map_err(|error| ApiError::Internal(format!("introspect: {error}")))?;

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod audit;
+mod call_log;
 mod edits;
 mod events;
 mod fixture;

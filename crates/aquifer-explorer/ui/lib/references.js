@@ -20,10 +20,22 @@ export async function findCollection({ collection, source, operation, schema }) 
   const table = known.find(({ operations }) => operations?.includes(operation.name));
   if (!table) return null;
   const references = (table.references ?? []).map(({ column, table: target }) => ({ name: column.replace(/_id$/, ""), table: target, field: column }));
-  return { fields: table.columns, references };
+  return { table: table.name, fields: table.columns, references };
 }
 
-/** `link(column, value)` → `{href, title, open}` or null, for the rows of a collection. */
+/** The links of the rows that an operation returns, if it belongs to a table. */
+export async function operationLinks(name) {
+  const sources = await loadTables();
+  const source = sources.find(({ tables: known }) => known.some(({ operations }) => operations?.includes(name)));
+  if (!source) return undefined;
+  const collection = await findCollection({ source: source.name, operation: { name }, schema: { properties: { filter: {} } } });
+  return referenceLinks(source.name, collection);
+}
+
+/**
+ * `link(column, value)` → `{id, label, href, title, open}` or null, for the rows of a collection; `link.own(row)` → the same
+ * for the row itself.
+ */
 export async function referenceLinks(source, collection) {
   const references = collection?.references ?? [];
   if (references.length === 0) return undefined;
@@ -33,7 +45,10 @@ export async function referenceLinks(source, collection) {
     const target = targetOf(reference, known);
     if (target) for (const column of columnsOf(reference, collection)) targets.set(column, target);
   }
-  return (column, value) => (targets.has(column) ? toLink(targets.get(column), value) : null);
+  const link = (column, value) => (targets.has(column) ? toLink(targets.get(column), value) : null);
+  const own = targetOf({ table: collection.table }, known);
+  link.own = (row) => (own && row[own.key] !== undefined && row[own.key] !== null ? toLink(own, row[own.key]) : null);
+  return link;
 }
 
 /** The column that holds a reference: named itself, or after the reference. */
@@ -46,12 +61,12 @@ function targetOf(reference, known) {
   const table = known.find(({ name }) => name === reference.table);
   const operation = table?.operations?.find((name) => /(^|[._])get_/.test(name));
   const keys = table?.columns?.filter(({ key }) => key) ?? [];
-  return operation && keys.length === 1 ? { operation, key: keys[0].name } : null;
+  return operation && keys.length === 1 ? { table: table.name, operation, key: keys[0].name } : null;
 }
 
-function toLink({ operation, key }, value) {
+function toLink({ table, operation, key }, value) {
   const query = new URLSearchParams({ params: JSON.stringify({ [key]: value }), run: crypto.randomUUID?.() ?? String(Math.random()) });
-  return { href: `/operations/${encodeURIComponent(operation)}?${query}`, title: `Open with ${operation}`, open: () => allowRun(query.get("run")) };
+  return { id: JSON.stringify([table, value]), label: `${table} ${value}`, href: `/operations/${encodeURIComponent(operation)}?${query}`, title: `Open with ${operation}`, open: () => allowRun(query.get("run")) };
 }
 
 /** Only links that were clicked here run by themselves: the code in the address has to be known to this browser. */

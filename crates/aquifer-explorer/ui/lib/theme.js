@@ -1,5 +1,6 @@
-// Loaded before the page is drawn, so that a remembered theme does not flash.
+// Loaded before the page is drawn, so that neither a remembered theme nor the frame of the login page flashes.
 (() => {
+  if (location.pathname === "/login") document.documentElement.dataset.page = "login";
   try {
     const theme = localStorage.getItem("aquifer.theme");
     if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;

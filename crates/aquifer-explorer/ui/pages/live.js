@@ -5,12 +5,14 @@ import { date, duration, plural } from "/lib/format.js";
 import { setQuery } from "/lib/router.js";
 import { requestAddress } from "/parts/audit_entry.js";
 import { callerWords } from "/parts/caller.js";
+import { openMessages } from "/parts/call_messages.js";
+import { recordingPanel } from "/parts/recording.js";
 import { badge, button, field, operationLink, select, table, textInput } from "/parts/elements.js";
 
 const MAX_CALLS = 500;
 const FLUSH_INTERVAL = 200;
 const OUTCOMES = ["ok", "failed", "cancelled", "panicked"];
-const COLUMNS = ["Time", "Operation", "Caller", "Outcome", "Took", "Audit"];
+const COLUMNS = ["Time", "Operation", "Caller", "Outcome", "Took", "Audit", "Messages"];
 
 export const title = () => "Live";
 
@@ -37,12 +39,13 @@ function createView(main, query) {
   let missed = 0;
   let isPaused = false;
   let timer = null;
+  const recording = recordingPanel(markRecorded);
 
   replace(main,
     heading("Live", "Calls as they happen, newest first.", pauseButton, button("Clear", clear, "quiet")),
     h("div", { class: "filters", role: "search", "aria-label": "Filter the calls", on: { input: debounce(filter, 150) } },
       field("Search calls", search), field("Outcome", outcome)),
-    summary, nothing, list);
+    recording.element, summary, nothing, list);
   update();
 
   function receive(call) {
@@ -50,6 +53,12 @@ function createView(main, query) {
     if (waiting.length > MAX_CALLS) waiting.pop();
     missed += 1;
     timer ??= setTimeout(flush, FLUSH_INTERVAL);
+    recording.update();
+  }
+
+  /** Calls whose messages are kept have a button. */
+  function markRecorded() {
+    for (const row of body.rows) row.querySelector(".messages").hidden = !recording.has(row.dataset.request);
   }
 
   function flush() {
@@ -60,6 +69,7 @@ function createView(main, query) {
       calls = [...fresh, ...calls].slice(0, MAX_CALLS);
       body.prepend(...fresh.filter(matches).map(callRow));
       while (body.childElementCount > MAX_CALLS) body.lastElementChild.remove();
+      markRecorded();
     }
     update();
   }
@@ -73,6 +83,7 @@ function createView(main, query) {
   function filter() {
     setQuery({ q: search.value.trim(), outcome: outcome.value });
     replace(body, calls.filter(matches).map(callRow));
+    markRecorded();
     update();
     announce(`${plural(body.childElementCount, "call")} shown.`);
   }
@@ -98,15 +109,19 @@ function createView(main, query) {
     list.hidden = calls.length === 0;
   }
 
-  return { receive, stop: () => clearTimeout(timer) };
+  return { receive, stop: () => {
+    clearTimeout(timer);
+    recording.stop();
+  } };
 }
 
 function callRow({ time, request_id, operation, caller, client_name, outcome, code, took_us }) {
-  return h("tr", {},
+  return h("tr", { "data-request": request_id },
     h("td", { class: "nowrap" }, h("time", { datetime: time }, date(time))),
     h("td", {}, operationLink(operation)),
     h("td", { class: "small-print" }, callerWords(caller, client_name, "–")),
     h("td", {}, badge(outcome), code && [" ", h("span", { class: "mono small-print" }, code)]),
     h("td", { class: "right nowrap" }, duration(took_us)),
-    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Entries of request ${request_id}`) }, "Entries")));
+    h("td", {}, request_id && h("a", { href: requestAddress(request_id), "aria-label": visible(`Entries of request ${request_id}`) }, "Entries")),
+    h("td", {}, button("Show", () => openMessages(request_id, operation), "small messages", { "aria-label": `Messages of request ${request_id}`, hidden: true })));
 }

@@ -6,6 +6,7 @@ import { findCollection, mayRun, referenceLinks } from "/lib/references.js";
 import { navigate, setQuery } from "/lib/router.js";
 import { firstValue } from "/lib/schema.js";
 import { copyButton } from "/parts/copy.js";
+import { glossary } from "/parts/glossary.js";
 import { dangerBadge } from "/parts/levels.js";
 import { jsonEditor } from "/parts/editor.js";
 import { schemaForm } from "/parts/form.js";
@@ -31,6 +32,7 @@ export async function render(main, { name }, query) {
     signatureView(details.signature),
     h("section", { "aria-labelledby": "try" }, h("h2", { id: "try" }, "Try it"), tryPart.element),
     h("div", { class: "split" }, decision, factsView(details)),
+    glossary(...new Set([details.danger, details.category, "gate", "quarantine", "pinned"])),
     h("section", {}, h("h2", {}, "Parameters"), parametersView(operation, details.schema)),
     observedView(operation.observed_result));
   return tryPart.stop;

@@ -4,13 +4,13 @@ import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
 import { navigate, setQuery } from "/lib/router.js";
+import { CATEGORIES, DANGERS, DECISIONS, glossary } from "/parts/glossary.js";
 import { dangerBadge, decisionBadge, decisionName } from "/parts/levels.js";
 import { virtualGrid } from "/parts/virtual_grid.js";
 
 export const title = () => "Operations";
 
 const FILTERS = ["source", "category", "danger", "decision"];
-const DANGERS = ["safe", "reversible", "destructive", "dangerous", "forbidden"];
 const narrow = matchMedia("(max-width: 48rem)");
 
 const COLUMNS = [
@@ -96,7 +96,8 @@ export async function render(main, params, query) {
   const resized = () => grid.refresh();
   narrow.addEventListener("change", resized);
   replace(main, heading("Operations", "What agents can do here. Click a row or press Space to select it, Enter to open it."),
-    h("div", { class: "operations" }, h("div", { class: "search-row" }, search), selects, h("div", { class: "toolbar between" }, summary, bulk), grid.element));
+    h("div", { class: "operations" }, h("div", { class: "search-row" }, search), selects, h("div", { class: "toolbar between" }, summary, bulk), grid.element,
+      glossary(...DANGERS, ...CATEGORIES, ...DECISIONS, "quarantine")));
   if (state.search) get("/operations").then(({ operations }) => {
     state.all = operations;
     replace(selects, FILTERS.map((name) => filterSelect(name, state, () => filter())));

@@ -14,7 +14,7 @@ export async function render(main) {
   const body = h("div", {});
   const draw = (current) => {
     intro.textContent = summary(current);
-    replace(body, callsToAction(current), costs(current), sources(current), clients(current.clients ?? []), firstSteps(current));
+    replace(body, callsToAction(current), costs(current), sources(current), clients(current), firstSteps(current));
   };
   const refresh = () => get("/overview").then((current) => body.contains(document.activeElement) || draw(current), () => null);
   draw(overview);
@@ -78,10 +78,11 @@ function sourceCard(source, estimated) {
     source.notes?.length > 0 && h("ul", { class: "notes" }, source.notes.map((note) => h("li", {}, note))));
 }
 
-function clients(list) {
+function clients({ clients: list = [], unlisted_clients: unlisted = 0, tokens_are_estimated: estimated }) {
   if (list.length === 0) return null;
-  const row = (client) => h("tr", {}, h("th", { scope: "row" }, client.name), h("td", {}, client.version), h("td", {}, client.transport), h("td", { title: date(client.since) }, age(client.since)), h("td", { class: "right" }, tokens(client.tokens)));
-  return h("section", {}, h("h2", {}, "Connected clients"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Connected clients" }, h("table", { class: "table" },
+  const row = (client) => h("tr", {}, h("th", { scope: "row" }, client.name), h("td", {}, client.version), h("td", {}, client.transport), h("td", { title: date(client.since) }, age(client.since)), h("td", { class: "right" }, tokens(client.tokens, estimated)));
+  return h("section", {}, h("h2", {}, "Connected clients"), h("p", { class: "muted" }, `Together they paid ${tokens(list.reduce((sum, client) => sum + client.tokens, 0), estimated)} for the tools that they see at connect. Clients choose their names themselves.${unlisted > 0 ? ` ${plural(unlisted, "client")} more ${unlisted === 1 ? "is" : "are"} connected.` : ""}`),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Connected clients" }, h("table", { class: "table" },
     h("thead", {}, h("tr", {}, ["Client", "Version", "Transport", "Connected"].map((name) => h("th", { scope: "col" }, name)), h("th", { scope: "col", class: "right" }, "Tokens"))),
     h("tbody", {}, list.map(row)))));
 }

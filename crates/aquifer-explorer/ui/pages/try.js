@@ -36,7 +36,7 @@ export async function render(main, params, query) {
     body.querySelector("textarea")?.focus();
   };
   const drawSide = () => replace(side, sideTabs(state, openRequest));
-  replace(main, heading("Try", "Send any request, or several in one batch. Requests stay in this browser."), strip, h("div", { class: "try-layout" }, body, side));
+  replace(main, heading("Try", ["Send any request, or several in one batch. Requests stay in this browser. ", h("a", { href: "/operations" }, "All operations"), " have a form of their own."]), strip, h("div", { class: "try-layout" }, body, side));
   draw();
   drawSide();
   get("/operations").then(({ operations }) => {

@@ -1,5 +1,6 @@
 // Danger and decisions as badges.
 import { h } from "/lib/dom.js";
+import { meaning } from "/parts/glossary.js";
 
 const DANGER = { safe: "ok", reversible: "", destructive: "warn", dangerous: "danger", forbidden: "danger" };
 const DECISION = { allow: "ok", confirm: "warn", approval: "warn", deny: "danger" };
@@ -12,5 +13,5 @@ export const decisionBadge = (decision) => badge(MEANING[decision] ?? decision, 
 export const decisionName = (decision) => MEANING[decision] ?? decision;
 
 function badge(label, kind) {
-  return label ? h("span", { class: kind ? `badge badge-${kind}` : "badge" }, label) : null;
+  return label ? h("span", { class: kind ? `badge badge-${kind}` : "badge", title: meaning(label) }, label) : null;
 }

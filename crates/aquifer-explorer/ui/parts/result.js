@@ -2,8 +2,10 @@
 import { h, replace } from "/lib/dom.js";
 import { findAggregates, findPage, findRows } from "/lib/answer.js";
 import { bytes, duration, json, number, plural, tokens } from "/lib/format.js";
+import { directText, messagesFold } from "/parts/call_messages.js";
 import { copyText } from "/parts/copy.js";
 import { aggregateCharts } from "/parts/chart.js";
+import { graphView, recordGraph } from "/parts/record_graph.js";
 import { objectTable, resultTable } from "/parts/result_table.js";
 import { tabs } from "/parts/tabs.js";
 import { jsonTree } from "/parts/tree.js";
@@ -17,7 +19,7 @@ const KEY = "aquifer.total";
  */
 export function resultView(run, options = {}) {
   const { response } = run;
-  return h("div", { class: "result stack" }, metrics(run), stages(run.stages), responseView(response, options));
+  return h("div", { class: "result stack" }, metrics(run), stages(run.stages), run.request_id && messagesFold(run.request_id), responseView(response, options));
 }
 
 function responseView(response, options) {
@@ -34,6 +36,8 @@ function dataView(data, response, options) {
   if (aggregates.length > 0) items.push({ id: "chart", label: "Chart", render: () => aggregateCharts(aggregates) });
   if (found) items.push({ id: "table", label: "Table", render: () => [found.rows.length > 0 ? resultTable(found, options) : h("p", { class: "empty" }, "No rows."), pager(data, options)] });
   else if (isObject && aggregates.length === 0) items.push({ id: "table", label: "Table", render: () => objectTable(data, options) });
+  const graph = found ? recordGraph(found, options.link) : isObject ? recordGraph({ columns: Object.keys(data), rows: [Object.values(data)] }, options.link) : null;
+  if (graph) items.push({ id: "graph", label: "Graph", render: () => graphView(graph) });
   items.push({ id: "tree", label: "Tree", render: () => jsonTree(data, { open: 2, action: options.treeAction }) });
   items.push({ id: "raw", label: "Raw", render: () => rawText(response) });
   return tabs("Views of the answer", items, { selected: items.some(({ id }) => id === options.view) ? options.view : items[0].id, onSelect: options.onView }).element;
@@ -80,9 +84,10 @@ function summaryBadge(response) {
 function metrics(run) {
   const total = addToTotal(run);
   return h("div", { class: "toolbar metrics" }, summaryBadge(run.response),
-    h("span", {}, duration(run.took_us)), h("span", {}, bytes(run.bytes)), run.tokens !== null && h("span", {}, tokens(run.tokens)),
+    h("span", {}, duration(run.took_us)), h("span", {}, bytes(run.bytes)), run.tokens !== null && h("span", {}, tokens(run.tokens, true)),
+    Number.isFinite(run.direct_tokens) && h("span", { class: "muted", title: "An estimate: what the source returned, or for databases the same rows with all columns" }, `instead of ${directText(run.direct_tokens)}`),
     run.request_id && h("a", { href: `/audit/${encodeURIComponent(run.request_id)}` }, "Audit entry"),
-    h("span", { class: "muted" }, `This session: ${plural(total.calls, "call")}, ${tokens(total.tokens)}, ${bytes(total.bytes)}`));
+    h("span", { class: "muted" }, `This session: ${plural(total.calls, "call")}, ${tokens(total.tokens, true)} instead of ${number(total.direct)}, ${bytes(total.bytes)}`));
 }
 
 /** Adds each answer once, however often it is drawn. */
@@ -92,7 +97,7 @@ function addToTotal(run) {
   const total = readTotal();
   if (counted.has(run)) return total;
   counted.add(run);
-  const next = { calls: total.calls + 1, tokens: total.tokens + (run.tokens ?? 0), bytes: total.bytes + (run.bytes ?? 0) };
+  const next = { calls: total.calls + 1, tokens: total.tokens + (run.tokens ?? 0), direct: total.direct + (run.direct_tokens ?? run.tokens ?? 0), bytes: total.bytes + (run.bytes ?? 0) };
   try {
     sessionStorage.setItem(KEY, JSON.stringify(next));
   } catch {
@@ -104,9 +109,9 @@ function addToTotal(run) {
 function readTotal() {
   try {
     const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
-    return { calls: Number(stored.calls) || 0, tokens: Number(stored.tokens) || 0, bytes: Number(stored.bytes) || 0 };
+    return { calls: Number(stored.calls) || 0, tokens: Number(stored.tokens) || 0, direct: Number(stored.direct) || 0, bytes: Number(stored.bytes) || 0 };
   } catch {
-    return { calls: 0, tokens: 0, bytes: 0 };
+    return { calls: 0, tokens: 0, direct: 0, bytes: 0 };
   }
 }
 

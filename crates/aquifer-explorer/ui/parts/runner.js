@@ -2,6 +2,7 @@
 import { announce, h, replace } from "/lib/dom.js";
 import { post } from "/lib/api.js";
 import { duration } from "/lib/format.js";
+import { operationLinks } from "/lib/references.js";
 import { describeRequest, remember } from "/lib/storage.js";
 import { failureView } from "/parts/failure.js";
 import { resultView } from "/parts/result.js";
@@ -32,7 +33,8 @@ export function runner({ request, apply, schema, link, canSort, onDone }) {
     const timer = showProgress(output, sent);
     try {
       const answer = await post("/run", { request: sent, trace: true }, { signal: mine.signal });
-      pages = keepPages ? [...pages, { answer, sent }] : [{ answer, sent }];
+      const links = link ?? (sent.operation === undefined ? undefined : await operationLinks(sent.operation));
+      pages = keepPages ? [...pages, { answer, sent, links }] : [{ answer, sent, links }];
       remember(sent, failureCode(answer.response));
       show();
       reveal(output);
@@ -55,7 +57,7 @@ export function runner({ request, apply, schema, link, canSort, onDone }) {
   }
 
   function show() {
-    const { answer, sent } = pages.at(-1);
+    const { answer, sent, links } = pages.at(-1);
     const single = sent.operation !== undefined;
     const change = (values) => {
       const { after, before, ...params } = sent.params ?? {};
@@ -64,7 +66,7 @@ export function runner({ request, apply, schema, link, canSort, onDone }) {
       run(next);
     };
     replace(output, resultView(answer, {
-      link, view,
+      link: links, view,
       onView: (id) => { view = id; },
       sorted: single ? sortedBy(sent.params?.sort) : null,
       isSortable: canSort,

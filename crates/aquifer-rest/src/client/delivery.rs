@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use aquifer_engine::Validity;
+use aquifer_engine::trace::Trace;
 
 use crate::api::Security;
 use crate::error::RestProblem;
@@ -33,13 +34,15 @@ pub struct SendRules {
     pub security: Security,
     /// Whether the request may still be carried out.
     pub validity: Validity,
+    /// Records what is sent and returned, if somebody follows the call.
+    pub trace: Trace,
 }
 
 impl SendRules {
     /// The rules for a request of a route.
     pub fn for_route(route: &Route, effect: Effect, validity: Validity) -> Self {
         let (idempotency_header, security) = (route.idempotency_header.clone(), route.security.clone());
-        Self { effect, idempotency_header, security, validity }
+        Self { effect, idempotency_header, security, validity, trace: Trace::default() }
     }
 }
 

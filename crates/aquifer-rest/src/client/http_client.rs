@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use aquifer_engine::trace::Trace;
 use bytes::BytesMut;
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
@@ -21,6 +22,7 @@ use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter}
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
 use super::status::StatusError;
+use super::wire_log;
 use crate::api::{CredentialPlace, Security};
 use crate::error::{RestError, RestProblem};
 use crate::route::{HttpRequest, check_base_url, is_same_origin};
@@ -238,7 +240,7 @@ impl HttpClient {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION);
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return self.read(response, url, credentials).await;
+                return self.read(response, url, credentials, &request.trace).await;
             };
             let refuse = |reason| Err(RestProblem::Redirected { status, reason });
             let is_followed = matches!(request.method, Method::GET | Method::HEAD)
@@ -278,6 +280,7 @@ impl HttpClient {
             headers.extend(self.headers.clone());
             credentials.iter().try_for_each(|(_, credential)| apply(credential, &mut url, &mut headers))?;
         }
+        wire_log::record_request(request, &url, &headers, self.authenticator.secrets());
         let mut builder = self.clients.get(&url)?.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
@@ -285,6 +288,7 @@ impl HttpClient {
         delivery.begin_attempt()?;
         builder.send().await.map_err(|error| {
             let error = classify(error, self.authenticator.secrets());
+            wire_log::record_error(&request.trace, &error.problem);
             if error.is_unsent {
                 delivery.mark_unsent();
             }
@@ -298,6 +302,7 @@ impl HttpClient {
         mut response: Response,
         mut url: Url,
         credentials: &Credentials,
+        trace: &Trace,
     ) -> Result<HttpAnswer, RestProblem> {
         let is_success = response.status().is_success();
         let max_bytes = if is_success { self.max_answer_bytes } else { self.max_answer_bytes.min(MAX_ERROR_BYTES) };
@@ -330,7 +335,9 @@ impl HttpClient {
             }
         }
         let status = response.status().as_u16();
-        Ok(HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into()))
+        let answer = HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into());
+        wire_log::record_answer(trace, &answer, self.authenticator.secrets());
+        Ok(answer)
     }
 
     /// Whether the origin of a URL receives credentials.

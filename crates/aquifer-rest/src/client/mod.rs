@@ -18,6 +18,7 @@ mod retry;
 mod secrets;
 mod settings;
 mod status;
+mod wire_log;
 
 pub use answer::HttpAnswer;
 pub use auth::Authenticator;

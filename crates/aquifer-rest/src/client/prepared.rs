@@ -1,5 +1,6 @@
 //! A request that is ready to be sent: validated, and with an idempotency key. Credentials are added to each copy.
 
+use aquifer_engine::trace::Trace;
 use aquifer_protocol::secrets::may_name_secret;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
@@ -20,6 +21,7 @@ pub(super) struct Prepared {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
+    pub(super) trace: Trace,
 }
 
 impl Prepared {
@@ -48,13 +50,14 @@ impl Prepared {
                 headers.insert(name, random_key()?);
             }
         }
-        Ok(Self { method, url, headers, body: request.body.map(|body| body.bytes) })
+        let (body, trace) = (request.body.map(|body| body.bytes), rules.trace.clone());
+        Ok(Self { method, url, headers, body, trace })
     }
 }
 
 /// Whether the value of a header is a credential. Other values, such as an account or a version, may occur in any
 /// response.
-fn is_secret_header(name: &str) -> bool {
+pub(super) fn is_secret_header(name: &str) -> bool {
     ["authorization", "cookie", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known))
         || may_name_secret(name)
 }

@@ -189,6 +189,7 @@ impl RestSource {
             return Ok(Answer::new(self.client.without_credentials_in_value(shown_request(&request))));
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
+        let rules = SendRules { trace: call.context.trace.clone(), ..rules };
         let answer = self.send(request, &rules, &call).await?;
         let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
             let answer = self.client.without_credentials_in(answer);

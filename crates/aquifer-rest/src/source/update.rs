@@ -27,6 +27,7 @@ impl RestSource {
     ) -> Result<Option<String>, Failure> {
         let request = current.route.request_at(&self.base_url, &current.arguments_of(params))?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
+        let rules = SendRules { trace: call.context.trace.clone(), ..rules };
         let answer = self.send(request, &rules, call).await?;
         let mut stored = self.stored(current, answer.json().unwrap_or_default());
         let Some(Value::Object(changes)) = params.remove(INPUT) else {

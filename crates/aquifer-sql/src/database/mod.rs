@@ -6,5 +6,6 @@ mod query_sql;
 mod reflection;
 mod rehearsal;
 mod source;
+mod whole_rows;
 
 pub use source::Database;

@@ -1,5 +1,6 @@
 //! Answers `query_sql`: one SELECT that a caller wrote (R-EXT-5).
 
+use aquifer_engine::trace::{Channel, Step, Trace};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use serde_json::{Map, Value};
@@ -12,6 +13,7 @@ use crate::query_sql::{SqlAccess, SqlRequest, SqlText, parse_binds};
 use crate::schema::exposure::Mismatch;
 use crate::schema::model::Model;
 use crate::work::OperationOutput;
+use crate::work::traced::record_statement;
 
 impl Database {
     /// Runs a statement. Policy has already decided about listing the tables it reads.
@@ -20,6 +22,7 @@ impl Database {
         offer: &Offer,
         operation: &Operation,
         params: &Map<String, Value>,
+        trace: &Trace,
     ) -> Result<OperationOutput, Failure> {
         let Some(access) = &offer.sql_access else {
             return Err(Failure::internal("a statement was sent to a source that runs none"));
@@ -34,7 +37,13 @@ impl Database {
         }
         let binds = parse_binds(params.get("params"), dialect)?;
         let request = SqlRequest { sql, binds, limits: self.settings.pages };
-        self.backend.query_sql(access.clone(), request).await.map_err(|error| self.failure_from(error, None))
+        record_statement(trace, request.sql.text(), &request.binds, dialect);
+        let output = self.backend.query_sql(access.clone(), request).await;
+        trace.record(Step::Returned, Channel::Sql, || match &output {
+            Ok(output) => (String::new(), output.data_text()),
+            Err(error) => ("error".to_owned(), format!("{error:?}").into()),
+        });
+        output.map_err(|error| self.failure_from(error, None))
     }
 
     /// Why `query_sql` cannot be offered. In PostgreSQL only permissions limit what a statement reads, so the user must

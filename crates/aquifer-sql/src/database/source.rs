@@ -10,6 +10,7 @@ use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::source::{Call, Outcome, Resolution, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
+use aquifer_engine::trace::Trace;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_query::collection::QueryRoot;
@@ -39,9 +40,18 @@ use crate::work::change::{ChangeContext, Create, Delete, Update};
 use crate::work::read::{Get, Query};
 use crate::work::relationships::{RelationshipWalk, parse_root_key};
 use crate::work::session::WorkError;
+use crate::work::traced::TracedWork;
 
 /// The first and the longest pause between attempts to reach a database.
 const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// A request for rows of one table.
+struct TableRequest {
+    params: Map<String, Value>,
+    max_tokens: Option<usize>,
+    validity: Validity,
+    trace: Trace,
+}
 
 /// A database that serves as a source.
 pub struct Database {
@@ -175,11 +185,14 @@ impl Database {
             return Err(no_operation().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let Call { params, validity, max_tokens, operation, .. } = call;
+        let Call { params, validity, max_tokens, operation, context, .. } = call;
+        let trace = context.trace;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // Rare paths are boxed here and below, to keep the common future small.
-            Action::Relationships => return self.query_relationships(&offer, now, &params, max_tokens).boxed().await,
+            Action::Relationships => {
+                return self.query_relationships(&offer, now, &params, max_tokens, &trace).boxed().await;
+            }
             Action::Tables => return self.list_tables(&params, max_tokens).boxed().await,
             Action::TableSchema => {
                 let index = find_named_table(&offer, &params)?;
@@ -187,12 +200,13 @@ impl Database {
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput::new(data, Vec::new()));
             }
-            Action::QuerySql => return self.query_sql(&offer, &operation, &params).boxed().await,
+            Action::QuerySql => return self.query_sql(&offer, &operation, &params, &trace).boxed().await,
             // The engine resolves generic requests before it calls the source.
             Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
         let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
-        self.perform(verb, (exposed, index), &offer, now, (params, max_tokens), &validity).await
+        let request = TableRequest { params, max_tokens, validity, trace };
+        self.perform(verb, (exposed, index), &offer, now, request).await
     }
 
     /// The offer, reflected again if the catalog has changed since. Fails if the dry run of the operation is not proven
@@ -231,9 +245,9 @@ impl Database {
         (exposed, index): (Arc<ExposedTable>, usize),
         offer: &Offer,
         now: Timestamp,
-        (params, max_tokens): (Map<String, Value>, Option<usize>),
-        validity: &Validity,
+        request: TableRequest,
     ) -> Result<OperationOutput, Failure> {
+        let TableRequest { params, max_tokens, validity, trace } = request;
         let dialect = self.backend.dialect();
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
@@ -246,7 +260,12 @@ impl Database {
                 let (key, exposed, tables) = (self.key.clone(), exposed.clone(), offer.tables.clone());
                 let plan = Plan { max_tokens, ..query.plan };
                 let work = Query { exposed, dialect, now, plan, key, tables, joins };
-                self.backend.read(work).await.map(|mut output| {
+                let measured = trace.measures_cost().then(|| work.clone());
+                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
+                if let Some(work) = measured {
+                    self.measure_page(&work, offer, &trace).boxed().await;
+                }
+                output.map(|mut output| {
                     output.warnings.splice(0..0, query.warnings);
                     output
                 })
@@ -256,12 +275,19 @@ impl Database {
                 let key = read_key(&exposed, &params)?;
                 let joins = Joins::for_fields(&select, &embeds, &exposed, &offer.tables);
                 let (exposed, tables) = (exposed.clone(), offer.tables.clone());
-                self.backend.read(Get { exposed, dialect, now, key, select, embeds, tables, joins }).await
+                let work = Get { exposed, dialect, now, key, select, embeds, tables, joins };
+                let measured = trace.measures_cost().then(|| work.clone());
+                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
+                if let Some(work) = measured {
+                    self.measure_row(&work, offer, &trace).boxed().await;
+                }
+                output
             }
             Verb::Create => {
                 let context = context(dry_run());
                 let values = take_column_values(&exposed, params)?;
-                self.backend.write(Create { context, values }, validity).boxed().await
+                let work = TracedWork { work: Create { context, values }, trace };
+                self.backend.write(work, &validity).boxed().await
             }
             Verb::Update => {
                 let key = read_key(&exposed, &params)?;
@@ -270,12 +296,12 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(dry_run()), key, input, if_match: if_match() };
-                self.backend.write(update, validity).boxed().await
+                self.backend.write(TracedWork { work: update, trace }, &validity).boxed().await
             }
             Verb::Delete => {
                 let key = read_key(&exposed, &params)?;
                 let delete = Delete { context: context(dry_run()), key, if_match: if_match() };
-                self.backend.write(delete, validity).boxed().await
+                self.backend.write(TracedWork { work: delete, trace }, &validity).boxed().await
             }
         };
         outcome.map_err(|error| self.failure_of_verb(error, verb, &exposed))
@@ -338,6 +364,7 @@ impl Database {
         now: Timestamp,
         params: &Map<String, Value>,
         max_tokens: Option<usize>,
+        trace: &Trace,
     ) -> Result<OperationOutput, Failure> {
         const MAX_PAGE_SIZE: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -390,6 +417,7 @@ impl Database {
                 Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
             })?;
         }
+        let walk = TracedWork { work: walk, trace: trace.clone() };
         let mut output = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
         if requested > MAX_PAGE_SIZE {
             output.warnings.push(
@@ -418,7 +446,7 @@ fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize,
 }
 
 /// The selected fields of a single row. The version is included unless the caller listed fields.
-fn read_selection(
+pub(super) fn read_selection(
     offer: &Offer,
     exposed: &ExposedTable,
     params: &Map<String, Value>,

@@ -110,6 +110,17 @@ impl RowCollector {
         self
     }
 
+    /// The number of rows.
+    pub(crate) fn row_count(&self) -> usize {
+        self.items.count()
+    }
+
+    /// The rows from this one on, each in a line.
+    pub(crate) fn text_since(&self, first: usize) -> String {
+        let rows = (first..self.items.count()).map(|index| String::from_utf8_lossy(self.items.get(index)));
+        rows.collect::<Vec<_>>().join("\n")
+    }
+
     /// Adds a row, unless the page is full.
     pub(crate) fn push(&mut self, row: &impl ResultRow) -> ControlFlow<()> {
         let count = self.items.count();

@@ -57,7 +57,7 @@ impl Alias {
 }
 
 /// A joined table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Join {
     /// The references that lead to it.
     through: Vec<Arc<str>>,
@@ -73,7 +73,7 @@ pub(super) struct Join {
 }
 
 /// The joined tables of a `SELECT`, numbered from 1.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Joins(Vec<Join>);
 
 impl Joins {

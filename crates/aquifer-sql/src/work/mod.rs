@@ -13,5 +13,6 @@ pub(crate) mod rehearsal;
 pub(crate) mod relationships;
 pub(crate) mod sample;
 pub(crate) mod session;
+pub(crate) mod traced;
 
 pub(crate) use output::OperationOutput;

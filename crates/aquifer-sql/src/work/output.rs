@@ -1,5 +1,7 @@
 //! The result of an operation.
 
+use std::borrow::Cow;
+
 use aquifer_engine::source::Answer;
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
@@ -19,6 +21,14 @@ impl OperationOutput {
     /// A result without pages or groups.
     pub(crate) fn new(data: impl Into<Data>, warnings: Vec<Warning>) -> Self {
         Self { data: data.into(), warnings, keeps_budget: false }
+    }
+
+    /// The data as JSON text.
+    pub(crate) fn data_text(&self) -> Cow<'_, str> {
+        match &self.data {
+            Data::Text(text) => Cow::Borrowed(text.get()),
+            Data::Value(value) => Cow::Owned(value.to_string()),
+        }
     }
 
     /// Pages or groups that end within the budget of the call.

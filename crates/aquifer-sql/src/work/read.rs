@@ -24,6 +24,7 @@ use crate::work::sample::count_rows;
 use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 
 /// A list or search, with its aggregates.
+#[derive(Clone)]
 pub(crate) struct Query {
     pub(crate) exposed: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,
@@ -173,6 +174,7 @@ impl Query {
 }
 
 /// One row.
+#[derive(Clone)]
 pub(crate) struct Get {
     pub(crate) exposed: Arc<ExposedTable>,
     pub(crate) dialect: Dialect,

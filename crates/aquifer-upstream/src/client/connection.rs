@@ -15,6 +15,7 @@ use super::delivery::Delivery;
 use super::message::{self, Json};
 use super::pending_calls::CallOrigin;
 use super::shared_state::{Outbound, SharedState, describe_rpc_error};
+use super::wire_log;
 use crate::client::http::transport::{HttpTransport, RequestInfo};
 use crate::client::stdio::child::Child;
 use crate::client::stdio::serve;
@@ -275,6 +276,21 @@ impl Connection {
         let id = self.shared.calls.next_id();
         let message = message::request(id, method, &params(id))
             .map_err(|cause| UpstreamError::Unsent(Outage::new("the request cannot be written", cause)))?;
+        let trace = call_origin.trace.clone();
+        wire_log::record_request(&trace, self, method, &message);
+        let response = self.exchange(delivery, (id, method, name), message, call_origin, timeout).await;
+        wire_log::record_response(&trace, &self.shared.sanitizer, &response);
+        response
+    }
+
+    async fn exchange(
+        &self,
+        delivery: &mut Delivery,
+        (id, method, name): (u64, &str, Option<&str>),
+        message: Vec<u8>,
+        call_origin: Arc<CallOrigin>,
+        timeout: Duration,
+    ) -> Result<Json, UpstreamError> {
         match self.shared.outbound.get() {
             Some(Outbound::Pipe(pipe)) => {
                 delivery.begin_attempt()?;

@@ -11,6 +11,7 @@ pub(crate) mod question;
 pub(crate) mod roots;
 mod shared_state;
 pub(crate) mod stdio;
+mod wire_log;
 
 pub use interrogation::Interrogation;
 pub use interrogation::interrogate;

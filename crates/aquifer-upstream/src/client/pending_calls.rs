@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aquifer_engine::source::{ClientSide, Progress};
+use aquifer_engine::trace::Trace;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -25,6 +26,8 @@ pub(crate) struct CallOrigin {
     pub(crate) client: Option<Arc<dyn ClientSide>>,
     /// The caller's session, which distinguishes clients.
     pub(crate) session: Option<Arc<str>>,
+    /// Records what is sent and returned, if somebody follows the call.
+    pub(crate) trace: Trace,
     started_at: Instant,
     /// In milliseconds after `started_at`.
     last_activity_ms: AtomicU64,
@@ -37,7 +40,13 @@ impl CallOrigin {
     pub(crate) fn new(progress: Progress, client: Option<Arc<dyn ClientSide>>, session: Option<Arc<str>>) -> Self {
         let (started_at, last_activity_ms) = (Instant::now(), AtomicU64::new(0));
         let (open_questions, question_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { progress, client, session, started_at, last_activity_ms, open_questions, question_count }
+        let trace = Trace::default();
+        Self { progress, client, session, trace, started_at, last_activity_ms, open_questions, question_count }
+    }
+
+    /// The same call with a trace that records its messages.
+    pub(crate) fn with_trace(self, trace: Trace) -> Self {
+        Self { trace, ..self }
     }
 
     /// A call made by us, without a client.

@@ -66,7 +66,7 @@ pub(crate) async fn call(
     let mut gave_roots = false;
     for round in 0..MAX_ROUNDS {
         let call_origin = CallOrigin::new(context.progress.clone(), context.client.clone(), session.clone());
-        let call_origin = Arc::new(call_origin);
+        let call_origin = Arc::new(call_origin.with_trace(context.trace.clone()));
         connection.shared.record_client(&call_origin);
         if connection.mode == ProtocolMode::Sessions {
             roots::refresh(&connection.shared, &call_origin, timeout).await;

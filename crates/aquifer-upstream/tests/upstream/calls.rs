@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::source::{FetchRequest, Progress};
+use aquifer_engine::trace::{Channel, Step, Trace};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::response::Attachment;
 use serde_json::{Value, json};
@@ -216,4 +217,27 @@ async fn calls_run_concurrently_up_to_the_limit() {
         assert_eq!(answer, index.to_string());
     }
     assert_eq!(gateway.get("max_at_once", json!({})).await, json!([4]), "neither all at once nor one by one");
+}
+
+#[tokio::test]
+async fn a_recorded_call_shows_the_message_and_the_result_without_secrets() {
+    const SECRET: &str = "upstream-secret-1";
+    let mut settings = fake(&[]);
+    if let Transport::Stdio { env, .. } = &mut settings.transport {
+        env.push(("API_TOKEN".to_owned(), SECRET.to_owned()));
+    }
+    let gateway = Gateway::ready(settings).await;
+    let trace = Trace::recording();
+    let sent = json!({ "text": format!("{SECRET} and more"), "camel_case": [1] });
+    gateway.ask_as("echo", sent, Context { trace: trace.clone(), ..context() }).await;
+    let messages = trace.messages();
+    let of_upstream: Vec<_> = messages.iter().filter(|message| message.channel == Channel::Mcp).collect();
+    let [sent, returned] = of_upstream.as_slice() else { panic!("{messages:?}") };
+    assert_eq!((sent.step, returned.step), (Step::Sent, Step::Returned));
+    let message: Value = serde_json::from_str(&sent.body).unwrap();
+    assert_eq!((&message["method"], &message["params"]["name"]), (&json!("tools/call"), &json!("echo")));
+    assert_eq!(message["params"]["arguments"]["camelCase"], json!([1]));
+    assert!(sent.head.ends_with("over stdio") && returned.body.contains("and more"), "{returned:?}");
+    assert!(!format!("{of_upstream:?}").contains(SECRET));
+    assert_eq!(trace.direct_tokens(), Some(returned.tokens));
 }

@@ -1,10 +1,12 @@
 //! Credentials: where they go, and that they are never shown.
 
+use aquifer_engine::trace::Trace;
 use aquifer_protocol::error::Code;
-use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient, Security};
+use aquifer_rest::{AuthScheme, Authenticator, ClientSettings, CredentialPlace, HttpClient, Security, SendRules};
+use tokio_util::sync::CancellationToken;
 
 use super::server::{Reply, Server};
-use super::{assert_code, failure, get, send, settings};
+use super::{assert_code, failure, get, reads, send, settings};
 
 const SECRET: &str = "s3cret/+value";
 
@@ -212,5 +214,33 @@ async fn headers_of_the_operator_are_checked() {
         let headers = vec![(name.to_owned(), value.to_owned())];
         let settings = ClientSettings { headers, ..settings(&server) };
         assert_eq!(HttpClient::new(&settings, Authenticator::none()).is_ok(), is_valid, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn recorded_messages_show_no_credential() {
+    let server = Server::start(|_, _| {
+        Reply::json(200, &format!("{{\"you\":\"{SECRET}\",\"ok\":1}}")).with("Set-Cookie", "sid=abc; HttpOnly")
+    })
+    .await;
+    let mut settings = settings(&server);
+    settings.headers = vec![("X-Tenant".to_owned(), "tenant-4711".to_owned())];
+    for scheme in [header("KEY"), query(), cookie(), basic("USER")] {
+        let client = client(&settings, &[scheme]);
+        let trace = Trace::recording();
+        let rules = SendRules { trace: trace.clone(), ..reads() };
+        let mut request = get(&format!("{}/x", server.url()));
+        request.headers.push(("X-Api-Key".to_owned(), "typed-by-caller".to_owned()));
+        client.send(request, &rules, &CancellationToken::new()).await.unwrap();
+        let messages = trace.messages();
+        let [sent, returned] = messages.as_slice() else { panic!("{messages:?}") };
+        assert!(sent.head.starts_with("GET http://127.0.0.1:"), "{}", sent.head);
+        assert!(sent.head.contains("x-tenant: [redacted]"), "{}", sent.head);
+        assert!(returned.head.starts_with("200\n") && returned.body.contains("\"ok\":1"), "{returned:?}");
+        for text in [&sent.head, &sent.body, &returned.head, &returned.body] {
+            for secret in ["s3cret", "tenant-4711", "typed-by-caller", "sid=abc", "YW5uOn"] {
+                assert!(!text.contains(secret), "{secret} in {text}");
+            }
+        }
     }
 }

@@ -79,6 +79,7 @@ impl Source for Board {
 struct Server {
     address: SocketAddr,
     endpoint: Arc<McpEndpoint>,
+    engine: Arc<Engine>,
     board: Arc<Board>,
     _stop: DropGuard,
 }
@@ -95,10 +96,10 @@ impl Server {
         let mut settings = HttpSettings::new("127.0.0.1:0".parse().unwrap());
         settings.max_unread_bytes = 8 * MIB;
         change(&mut settings);
-        let server = HttpServer::bind(engine, settings).await.unwrap();
+        let server = HttpServer::bind(engine.clone(), settings).await.unwrap();
         let (address, endpoint, stop) = (server.address(), server.endpoint.clone(), CancellationToken::new());
         tokio::spawn(server.serve(stop.clone()));
-        Self { address, endpoint, board, _stop: stop.drop_guard() }
+        Self { address, endpoint, engine, board, _stop: stop.drop_guard() }
     }
 
     fn held(&self) -> usize {

@@ -1,5 +1,7 @@
 //! Sessions that are opened and abandoned.
 
+use aquifer_engine::clients::ClientTransport;
+
 use super::*;
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -203,4 +205,19 @@ impl Client {
             assert!(self.more().await, "the stream ends in order");
         }
     }
+}
+
+#[tokio::test]
+async fn clients_are_listed_by_name_while_they_have_a_session() {
+    let server = Server::start(|_| ()).await;
+    let clients = || server.engine.clients().list(server.engine.clock().now()).0;
+    let session = server.open_session().await.unwrap();
+    server.in_session(&session, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+    until("the client is listed", || clients().len() == 1).await;
+    let client = clients().remove(0);
+    assert_eq!((client.name.as_str(), client.version.as_str()), ("tests", "1"));
+    assert_eq!(client.transport, ClientTransport::HttpSession);
+    let end = format!("DELETE /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {session}\r\n\r\n");
+    server.ask(end.as_bytes()).await;
+    until("the client is gone", || clients().is_empty()).await;
 }
