@@ -1,11 +1,12 @@
-// A tool of an MCP server whose evidence is contradictory: a person classifies it, and the decision is written to the overrides file.
+// A tool of an MCP server whose evidence is contradictory: a person classifies it, and the decision is written to the overrides file. `file`
+// is that file, if the configuration does not name it.
 
 import { assert, checkAccessibility, go, main } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
 const [TOOL, OPERATION] = ['trigger-long-running-operation', 'trigger_long_running_operation'];
 
-await main(async (world) => {
+await main(async (world, file) => {
   const agent = await Agent.connect(world.origin);
   const page = await world.login();
   const content = page.getByRole('main');
@@ -20,6 +21,11 @@ await main(async (world) => {
   await checkAccessibility(page, 'a classification');
   await card.getByRole('button', { name: `Save this classification: ${TOOL}` }).click();
   await content.getByText(`${TOOL} was reviewed.`).waitFor();
+  if (file) {
+    await content.getByText(file).waitFor();
+    assert.equal((await call()).error?.code, 'CONFIRMATION_REQUIRED');
+    return world.passed('a classification is saved, and the page says how it takes effect');
+  }
   await page.waitForFunction(async (name) => {
     const { danger } = await (await fetch(`/api/operations/${name}`)).json();
     return JSON.stringify(danger).includes('safe');
@@ -29,5 +35,5 @@ await main(async (world) => {
   await content.getByText('Nothing waits for a review.').waitFor();
   await go(page, '/audit');
   await content.getByRole('region', { name: 'Audit entries' }).getByText('TOOL_CLASSIFIED', { exact: true }).first().waitFor();
-  world.passed('a classification is saved and in force');
+  return world.passed('a classification is saved and in force');
 });

@@ -198,6 +198,12 @@ export async function run(page, button = page.getByRole('button', { name: /^Run/
   return response;
 }
 
+/** Opens everything that is folded inside. */
+export async function openFolds(place) {
+  const closed = place.locator('details:not([open]) > summary');
+  while ((await closed.count()) > 0) await closed.first().click();
+}
+
 /** Presses Tab until the focus is on `target`. It must be visible there. */
 export async function tabTo(page, target) {
   const focused = page.locator(':focus');

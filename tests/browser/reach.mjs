@@ -37,6 +37,11 @@ await main(async (world, name) => {
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: new RegExp(read) }).and(focused).waitFor();
   await ready(page);
+  // Optional parameters are folded. Closed folds can be opened with the keyboard as well.
+  for (const fold of await content.locator('details:not([open]) > summary').filter({ hasText: 'optional' }).all()) {
+    await tabTo(page, fold);
+    await page.keyboard.press('Enter');
+  }
   for (const [label, value] of Object.entries(form)) {
     await tabTo(page, content.getByLabel(new RegExp(`^${label}`)).first());
     await page.keyboard.press('Control+A');

@@ -59,7 +59,7 @@ await main(async (world) => {
   assert.equal((await agent.call('read', 'read_graph')).success, true);
   await refused('open_nodes_by_name', { names: ['North Cape'] });
   await go(page, '/review');
-  await card('open_nodes_by_name').waitFor();
+  await card('open_nodes_by_name').getByText('This definition was rejected.').waitFor();
   assert.equal(await card('read_graph').count(), 0);
   world.passed('the accepted tool is called, the rejected one stays in quarantine');
 

@@ -2,7 +2,7 @@
 // Nobody here wrote these sources; crates/aquifer/tests/browser/sources.rs sets them up.
 
 /**
- * `words` find the operation `read`, whose form is filled with `form` (by label), which gives `params`; the answer contains `text`.
+ * `name` and `place` are what people are shown of it. `words` find the operation `read`, whose form is filled with `form` (by label), which gives `params`; the answer contains `text`.
  * `mistake` is a call with a suggestion, and the call that it leads to. `changes` are calls of one operation: one is approved,
  * one denied and one tried by a person. If the source keeps what was changed, `kept` reads the subject of the first one.
  */
@@ -10,6 +10,7 @@ export const SOURCES = {
   /** The history of Chromium: its own SQLite database. */
   history: {
     name: 'history',
+    place: /^sqlite:.*history\.db$/,
     words: 'urls title',
     read: 'list_urls',
     form: { 'Items per page': '2' },
@@ -26,6 +27,8 @@ export const SOURCES = {
   /** The knowledge graph of an MCP server from npm. */
   memory: {
     name: 'memory',
+    // Arguments may be secret, so only the program is shown.
+    place: /node\b.* #[0-9a-f]+$/,
     words: 'search the knowledge graph',
     read: 'search_nodes',
     form: { query: 'cape' },
@@ -44,9 +47,11 @@ export const SOURCES = {
   /** An HTTP API, mocked from its description. */
   galaxy: {
     name: 'galaxy',
+    // Where the mock is, and not what the description says.
+    place: /^http:\/\/127\.0\.0\.1:/,
     words: 'all planets',
     read: 'get_all_data',
-    form: { 'Items per page': '1' },
+    form: { first: '1' },
     params: { first: 1 },
     text: 'The red planet',
     mistake: {

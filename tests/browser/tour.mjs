@@ -1,6 +1,6 @@
 // Every page on a source that nobody here wrote: browse, try, correct, copy, approve, deny, audit, live, review, settings.
 
-import { approve, assert, checkAccessibility, deny, go, heading, main, ready, run } from './harness.mjs';
+import { approve, assert, checkAccessibility, deny, go, heading, main, openFolds, ready, run } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 import { SOURCES } from './sources.mjs';
 
@@ -14,7 +14,7 @@ await main(async (world, name) => {
   const editor = page.getByLabel('Parameters as JSON');
   const addressOf = (operation, given) => `/operations/${operation}?params=${encodeURIComponent(JSON.stringify(given))}`;
 
-  await content.getByText(source.name).first().waitFor();
+  await content.getByRole('link', { name: source.name, exact: true }).first().waitFor();
   await page.getByRole('navigation').getByRole('link', { name: 'Operations' }).click();
   await heading(page, 'Operations');
   await ready(page);
@@ -26,14 +26,14 @@ await main(async (world, name) => {
   await ready(page);
   world.passed('an operation is found by words and opened');
 
+  await openFolds(content);
   for (const [label, value] of Object.entries(form)) await content.getByLabel(new RegExp(`^${label}`)).first().fill(value);
   assert.deepEqual(JSON.parse(await editor.inputValue()), params);
   const answer = await run(page);
   assert.equal(answer.success, true, JSON.stringify(answer));
   for (const view of ['Table', 'Tree', 'Raw']) {
     await page.getByRole('tab', { name: view }).click();
-    const closed = page.getByRole('tabpanel').locator('details:not([open]) > summary');
-    while ((await closed.count()) > 0) await closed.first().click();
+    await openFolds(page.getByRole('tabpanel'));
     await page.getByRole('tabpanel').getByText(text).first().waitFor();
     await checkAccessibility(page, `${read}, ${view}`);
   }
@@ -111,6 +111,7 @@ await main(async (world, name) => {
     await page.waitForURL(`**/approvals/${approved.id}`);
     await ready(page);
     await content.getByText(String(Object.values(changes.params[0]).flat()[0])).first().waitFor();
+    await content.getByRole('definition').filter({ hasText: source.place }).waitFor();
     await checkAccessibility(page, 'an approval');
     await approve(page);
     const done = await approved.repeat();

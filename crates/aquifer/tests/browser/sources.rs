@@ -144,22 +144,39 @@ fn changed_and_new_tools_of_an_mcp_server_are_accepted_and_rejected() {
     assert!(shown.contains("open_nodes_by_name") && !shown.contains("read_graph"), "{shown}");
 }
 
-#[test]
-fn a_tool_of_an_mcp_server_is_classified() {
-    let configured = Configured::with_source("classify", "", |folder| {
+/// A server that has a tool with contradictory evidence. `keys` are added to the source.
+fn everything(name: &str, keys: impl FnOnce(&Path) -> String) -> Configured {
+    Configured::with_source(name, "", |folder| {
         let script = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
         let program = installed("AQUIFER_TEST_SERVERS_NPM").join(script);
-        let overrides = folder.join("everything.overrides.yaml");
-        std::fs::write(&overrides, "").unwrap();
-        format!(
-            "[[source]]\nname = \"everything\"\ncommand = {:?}\nargs = [{program:?}]\noverrides = {overrides:?}\n",
-            node()
-        )
+        let keys = keys(folder);
+        format!("[[source]]\nname = \"everything\"\ncommand = {:?}\nargs = [{program:?}]\n{keys}", node())
+    })
+}
+
+fn is_classified(file: &Path) {
+    let written = std::fs::read_to_string(file).unwrap();
+    for words in ["trigger-long-running-operation", "safe", "reviewed"] {
+        assert!(written.contains(words), "{words}: {written}");
+    }
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_is_classified() {
+    let configured = everything("classify", |folder| {
+        let overrides = folder.join("decisions.yaml");
+        std::fs::write(&overrides, "schema_version: \"1.0.0-draft\"\ntools: {}\n").unwrap();
+        format!("overrides = {overrides:?}\n")
     });
     let server = configured.start(0);
     flow("classify", &[&server.link()]).passes();
-    let written = std::fs::read_to_string(configured.path("everything.overrides.yaml")).unwrap();
-    for words in ["trigger-long-running-operation", "safe"] {
-        assert!(written.contains(words), "{words}: {written}");
-    }
+    is_classified(&configured.path("decisions.yaml"));
+}
+
+#[test]
+fn a_classification_that_is_not_in_force_is_called_so() {
+    let configured = everything("classify-beside", |_| String::new());
+    let server = configured.start(0);
+    flow("classify", &[&server.link(), "everything.overrides.yaml"]).passes();
+    is_classified(&configured.path("everything.overrides.yaml"));
 }
