@@ -1,7 +1,7 @@
 // A tool of an MCP server whose evidence is contradictory: a person classifies it, and the decision is written to the overrides file. `file`
 // is that file, if the configuration does not name it.
 
-import { assert, checkAccessibility, go, main } from './harness.mjs';
+import { assert, checkAccessibility, go, main, until } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
 const [TOOL, OPERATION] = ['trigger-long-running-operation', 'trigger_long_running_operation'];
@@ -26,11 +26,12 @@ await main(async (world, file) => {
     assert.equal((await call()).error?.code, 'CONFIRMATION_REQUIRED');
     return world.passed('a classification is saved, and the page says how it takes effect');
   }
-  await page.waitForFunction(async (name) => {
-    const { danger } = await (await fetch(`/api/operations/${name}`)).json();
-    return JSON.stringify(danger).includes('safe');
-  }, OPERATION, { polling: 200 });
-  assert.equal((await call()).success, true);
+  await until('the classification is in force', async () => {
+    const { danger } = await (await page.request.get(`/api/operations/${OPERATION}`)).json();
+    return danger === 'safe';
+  });
+  const called = await call();
+  assert.equal(called.success, true, JSON.stringify(called));
   await go(page, '/review');
   await content.getByText('Nothing waits for a review.').waitFor();
   await go(page, '/audit');

@@ -198,6 +198,16 @@ export async function run(page, button = page.getByRole('button', { name: /^Run/
   return response;
 }
 
+/** Asks until the answer is true. For what the server notices by itself, and no page shows. */
+export async function until(what, ask) {
+  const deadline = Date.now() + TIMEOUT_MS;
+  while (!(await ask())) {
+    assert.ok(Date.now() < deadline, `timed out: ${what}`);
+    // Whoever is waited for needs the processor, too.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 /** Opens everything that is folded inside. */
 export async function openFolds(place) {
   const closed = place.locator('details:not([open]) > summary');

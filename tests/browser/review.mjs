@@ -1,7 +1,7 @@
 // An MCP server is updated: one tool has changed and one is new. A person reads both, accepts one and rejects the other. The
 // server is that of crates/aquifer/tests/browser/sources.rs, which changes it while this flow holds.
 
-import { assert, checkAccessibility, checkWidth, go, hold, main, ready } from './harness.mjs';
+import { assert, checkAccessibility, checkWidth, go, hold, main, ready, until } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
 const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
@@ -51,11 +51,10 @@ await main(async (world) => {
   await content.getByText('read_graph was accepted.').waitFor();
   await page.getByRole('button', { name: 'Reject: open_nodes_by_name' }).click();
   await content.getByText('open_nodes_by_name was rejected. It stays in quarantine.').waitFor();
-  // A running server notices decisions by itself; the page of the operation says when.
-  await page.waitForFunction(async () => {
-    const { operation } = await (await fetch('/api/operations/read_graph')).json();
+  await until('the accepted definition is served', async () => {
+    const { operation } = await (await page.request.get('/api/operations/read_graph')).json();
     return operation.description.includes('and mail it to the author');
-  }, null, { polling: 200 });
+  });
   assert.equal((await agent.call('read', 'read_graph')).success, true);
   await refused('open_nodes_by_name', { names: ['North Cape'] });
   await go(page, '/review');
