@@ -1,12 +1,13 @@
 // An MCP server is updated: one tool has changed and one is new. A person reads both, accepts one and rejects the other. The
-// server is that of crates/aquifer/tests/browser/sources.rs, which changes it while this flow holds.
+// server is that of crates/aquifer/tests/browser/sources.rs, which changes it while this flow holds, and restarts Aquifer unless
+// `how` is `running`.
 
 import { assert, checkAccessibility, checkWidth, go, hold, main, ready, until } from './harness.mjs';
 import { Agent } from './mcp.mjs';
 
 const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
-await main(async (world) => {
+await main(async (world, how) => {
   const before = await Agent.connect(world.origin);
   const page = await world.login();
   const content = page.getByRole('main');
@@ -14,12 +15,19 @@ await main(async (world) => {
   await go(page, '/review');
   await content.getByText('Nothing waits for a review.').waitFor();
   await page.getByRole('banner').getByText('live', { exact: true }).waitFor();
-  await world.expectProblem(LOST, async () => {
+  if (how === 'running') {
     await hold();
-    await page.getByRole('banner').getByText('reconnecting', { exact: true }).waitFor();
-    await hold();
-    await page.getByRole('banner').getByText('live', { exact: true }).waitFor();
-  });
+    await content.getByText('The definitions have changed since this page was loaded.').waitFor();
+    await content.getByRole('button', { name: 'Show them' }).click();
+    await content.getByText('2 in quarantine').waitFor();
+  } else {
+    await world.expectProblem(LOST, async () => {
+      await hold();
+      await page.getByRole('banner').getByText('reconnecting', { exact: true }).waitFor();
+      await hold();
+      await page.getByRole('banner').getByText('live', { exact: true }).waitFor();
+    });
+  }
 
   const agent = await Agent.connect(world.origin);
   const refused = async (operation, params) => {

@@ -63,6 +63,15 @@ impl Configured {
         self.folder.join(name)
     }
 
+    /// Changes the configuration, which a running server notices.
+    pub(crate) fn edit(&self, change: impl FnOnce(&str) -> String) {
+        let file = self.path("aquifer.toml");
+        let before = std::fs::read_to_string(&file).unwrap();
+        let after = change(&before);
+        assert_ne!(before, after);
+        std::fs::write(&file, after).unwrap();
+    }
+
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg("--config").arg(self.path("aquifer.toml")).stdin(Stdio::null());

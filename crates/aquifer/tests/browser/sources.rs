@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::process::Process;
 use crate::server::Configured;
-use crate::{APPROVALS, flow, node, restart};
+use crate::{APPROVALS, flow, hold, node, restart};
 
 /// Rows for the tables of Chromium. The newest version may have more columns than these.
 const VISITED: &str = "
@@ -131,6 +131,13 @@ fn update(program: &Path) {
     std::fs::write(program, updated).unwrap();
 }
 
+/// The pin of the accepted definition is in the state store, for everybody who reads it; the rejected one has none.
+fn is_pinned(configured: &Configured) {
+    let (code, shown) = configured.run(&["review"]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("open_nodes_by_name") && !shown.contains("read_graph"), "{shown}");
+}
+
 #[test]
 fn changed_and_new_tools_of_an_mcp_server_are_accepted_and_rejected() {
     let configured = memory("review", "quarantine = \"new\"\n");
@@ -138,10 +145,21 @@ fn changed_and_new_tools_of_an_mcp_server_are_accepted_and_rejected() {
     let mut page = flow("review", &[&server.link()]);
     let _again = restart(&mut page, &configured, server, || update(&configured.path("memory/dist/index.js")));
     page.passes();
-    // The pin of the accepted definition is in the state store, for everybody who reads it.
-    let (code, shown) = configured.run(&["review"]);
-    assert_eq!(code, Some(1), "{shown}");
-    assert!(shown.contains("open_nodes_by_name") && !shown.contains("read_graph"), "{shown}");
+    is_pinned(&configured);
+}
+
+#[test]
+fn tools_that_change_while_the_page_is_open_are_offered_for_review() {
+    let configured = memory("review-running", "quarantine = \"new\"\n");
+    let server = configured.start(0);
+    let mut page = flow("review", &[&server.link(), "running"]);
+    hold(&mut page);
+    update(&configured.path("memory/dist/index.js"));
+    // A server whose configuration changes is started again.
+    configured.edit(|config| config.replace("env = { ", "env = { EDITION = \"second\", "));
+    page.release();
+    page.passes();
+    is_pinned(&configured);
 }
 
 /// A server that has a tool with contradictory evidence. `keys` are added to the source.
