@@ -16,6 +16,9 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SCREENSHOTS = resolve(ROOT, 'docs/images');
 const MAX_SCREENSHOT_BYTES = 150_000;
 
+/** More than any page has. */
+const MAX_TABS = 150;
+
 /** Far more than anything needs: it only turns a hang into a failure. */
 const TIMEOUT_MS = 30_000;
 
@@ -24,11 +27,11 @@ const FLAGS = [
   '--disable-component-update', '--disable-sync',
 ];
 
-/** Runs `flow(world)` with the link of the command line and ends the process. */
+/** Runs `flow(world, ...words)` with the link and the other words of the command line, and ends the process. */
 export async function main(flow) {
-  const [link] = process.argv.slice(2);
+  const [link, ...words] = process.argv.slice(2);
   if (!link) {
-    console.error('usage: node FLOW.mjs LINK, with the link to log in that the server printed');
+    console.error('usage: node FLOW.mjs LINK …, with the link to log in that the server printed');
     process.exit(2);
   }
   const browser = await chromium.launch({
@@ -36,7 +39,7 @@ export async function main(flow) {
   });
   const world = new World(browser, link);
   try {
-    await flow(world);
+    await flow(world, ...words);
     world.check();
     passed('closed');
   } catch (error) {
@@ -55,15 +58,21 @@ export function passed(what) {
 /** Everything that a flow uses. */
 class World {
   #browser;
-  #problems = [];
-  #allowed = [];
-  #contexts = [];
+  #problems;
+  #allowed;
+  #contexts;
 
-  constructor(browser, link) {
+  constructor(browser, link, { problems = [], allowed = [], contexts = [] } = {}) {
     this.#browser = browser;
+    [this.#problems, this.#allowed, this.#contexts] = [problems, allowed, contexts];
     this.link = link;
     this.origin = new URL(link).origin;
     this.token = new URL(link).hash.slice(1);
+  }
+
+  /** The same for another server. Its pages are watched as well. */
+  join(link) {
+    return new World(this.#browser, link, { problems: this.#problems, allowed: this.#allowed, contexts: this.#contexts });
   }
 
   /** A browser of its own, without a session unless `session` (of `session()`) is given. */
@@ -98,15 +107,14 @@ class World {
     return page.context().storageState();
   }
 
-  /** While `action` runs, problems that match `pattern` are part of the test. At least one of them must occur. */
+  /** While `action` runs, problems that match `pattern` are part of the test. One must occur, unless `action` returns false. */
   async expectProblem(pattern, action) {
     let occurred;
     const occurrence = new Promise((resolve) => (occurred = resolve));
     const expected = { pattern, occurred };
     this.#allowed.push(expected);
-    await action();
     // The browser may report it later than the page shows it.
-    await occurrence;
+    if ((await action()) !== false) await occurrence;
     this.#allowed.splice(this.#allowed.indexOf(expected), 1);
   }
 
@@ -170,6 +178,53 @@ export async function approve(page) {
   await page.getByText(/^End of the call/).scrollIntoViewIfNeeded();
   await page.getByRole('button', { name: 'Approve once' }).click();
   await page.getByText(/^Approved by admin/).waitFor();
+}
+
+/** Denies the call of an approval with a reason. */
+export async function deny(page, reason) {
+  await page.getByRole('button', { name: 'Deny…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Deny this call?' });
+  await dialog.getByLabel('Reason').fill(reason);
+  await dialog.getByRole('button', { name: 'Deny', exact: true }).click();
+  await page.getByRole('main').getByText(/^Denied by admin/).filter({ hasText: reason }).waitFor();
+}
+
+/** Runs what the page of an operation shows, with `Run` unless another button is named. Returns the response. */
+export async function run(page, button = page.getByRole('button', { name: /^Run/ }).first()) {
+  const answered = page.waitForResponse((response) => response.url().endsWith('/api/run'));
+  await button.click();
+  const { response } = await (await answered).json();
+  await page.locator('.output:not([aria-busy]) .result').waitFor();
+  return response;
+}
+
+/** Asks until the answer is true. For what the server notices by itself, and no page shows. */
+export async function until(what, ask) {
+  const deadline = Date.now() + TIMEOUT_MS;
+  while (!(await ask())) {
+    assert.ok(Date.now() < deadline, `timed out: ${what}`);
+    // Whoever is waited for needs the processor, too.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Opens everything that is folded inside. */
+export async function openFolds(place) {
+  const closed = place.locator('details:not([open]) > summary');
+  while ((await closed.count()) > 0) await closed.first().click();
+}
+
+/** Presses Tab until the focus is on `target`. It must be visible there. */
+export async function tabTo(page, target) {
+  const focused = page.locator(':focus');
+  for (let count = 0; count < MAX_TABS; count += 1) {
+    await page.keyboard.press('Tab');
+    if ((await target.and(focused).count()) === 0) continue;
+    const outline = await focused.evaluate((element) => getComputedStyle(element).outlineStyle);
+    assert.notEqual(outline, 'none', `the focus on ${target} is not visible`);
+    return;
+  }
+  assert.fail(`${target} cannot be reached with Tab`);
 }
 
 /** Runs axe-core in the light and the dark scheme. Evaluated by the debugger, because the page allows no other script. */

@@ -1,24 +1,12 @@
 // The same without a mouse, and on a screen of 320 pixels.
 
-import { assert, checkWidth, go, main, ready } from './harness.mjs';
+import { assert, checkWidth, go, main, ready, tabTo as tab } from './harness.mjs';
 import { Agent } from './mcp.mjs';
-
-const MAX_TABS = 150;
 
 await main(async (world) => {
   const page = await world.open();
   const focused = page.locator(':focus');
-  /** Presses Tab until the focus is on this. It must be visible there. */
-  const tabTo = async (target) => {
-    for (let count = 0; count < MAX_TABS; count += 1) {
-      await page.keyboard.press('Tab');
-      if ((await target.and(focused).count()) === 0) continue;
-      const outline = await focused.evaluate((element) => getComputedStyle(element).outlineStyle);
-      assert.notEqual(outline, 'none', `the focus on ${target} is not visible`);
-      return;
-    }
-    assert.fail(`${target} cannot be reached with Tab`);
-  };
+  const tabTo = (target) => tab(page, target);
 
   await go(page, '/login');
   await tabTo(page.getByLabel('Or paste the link here'));

@@ -3,6 +3,9 @@ import { firstValue } from "/lib/schema.js";
 
 const MAX_FIXES = 8;
 
+// One unknown parameter among several problems, which then have no details of their own.
+const UNKNOWN_PARAMETER = /^Unknown parameter\(s\) for operation '[^']*': (.+?)\.(?: Did you mean '([^']+)'\?| Valid:|$)/;
+
 /** `[{label, apply(call) → call}]`, where a call is `{operation, params}`. `schema` is that of the parameters, if known. */
 export function findFixes(error, call, schema) {
   const details = error.details ?? {};
@@ -38,8 +41,8 @@ function missingFixes({ details, message }, schema) {
 
 function renameFixes({ details, message }, params) {
   const pairs = typeof details.suggestions === "object" && !Array.isArray(details.suggestions) ? Object.entries(details.suggestions ?? {}) : [];
-  const told = /Unknown (?:field|parameter)[^']*'([^']+)'.*?Did you mean '([^']+)'/.exec(message);
-  if (pairs.length === 0 && told) pairs.push([told[1], told[2]]);
+  const told = UNKNOWN_PARAMETER.exec(message) ?? /Unknown (?:field|parameter)[^']*'([^']+)'.*?Did you mean '([^']+)'/.exec(message);
+  if (pairs.length === 0 && told?.[2]) pairs.push([told[1], told[2]]);
   return pairs.filter(([wrong, right]) => typeof right === "string" && mentions(params, wrong)).map(([wrong, right]) => ({
     label: `Replace ${wrong} with ${right}`,
     apply: (call) => ({ ...call, params: rename(call.params ?? {}, wrong, right) }),
@@ -58,9 +61,9 @@ function rename(value, wrong, right, depth = 0) {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name === wrong ? right : name, rename(item, wrong, right, depth + 1)]));
 }
 
-function removeFixes({ details }, params) {
-  const unknown = Array.isArray(details.unknown_params) ? details.unknown_params : [];
-  return unknown.filter((name) => Object.hasOwn(params, name)).map((name) => ({ label: `Remove ${name}`, apply: (call) => {
+function removeFixes({ details, message }, params) {
+  const unknown = Array.isArray(details.unknown_params) ? details.unknown_params : [UNKNOWN_PARAMETER.exec(message)?.[1]];
+  return unknown.filter((name) => name !== undefined && Object.hasOwn(params, name)).map((name) => ({ label: `Remove ${name}`, apply: (call) => {
     const { [name]: _, ...rest } = call.params;
     return { ...call, params: rest };
   } }));

@@ -53,21 +53,22 @@ function drawSources(sources) {
   return open.map(drawSource);
 }
 
-function drawSource({ name, quarantined = [], undecided = [], error }) {
+function drawSource({ name, quarantined = [], undecided = [], overrides, error }) {
   return h("section", { class: "review-source" },
     h("h2", {}, name, " ", h("span", { class: "muted review-count" },
       [quarantined.length > 0 && `${quarantined.length} in quarantine`, undecided.length > 0 && `${undecided.length} to classify`].filter(Boolean).join(", "))),
     error && h("div", { class: "card danger" }, h("p", {}, error)),
     quarantined.map((item) => quarantineCard(name, item)),
-    undecided.map((item) => classificationCard(name, item)));
+    undecided.map((item) => classificationCard(name, item, overrides)));
 }
 
-function quarantineCard(source, { tool, operation, state, changed = [], accepted, current, digest }) {
+function quarantineCard(source, { tool, operation, state, changed = [], accepted, current, digest, rejected }) {
   const card = h("article", { class: "card" });
   const decide = (decision, words) => send(card, { source, tool, digest, decision }, words);
   return replace(card,
     h("h3", {}, code(tool), " ", badge(state)),
     h("p", { class: "muted" }, summaryOf(operation, state, changed)),
+    rejected && h("p", {}, "This definition was rejected. You can still accept it."),
     accepted ? jsonDiff(accepted, current, ["Accepted", "Now"]) : h("pre", { class: "code", tabindex: "0" }, json(current)),
     actions([
       ["Accept this definition", "primary", () => decide("accept", "was accepted. It can be called within a few seconds.")],
@@ -81,19 +82,25 @@ function summaryOf(operation, state, changed) {
   return `${served}Changed since it was accepted: ${changed.join(", ") || "its definition"}.`;
 }
 
-function classificationCard(source, item) {
+function classificationCard(source, item, overrides) {
   const { tool, operation, category, confidence, danger, reasons = [], evidence = [] } = item;
   const card = h("article", { class: "card" });
   const [categories, dangers] = [select(CATEGORIES, category), select(DANGERS, danger)];
   const warning = h("p", { class: "hint", role: "status" });
   dangers.addEventListener("change", () => replace(warning, loweringWarning(danger, dangers.value)));
-  const save = () => send(card, reviewed(source, item, categories.value, dangers.value), "was reviewed.");
+  const save = () => send(card, reviewed(source, item, categories.value, dangers.value), `was reviewed.${effectOf(overrides)}`);
   return replace(card,
     h("h3", {}, code(tool), " ", badge(danger)),
     facts([["Operation", operation], ["Confidence", describeConfidence(confidence)], ["Reasons", wordList(reasons)], ["Evidence", wordList(evidence)]]),
     h("div", { class: "toolbar review-choices" }, field("Category", categories), field("Danger", dangers)),
     warning,
     actions([["Save this classification", "primary", save]], tool));
+}
+
+/** Decisions are written to a file, and apply only if the configuration names it. */
+function effectOf(overrides) {
+  if (!overrides || overrides.is_configured) return "";
+  return ` The decision is in ${overrides.path}. It takes effect when the source names this file as overrides in the configuration.`;
 }
 
 /** Only what the person changed is sent; the rest stays as it was classified. */

@@ -1,7 +1,8 @@
 //! Reviews the tools of MCP servers in the explorer, as `aquifer review` does in a terminal.
 //!
 //! A decision applies to the definition that was shown: the page sends its digest back. Examining a server takes time
-//! and may start a process, so the last examination is kept for a minute and only one runs at a time for each source.
+//! and may start a process, so the last examination is kept for a minute, unless the catalog changes, and only one runs at
+//! a time for each source.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -59,9 +60,17 @@ impl ReviewedSource {
     }
 }
 
+/// An examination of a source.
+struct Examined {
+    at: Instant,
+    /// The number of the engine's last change before it.
+    change: u64,
+    found: Arc<Examination>,
+}
+
 /// The last examination of a source. The lock is held while it is examined, so that others wait for the result.
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<(Instant, Arc<Examination>)>>);
+struct Slot(tokio::sync::Mutex<Option<Examined>>);
 
 /// Keeps examinations of servers for a while.
 #[derive(Default)]
@@ -102,7 +111,7 @@ impl Reviewer {
     }
 
     async fn describe(&self, context: &OperatorContext, config: &Config, source: &ReviewedSource) -> Value {
-        let found = match self.examination(config, source).await {
+        let found = match self.examination(context, config, source).await {
             Ok(found) => found,
             Err(message) => {
                 return json!({ "name": source.name, "quarantined": [], "undecided": [], "error": message });
@@ -142,7 +151,7 @@ impl Reviewer {
         let config = context.current_config();
         let source = reviewed_sources(context, &config)?.into_iter().find(|source| source.name == decision.source);
         let source = source.ok_or_else(|| ApiError::NotFound("There is no MCP server of this name".to_owned()))?;
-        let found = self.examination(&config, &source).await.map_err(ApiError::Unavailable)?;
+        let found = self.examination(context, &config, &source).await.map_err(ApiError::Unavailable)?;
         let Some(verdict) = decision.decision else {
             return self.classify(context, &config, &source, &found, &decision, person).await;
         };
@@ -215,20 +224,27 @@ impl Reviewer {
     }
 
     /// The last examination of a server, or a new one. Errors are messages for the page.
-    async fn examination(&self, config: &Config, source: &ReviewedSource) -> Result<Arc<Examination>, String> {
+    async fn examination(
+        &self,
+        context: &OperatorContext,
+        config: &Config,
+        source: &ReviewedSource,
+    ) -> Result<Arc<Examination>, String> {
         let slot = self.slot(&source.name);
         let mut last = slot.0.lock().await;
-        if let Some((examined_at, found)) = &*last
-            && examined_at.elapsed() < EXAMINATION_TTL
+        let change = *context.engine.changes().borrow();
+        if let Some(examined) = &*last
+            && examined.at.elapsed() < EXAMINATION_TTL
+            && examined.change == change
         {
-            return Ok(found.clone());
+            return Ok(examined.found.clone());
         }
         let examining = examine(source.settings.clone(), pins::for_review(&config.state), Arc::new(SystemClock));
         let found = match tokio::time::timeout(EXAMINATION_TIMEOUT, examining).await {
             Ok(found) => Arc::new(found.map_err(|error| message_of(&error))?),
             Err(_) => return Err(format!("It did not answer within {} s", EXAMINATION_TIMEOUT.as_secs())),
         };
-        *last = Some((Instant::now(), found.clone()));
+        *last = Some(Examined { at: Instant::now(), change, found: found.clone() });
         Ok(found)
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     rate_limits: Option<RateLimits>,
     /// The folder for descriptions that were fetched.
     cache: Option<PathBuf>,
+    /// The label of the place that the operator chose instead of that of the description.
+    chosen_place: Option<String>,
 }
 
 enum PlannedApi {
@@ -87,7 +89,14 @@ fn plan_adapter(source: &SourceConfig, file: &Path, state_files: &StateFiles) ->
         }
         None => PlannedApi::Read(Box::new(api)),
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: Some(adapter.rate_limits), cache: None };
+    let settings = Settings {
+        name: name.clone(),
+        api,
+        overlays,
+        rate_limits: Some(adapter.rate_limits),
+        cache: None,
+        chosen_place: chosen_place(source),
+    };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -152,7 +161,14 @@ fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, S
         let api = read(description, &overlays, &options)?;
         (name, PlannedApi::Read(Box::new(api)))
     };
-    let settings = Settings { name: name.clone(), api, overlays, rate_limits: None, cache: None };
+    let settings = Settings {
+        name: name.clone(),
+        api,
+        overlays,
+        rate_limits: None,
+        cache: None,
+        chosen_place: chosen_place(source),
+    };
     Ok(finish(source, name, trust, settings, files))
 }
 
@@ -254,8 +270,18 @@ pub(super) fn rename(settings: &mut Settings, name: &str) {
     name.clone_into(&mut settings.name);
 }
 
+/// The label of the place that `base_url` names, to which everything is sent.
+fn chosen_place(source: &SourceConfig) -> Option<String> {
+    let written = source.base_url.as_deref()?;
+    let expanded = source.variables.expand(written).unwrap_or_else(|_| written.to_owned());
+    Some(source_label::chosen_url(written, &expanded))
+}
+
 /// A label for the API, without secrets.
 pub(super) fn label(settings: &Settings) -> String {
+    if let Some(place) = &settings.chosen_place {
+        return place.clone();
+    }
     match &settings.api {
         PlannedApi::Read(api) | PlannedApi::Reviewed(api, _) => {
             format!("{} #{}", api.base_url, source_label::hash_digits([api.base_url.as_str()]))
@@ -311,7 +337,7 @@ async fn fetch_or_cached<T>(
 
 /// Opens an API. Only a remote description is fetched; the API itself is not called.
 pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
-    let Settings { name, api, overlays, rate_limits, cache } = settings;
+    let Settings { name, api, overlays, rate_limits, cache, chosen_place: _ } = settings;
     let is_file = source.adapter.is_some();
     let api = match api {
         PlannedApi::Read(api) => *api,

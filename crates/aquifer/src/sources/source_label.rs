@@ -34,6 +34,13 @@ fn canonical(path: &Path) -> std::path::PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Labels a URL of the configuration as it is written there, because its variables may be secret. The digits are those of
+/// the URL that is used.
+pub(super) fn chosen_url(written: &str, expanded: &str) -> String {
+    let shown = written.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    format!("{shown} #{}", hash_digits([expanded.trim_end_matches('/')]))
+}
+
 /// A few digits of a hash over these texts. Too few to recover the texts.
 pub(super) fn hash_digits<'a>(written: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
@@ -56,6 +63,14 @@ mod tests {
         let [one, other] =
             ["", "?host=elsewhere"].map(|more| postgres(&format!("postgres://a:hunter2@localhost/shop{more}")));
         assert!(!one.contains("hunter2") && !other.contains("hunter2"), "{one} {other}");
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn r_saf_3_chosen_urls_are_told_apart_and_show_no_secret() {
+        let [one, other] = ["hunter2", "hunter3"]
+            .map(|key| chosen_url("https://api.example.com/${KEY}/", &format!("https://api.example.com/{key}")));
+        assert!(one.starts_with("https://api.example.com/${KEY} #") && !one.contains("hunter2"), "{one}");
         assert_ne!(one, other);
     }
 

@@ -16,12 +16,15 @@ mod hostile;
 #[path = "../clients/process.rs"]
 mod process;
 mod server;
+mod shared;
+mod sources;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use process::Process;
-use server::{Configured, Demo};
+use server::{Configured, Demo, Server};
 
 /// A database in which a person can write and delete.
 const NOTES: &str = "
@@ -31,13 +34,41 @@ const NOTES: &str = "
 /// Deleting needs an approval.
 const APPROVALS: &str = "[gate.strength]\ndestructive = \"approval\"\n";
 
+/// The program that runs JavaScript.
+fn node() -> OsString {
+    std::env::var_os("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE is set by: cargo xtask test")
+}
+
 /// Starts a flow with these arguments.
 fn flow(name: &str, arguments: &[&str]) -> Process {
-    let node = std::env::var_os("AQUIFER_TEST_NODE").expect("AQUIFER_TEST_NODE is set by: cargo xtask test");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser");
-    let mut command = Command::new(node);
+    let mut command = Command::new(node());
     command.arg(scripts.join(format!("{name}.mjs"))).args(arguments).stdin(Stdio::piped());
     Process::start(command)
+}
+
+/// Waits until a flow holds.
+fn hold(page: &mut Process) {
+    page.line("the page holds", |line| (line == "holding").then_some(()));
+}
+
+/// Ends the server of a flow that holds, and starts it again on the same port when the flow has noticed. `between` is done
+/// while no server runs.
+fn restart<'c>(
+    page: &mut Process,
+    configured: &'c Configured,
+    server: Server<'c>,
+    between: impl FnOnce(),
+) -> Server<'c> {
+    let port = server.port();
+    hold(page);
+    drop(server);
+    between();
+    page.release();
+    hold(page);
+    let again = configured.start(port);
+    page.release();
+    again
 }
 
 /// Runs a flow on a demo of its own.
@@ -85,14 +116,8 @@ fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
     drop(demo);
     let configured = Configured::new("connection", NOTES, "");
     let server = configured.start(0);
-    let (link, port) = (server.link(), server.port());
-    let mut page = flow("connection", &[&link]);
-    page.line("the page is connected", |line| (line == "holding").then_some(()));
-    drop(server);
-    page.release();
-    page.line("the page shows that the connection is lost", |line| (line == "holding").then_some(()));
-    let _again = configured.start(port);
-    page.release();
+    let mut page = flow("connection", &[&server.link()]);
+    let _again = restart(&mut page, &configured, server, || ());
     page.passes();
 }
 
