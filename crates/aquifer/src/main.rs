@@ -87,6 +87,7 @@ fn run(command: Command) -> anyhow::Result<CommandOutcome> {
             Command::Conformance(arguments) => Ok(command::conformance::run(arguments).await),
             Command::Init(arguments) => command::init::run(arguments),
             Command::Tokens(arguments) => command::tokens::run(arguments).await,
+            Command::Health { url } => command::health::run(&url).await,
             Command::Completions { shell } => command::completions::run(shell),
         }
     });

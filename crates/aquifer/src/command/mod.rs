@@ -9,6 +9,7 @@ pub(crate) mod conformance;
 pub(crate) mod demo;
 mod explain;
 pub(crate) mod explorer;
+pub(crate) mod health;
 pub(crate) mod introspect;
 mod json;
 pub(crate) mod policy;
