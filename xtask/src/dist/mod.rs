@@ -25,7 +25,7 @@ use platform::Platform;
 use release::Release;
 
 pub(crate) const USAGE: &str = "\
-Usage: cargo xtask dist [--check] [--quick|--binary PATH] [--update-docs]
+Usage: cargo xtask dist [--check] [--quick] [--binary PATH] [--update-docs]
 
 Writes packages to target/dist/packages: npm, Python wheel, Debian, tar.gz, sources, the folder of a container image, a
 Homebrew formula, a bill of materials (CycloneDX) and SHA256SUMS. The binaries are static and built with the dist profile.
@@ -34,7 +34,7 @@ Packing the same commit again gives the same bytes.
   --check         install every package into an empty environment, serve the demo and a SQLite file to an MCP client, remove
                   the package and look for leftovers; check container file, compose file, formula, Nix expression, service
                   and bill of materials
-  --quick         pack the debug binary of this machine, to test the packages without a release build
+  --quick         compress little, and pack the debug binary of this machine: tests the packages without a release build
   --binary PATH   pack this binary
   --update-docs   with --check: write sizes and times to bench/figures, and the table into docs/performance.md";
 
@@ -42,17 +42,10 @@ Packing the same commit again gives the same bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     is_checked: bool,
+    is_quick: bool,
     updates_docs: bool,
-    binary: Binary,
-}
-
-/// Which binary is packed.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Binary {
-    #[default]
-    Release,
-    Debug,
-    Given(PathBuf),
+    /// The binary to pack, instead of building one.
+    binary: Option<PathBuf>,
 }
 
 impl Options {
@@ -60,19 +53,16 @@ impl Options {
         let mut options = Self::default();
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
-            match (word, &options.binary) {
-                ("--check", _) => options.is_checked = true,
-                ("--update-docs", _) => options.updates_docs = true,
-                ("--quick", Binary::Release) => options.binary = Binary::Debug,
-                ("--binary", Binary::Release) => {
-                    options.binary = Binary::Given(words.next().context("--binary needs a path")?.into());
-                }
-                ("--quick" | "--binary", _) => bail!("--quick and --binary cannot be combined\n\n{USAGE}"),
+            match word {
+                "--check" => options.is_checked = true,
+                "--quick" => options.is_quick = true,
+                "--update-docs" => options.updates_docs = true,
+                "--binary" => options.binary = Some(words.next().context("--binary needs a path")?.into()),
                 _ => bail!("unknown argument '{word}'\n\n{USAGE}"),
             }
         }
-        if options.updates_docs && (!options.is_checked || options.binary == Binary::Debug) {
-            bail!("--update-docs needs --check, and no debug binary\n\n{USAGE}");
+        if options.updates_docs && (!options.is_checked || options.is_quick) {
+            bail!("--update-docs needs --check without --quick\n\n{USAGE}");
         }
         Ok(options)
     }
@@ -94,10 +84,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     let release = Release::read()?;
-    let (binaries, effort) = match &options.binary {
-        Binary::Release => (build::release_binaries(&release)?, Effort::Best),
-        Binary::Debug => (vec![build::debug_binary(&work)?], Effort::Fast),
-        Binary::Given(path) => (vec![build::stripped(path, &work)?], Effort::Best),
+    let effort = if options.is_quick { Effort::Fast } else { Effort::Best };
+    let binaries = match &options.binary {
+        Some(path) => vec![build::stripped(path, &work)?],
+        None if options.is_quick => vec![build::debug_binary(&work)?],
+        None => build::release_binaries(&release)?,
     };
     announce(&format!("pack version {} of {}", release.version, release.commit));
     let [runnable, ..] = binaries.as_slice() else { bail!("there is nothing to pack") };
@@ -154,15 +145,9 @@ mod tests {
     #[test]
     fn arguments_are_checked() {
         let parse = |words: &[&str]| Options::parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-        let quick = Options { is_checked: true, binary: Binary::Debug, updates_docs: false };
+        let quick = Options { is_checked: true, is_quick: true, ..Options::default() };
         assert_eq!(parse(&["--check", "--quick"]).ok(), Some(quick));
-        for words in [
-            &["--quick", "--binary", "x"][..],
-            &["--binary"],
-            &["--update-docs"],
-            &["--check", "--quick", "--update-docs"],
-            &["fly"],
-        ] {
+        for words in [&["--binary"][..], &["--update-docs"], &["--check", "--quick", "--update-docs"], &["fly"]] {
             assert!(parse(words).is_err(), "{words:?}");
         }
     }

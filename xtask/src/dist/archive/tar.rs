@@ -11,13 +11,12 @@ const MAX_NAME: usize = 100;
 pub(crate) fn tar(tree: &Tree, format: Format) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(tree.size() + (1 << 16));
     for (path, mode, content) in tree.entries() {
-        let (kind, bytes, link): (u8, &[u8], &str) = match content {
-            Content::File(bytes) => (b'0', bytes, ""),
-            Content::Link(to) => (b'2', &[], to),
-            Content::Directory => (b'5', &[], ""),
+        let (kind, bytes): (u8, &[u8]) = match content {
+            Content::File(bytes) => (b'0', bytes),
+            Content::Directory => (b'5', &[]),
         };
         let name = if kind == b'5' { format!("{path}/") } else { path.to_owned() };
-        let header = header(&name, mode, kind, bytes.len(), link, format.time);
+        let header = header(&name, mode, kind, bytes.len(), format.time);
         out.extend(header.with_context(|| format!("cannot pack {path}"))?);
         out.extend_from_slice(bytes);
         out.resize(out.len().next_multiple_of(BLOCK), 0);
@@ -26,7 +25,7 @@ pub(crate) fn tar(tree: &Tree, format: Format) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn header(name: &str, mode: u32, kind: u8, size: usize, link: &str, time: u64) -> Result<[u8; BLOCK]> {
+fn header(name: &str, mode: u32, kind: u8, size: usize, time: u64) -> Result<[u8; BLOCK]> {
     let mut header = [0; BLOCK];
     let mut put = |offset: usize, text: &str, max: usize| -> Result<()> {
         let field = header.get_mut(offset..offset + text.len());
@@ -43,7 +42,6 @@ fn header(name: &str, mode: u32, kind: u8, size: usize, link: &str, time: u64) -
     // The checksum is computed as if it were spaces.
     put(148, "        ", 8)?;
     put(156, char::from(kind).encode_utf8(&mut [0; 4]), 1)?;
-    put(157, link, MAX_NAME)?;
     put(257, "ustar\x0000", 8)?;
     put(265, "root", 32)?;
     put(297, "root", 32)?;

@@ -10,8 +10,6 @@ use anyhow::{Result, bail};
 pub(crate) enum Content {
     Directory,
     File(Arc<[u8]>),
-    /// A symbolic link.
-    Link(String),
 }
 
 /// Paths with their permissions and content. Directories are added with their files.
@@ -21,10 +19,6 @@ pub(crate) struct Tree(BTreeMap<String, (u32, Content)>);
 impl Tree {
     pub(crate) fn add_file(&mut self, path: &str, mode: u32, bytes: impl Into<Arc<[u8]>>) -> Result<()> {
         self.add(path, mode, Content::File(bytes.into()))
-    }
-
-    pub(crate) fn add_link(&mut self, path: &str, to: &str) -> Result<()> {
-        self.add(path, 0o777, Content::Link(to.to_owned()))
     }
 
     fn add(&mut self, path: &str, mode: u32, content: Content) -> Result<()> {
@@ -39,11 +33,6 @@ impl Tree {
             bail!("'{path}' is twice in a package");
         }
         Ok(())
-    }
-
-    #[cfg(test)]
-    pub(crate) fn remove(&mut self, path: &str) {
-        self.0.remove(path);
     }
 
     /// Moves everything into a folder.
@@ -66,7 +55,7 @@ impl Tree {
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, u32, &[u8])> {
         self.entries().filter_map(|(path, mode, content)| match content {
             Content::File(bytes) => Some((path, mode, &**bytes)),
-            Content::Directory | Content::Link(_) => None,
+            Content::Directory => None,
         })
     }
 
@@ -77,13 +66,12 @@ impl Tree {
 
     /// Writes everything below a folder of this machine.
     pub(crate) fn write(&self, folder: &std::path::Path) -> Result<()> {
-        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        use std::os::unix::fs::PermissionsExt as _;
         std::fs::create_dir_all(folder)?;
         for (path, mode, content) in self.entries() {
             let path = folder.join(path);
             match content {
                 Content::Directory => std::fs::create_dir_all(&path)?,
-                Content::Link(to) => symlink(to, &path)?,
                 Content::File(bytes) => {
                     std::fs::write(&path, bytes)?;
                     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;

@@ -23,8 +23,9 @@ pub(super) fn check(subject: &Subject, agent: &Agent) -> Result<Measurement> {
         npm
     };
     let prefix = environment.path("prefix");
+    let into = format!("--prefix={}", prefix.display());
     let before = Listing::read(&environment.folder, &[])?;
-    let (_, install) = measured(|| run(npm(&["install", "--global", PACKAGE, "--prefix"]).arg(&prefix)))?;
+    let (_, install) = measured(|| run(&mut npm(&["install", "--global", PACKAGE, &into])))?;
     let program = prefix.join("bin/aquifer");
     let database = environment.path("shop.db");
     let answer = agent.query(&[word(&program)], &environment, &database, &word(&database))?;
@@ -37,7 +38,7 @@ pub(super) fn check(subject: &Subject, agent: &Agent) -> Result<Measurement> {
     agent.use_demo(&starts_child, &environment, &subject.parts.release)?;
     explains_unsupported_platforms(agent, &environment, &script)?;
 
-    run(npm(&["uninstall", "--global", PACKAGE, "--prefix"]).arg(&prefix))?;
+    run(&mut npm(&["uninstall", "--global", PACKAGE, &into]))?;
     subject.remove_state(&environment)?;
     // npm creates these folders in an empty prefix and does not remove them.
     for folder in ["bin", "lib/node_modules", "lib", ""] {

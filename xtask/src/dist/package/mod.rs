@@ -95,9 +95,17 @@ impl Parts {
         })
     }
 
-    /// All packages of the platform.
+    /// All packages of the platform. Compressing takes long, so they are packed at the same time.
     pub(crate) fn packages(&self) -> Result<Vec<Package>> {
-        Ok(vec![tarball::pack(self)?, npm::platform_package(self)?, wheel::pack(self)?, debian::pack(self)?])
+        let packers: [fn(&Self) -> Result<Package>; 4] =
+            [tarball::pack, npm::platform_package, wheel::pack, debian::pack];
+        std::thread::scope(|scope| {
+            let packing = packers.map(|pack| scope.spawn(move || pack(self)));
+            packing
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| bail!("a package was not packed")))
+                .collect()
+        })
     }
 
     fn format(&self) -> Format {
