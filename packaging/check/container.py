@@ -2,7 +2,7 @@
 
     container.py IMAGE.json      {"root", "user", "state", "environment", "program", "healthcheck", "agent"}
 
-Expects namespaces of its own: unshare --mount --net --pid --fork --kill-child. "agent" is a command that runs outside of the
+Expects namespaces of its own: unshare --mount --net --pid --mount-proc --fork --kill-child. "agent" is a command that runs outside of the
 image, but in its network.
 """
 

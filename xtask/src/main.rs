@@ -32,7 +32,7 @@ Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
   test [ARG...]     Install and start the requirements of the tests and run them; arguments go to the test runner
-  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance
+  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance, dist
   fuzz [SECONDS]    Run every fuzz target, for 60 seconds by default (needs a nightly toolchain)
   bench [ARG...]    Run the benchmarks and print ratios
   figures           Update the tables in docs from the data files in bench/figures, without measuring

@@ -117,6 +117,7 @@ macro_rules! pages {
 /// Every page.
 pub static PAGES: &[Page] = pages![
     Tutorial "docs/tutorial.md" "Install Aquifer, let an agent query a sample shop, and see it stopped from deleting.",
+    HowTo "docs/install.md" "Install with npx, uvx, apt, Docker and others; upgrade and remove.",
     HowTo "docs/gateway.md" "Put your MCP servers behind Aquifer: setup, logins, review, changed definitions.",
     HowTo "docs/databases.md" "Serve SQLite and PostgreSQL databases.",
     HowTo "docs/rest.md" "Serve HTTP APIs, from OpenAPI descriptions and adapter files.",

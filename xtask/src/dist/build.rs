@@ -9,6 +9,7 @@ use super::platform::Platform;
 use super::release::Release;
 use crate::install::{Requirement, ensure as ensure_installed};
 use crate::step::{announce, cargo, output, root, run, target};
+use crate::test::ALL_TESTS;
 
 const MUSL: Requirement = Requirement {
     name: "musl-gcc, which compiles C for static binaries",
@@ -76,7 +77,9 @@ fn file_prefix_maps() -> Result<String> {
 /// The debug binary of this machine, without symbols so that it packs quickly.
 pub(crate) fn debug_binary(work: &Path) -> Result<PathBuf> {
     announce("QUICK: pack the debug binary of this machine, to test the packages; hand none of them out");
-    run(&mut cargo(&["build", "--package", "aquifer"]), "The build must succeed before anything can be packed.")?;
+    // The same build as for the tests, so that nothing is built twice.
+    let mut build = cargo(&["build", "--bin", "aquifer"]);
+    run(build.args(ALL_TESTS), "The build must succeed before anything can be packed.")?;
     stripped(&target().join("debug/aquifer"), work)
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn mail_date(seconds: u64) -> String {
     let (year, month, day) = date(seconds);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let weekday = DAYS.iter().cycle().nth(usize::try_from(seconds / 86_400 % 7).unwrap_or_default());
-    let month = MONTHS.iter().nth(usize::try_from(month - 1).unwrap_or_default());
+    let month = MONTHS.get(usize::try_from(month - 1).unwrap_or_default());
     let (weekday, month) = (weekday.unwrap_or(&""), month.unwrap_or(&""));
     format!("{weekday}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} +0000")
 }

@@ -38,7 +38,7 @@ fn document(
     let reference = |id: &str| packages.get(id).map(|package| package_url(package)).unwrap_or_default();
 
     let others = included.iter().filter(|id| *id != program).filter_map(|id| packages.get(id));
-    let mut components: Vec<Value> = others.map(|package| component(package, checksums)).collect();
+    let mut components: Vec<Value> = others.map(|package| component("library", package, checksums)).collect();
     components.sort_by_key(|component| component["bom-ref"].as_str().unwrap_or_default().to_owned());
     let mut dependencies: Vec<Value> = included
         .iter()
@@ -50,8 +50,8 @@ fn document(
         })
         .collect();
     dependencies.sort_by_key(|dependency| dependency["ref"].as_str().unwrap_or_default().to_owned());
-    let mut main = component(packages.get(program).context("no package 'aquifer'")?, checksums);
-    main["type"] = json!("application");
+    let main = packages.get(program).context("no package 'aquifer'")?;
+    let main = component("application", main, checksums);
     let content = json!([&components, &dependencies, &release.commit, platform.triple()]).to_string();
     Ok(json!({
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
@@ -91,21 +91,26 @@ fn needs<'a>(id: &str, nodes: &BTreeMap<&'a str, &'a Value>) -> impl Iterator<It
         .filter_map(|dependency| dependency["pkg"].as_str())
 }
 
-fn component(package: &Value, checksums: &BTreeMap<(String, String), String>) -> Value {
+fn component(kind: &str, package: &Value, checksums: &BTreeMap<(String, String), String>) -> Value {
     let text = |key: &str| package[key].as_str().unwrap_or_default();
     let (name, version, url) = (text("name"), text("version"), package_url(package));
-    let mut component = json!({ "type": "library", "bom-ref": url, "name": name, "version": version, "purl": url });
+    let mut fields = serde_json::Map::new();
+    for (key, value) in [("type", kind), ("bom-ref", &url), ("name", name), ("version", version), ("purl", &url)] {
+        fields.insert(key.to_owned(), json!(value));
+    }
     if let Some(description) = package["description"].as_str() {
-        component["description"] = json!(description.split_whitespace().collect::<Vec<_>>().join(" "));
+        let words: Vec<&str> = description.split_whitespace().collect();
+        fields.insert("description".to_owned(), json!(words.join(" ")));
     }
     if let Some(licence) = package["license"].as_str() {
         // Older crates separate alternatives with a slash.
-        component["licenses"] = json!([{ "expression": licence.replace(" / ", " OR ").replace('/', " OR ") }]);
+        let expression = licence.replace(" / ", " OR ").replace('/', " OR ");
+        fields.insert("licenses".to_owned(), json!([{ "expression": expression }]));
     }
     if let Some(hash) = checksums.get(&(name.to_owned(), version.to_owned())) {
-        component["hashes"] = json!([{ "alg": "SHA-256", "content": hash }]);
+        fields.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": hash }]));
     }
-    component
+    Value::Object(fields)
 }
 
 /// The address of a package in the notation of package-url.
@@ -146,6 +151,7 @@ fn uuid(content: &[u8]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a missing key fails the test")]
 mod tests {
     use super::*;
 

@@ -138,7 +138,7 @@ pub(super) fn check(subject: &Subject, agent: &Agent) -> Result<()> {
     let path = environment.path("image.json");
     fs::write(&path, description.to_string())?;
     let mut namespaces = bounded("unshare", &environment);
-    namespaces.args(["--mount", "--net", "--pid", "--fork", "--kill-child"]).arg(&agent.python);
+    namespaces.args(["--mount", "--net", "--pid", "--mount-proc", "--fork", "--kill-child"]).arg(&agent.python);
     run(agent.provide_sdk(namespaces.arg(Agent::script("container.py")).arg(&path)))?;
     fs::remove_dir_all(&root).context("the image cannot be removed")
 }
