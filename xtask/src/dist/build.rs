@@ -5,9 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::home;
 use super::platform::Platform;
 use super::release::Release;
-use crate::install::{Requirement, ensure as ensure_installed};
+use crate::install::{self, Requirement, ensure as ensure_installed};
 use crate::step::{announce, cargo, output, root, run, target};
 use crate::test::ALL_TESTS;
 
@@ -18,28 +19,57 @@ const MUSL: Requirement = Requirement {
     hint: "your system's packages; on Alpine Linux, gcc itself",
 };
 
-/// Compilers that produce static binaries for the other processor. Debian has none of them.
-const ARM64_COMPILERS: [&str; 2] = ["aarch64-linux-musl-gcc", "aarch64-unknown-linux-musl-gcc"];
+/// The programs that build C code and link for a platform.
+struct Toolchain {
+    platform: Platform,
+    compiler: PathBuf,
+    linker: PathBuf,
+    /// Further environment variables.
+    variables: Vec<(String, PathBuf)>,
+}
+
+impl Toolchain {
+    fn native() -> Result<Self> {
+        ensure_installed(&[MUSL])?;
+        let compiler = PathBuf::from("musl-gcc");
+        Ok(Self { platform: Platform::host()?, linker: compiler.clone(), compiler, variables: Vec::new() })
+    }
+
+    /// Zig, from PyPI, compiles C for ARM64, and the linker of the Rust toolchain links. Debian has no compiler for musl
+    /// on other processors.
+    fn arm64() -> Result<Self> {
+        install::check_interpreters()?;
+        let folder = root().join("packaging/build");
+        let python = install::python(&folder.join("requirements.txt"), &home().join("zig"))?;
+        let archiver = format!("AR_{}", Platform::LinuxArm64.triple().replace('-', "_"));
+        Ok(Self {
+            platform: Platform::LinuxArm64,
+            compiler: folder.join("cc.sh"),
+            linker: "rust-lld".into(),
+            variables: vec![("PYTHON_WITH_ZIG".to_owned(), python), (archiver, folder.join("ar.sh"))],
+        })
+    }
+}
 
 /// Builds for all platforms that this machine can build for, and reports those that are left out.
 pub(crate) fn release_binaries(release: &Release) -> Result<Vec<PathBuf>> {
-    ensure_installed(&[MUSL])?;
-    let host = Platform::host()?;
-    let mut binaries = vec![build(release, host, "musl-gcc")?];
-    if host == Platform::LinuxX64 {
-        match ARM64_COMPILERS.iter().find(|name| output(name, &["--version"]).is_some()) {
-            Some(compiler) => binaries.push(build(release, Platform::LinuxArm64, compiler)?),
-            None => announce(&format!(
-                "LEFT OUT: packages for ARM64. They need one of these compilers on the path: {}",
-                ARM64_COMPILERS.join(", ")
-            )),
+    let native = Toolchain::native()?;
+    let mut binaries = vec![build(release, &native)?];
+    if native.platform == Platform::LinuxX64 {
+        match Toolchain::arm64() {
+            Ok(toolchain) => binaries.push(build(release, &toolchain)?),
+            Err(problem) => {
+                announce(&format!("LEFT OUT: packages for ARM64, because there is no compiler: {problem:#}"))
+            }
         }
+    } else {
+        announce("LEFT OUT: packages for x86-64; make them on such a machine");
     }
     Ok(binaries)
 }
 
-fn build(release: &Release, platform: Platform, compiler: &str) -> Result<PathBuf> {
-    let triple = platform.triple();
+fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
+    let triple = toolchain.platform.triple();
     let installed = output("rustup", &["target", "list", "--installed"]);
     if installed.is_some_and(|installed| !installed.lines().any(|line| line == triple)) {
         announce(&format!("add the target {triple} to the compiler"));
@@ -48,11 +78,13 @@ fn build(release: &Release, platform: Platform, compiler: &str) -> Result<PathBu
     }
     announce(&format!("build for {triple} with the dist profile (this takes a while)"));
     let mut build = cargo(&["build", "--locked", "--profile", "dist", "--target", triple, "--package", "aquifer"]);
-    let variable = |prefix: &str| format!("{prefix}_{}", triple.replace('-', "_"));
-    build.env(variable("CC"), compiler).env(variable("CFLAGS"), file_prefix_maps()?);
-    build.env(format!("{}_LINKER", variable("CARGO_TARGET").to_uppercase()), compiler);
-    build.env(format!("{}_RUSTFLAGS", variable("CARGO_TARGET").to_uppercase()), path_prefix_maps()?);
+    let name = triple.replace('-', "_");
+    let of_cargo = |setting: &str| format!("CARGO_TARGET_{}_{setting}", name.to_uppercase());
+    build.env(format!("CC_{name}"), &toolchain.compiler).env(format!("CFLAGS_{name}"), file_prefix_maps()?);
+    build.env(of_cargo("LINKER"), &toolchain.linker).env(of_cargo("RUSTFLAGS"), path_prefix_maps()?);
     build.env("SOURCE_DATE_EPOCH", release.time.to_string()).env("AQUIFER_COMMIT", &release.commit);
+    // It would replace the flags above.
+    build.env_remove("RUSTFLAGS").envs(toolchain.variables.iter().cloned());
     run(&mut build, "The build must succeed before anything can be packed.")?;
     Ok(target().join(triple).join("dist/aquifer"))
 }

@@ -21,6 +21,13 @@ pub(crate) struct Format {
     pub(crate) effort: Effort,
 }
 
+impl Format {
+    /// The same for small files, which are always compressed well.
+    pub(crate) fn smallest(self) -> Self {
+        Self { effort: Effort::Best, ..self }
+    }
+}
+
 /// How much time compression may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {

@@ -23,14 +23,14 @@ pub(super) fn pack(parts: &Parts) -> Result<Package> {
 }
 
 fn data(parts: &Parts) -> Result<Tree> {
-    let mut tree = parts.usr(true)?.below("usr")?;
+    let (mut tree, small) = (parts.usr(true)?.below("usr")?, parts.format().smallest());
     let unit = text("packaging/debian/aquifer.service")?;
     tree.add_file("usr/lib/systemd/system/aquifer.service", 0o644, unit.into_bytes())?;
     tree.add_file(CONFIGURATION, 0o644, text("packaging/debian/aquifer.toml")?.into_bytes())?;
     tree.add_file("usr/share/doc/aquifer/copyright", 0o644, copyright()?.into_bytes())?;
-    let changes = gzip(changelog(parts).as_bytes(), parts.format())?;
+    let changes = gzip(changelog(parts).as_bytes(), small)?;
     tree.add_file("usr/share/doc/aquifer/changelog.Debian.gz", 0o644, changes)?;
-    let changes = gzip(text("CHANGELOG.md")?.as_bytes(), parts.format())?;
+    let changes = gzip(text("CHANGELOG.md")?.as_bytes(), small)?;
     tree.add_file("usr/share/doc/aquifer/changelog.gz", 0o644, changes)?;
     Ok(tree)
 }
@@ -49,7 +49,7 @@ fn control(parts: &Parts, data: &Tree) -> Result<Tree> {
          An agent sees one to five tools instead of hundreds, discovers operations with\n \
          introspection and requests exactly the data it needs. Operations that can\n \
          destroy something need confirmation.\n .\n \
-         The service is installed, and started once its configuration says what to serve.\n",
+         The service is not started until its configuration says what to serve.\n",
         data.size().div_ceil(1024)
     );
     let mut tree = Tree::default();
@@ -85,6 +85,6 @@ fn changelog(parts: &Parts) -> String {
     let Release { version, commit, time } = &parts.release;
     let date = mail_date(*time);
     format!(
-        "aquifer ({version}) unstable; urgency=medium\n\n  * Built from {commit}; see changelog.gz.\n\n -- {MAINTAINER}  {date}\n"
+        "aquifer ({version}) unstable; urgency=medium\n\n  * Built from the commit\n    {commit}.\n\n -- {MAINTAINER}  {date}\n"
     )
 }

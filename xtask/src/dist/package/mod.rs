@@ -118,7 +118,7 @@ impl Parts {
         tree.add_file("bin/aquifer", 0o755, self.binary.clone())?;
         for (name, page) in &self.manuals {
             if is_compressed {
-                let page = super::archive::gzip(page.as_bytes(), self.format())?;
+                let page = super::archive::gzip(page.as_bytes(), self.format().smallest())?;
                 tree.add_file(&format!("share/man/man1/{name}.gz"), 0o644, page)?;
             } else {
                 tree.add_file(&format!("share/man/man1/{name}"), 0o644, page.as_bytes())?;
