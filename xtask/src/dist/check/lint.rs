@@ -45,7 +45,6 @@ pub(super) fn check(subject: &Subject, agent: &Agent, tools: &Tools) -> Result<(
     run(bounded(programs.join("hadolint"), &environment).arg(container.join("Containerfile")))?;
     let dclint = tools.npm.join("node_modules/dclint/bin/dclint.cjs");
     run(bounded(&agent.node, &environment).arg(dclint).arg("--max-warnings=0").arg(container.join("compose.yaml")))?;
-    compose_configuration(subject, &environment)?;
 
     announce("formula, Nix expressions");
     run(bounded("ruby", &environment).arg("-c").arg(subject.folder.join("aquifer.rb")))?;
@@ -65,22 +64,6 @@ pub(super) fn check(subject: &Subject, agent: &Agent, tools: &Tools) -> Result<(
 
     announce("service");
     exposure(&environment)
-}
-
-/// The configuration of the compose file, with secrets as its script makes them.
-fn compose_configuration(subject: &Subject, environment: &Environment) -> Result<()> {
-    let folder = environment.path("compose");
-    fs::create_dir(&folder)?;
-    for file in ["secrets.sh", "shop.toml"] {
-        fs::copy(subject.folder.join("container").join(file), folder.join(file))?;
-    }
-    run(bounded("sh", environment).arg(folder.join("secrets.sh")))?;
-    let configuration = fs::read_to_string(folder.join("shop.toml"))?;
-    let configuration =
-        configuration.replace("/run/secrets/aquifer.env", &folder.join("secrets/aquifer.env").to_string_lossy());
-    fs::write(folder.join("shop.toml"), configuration)?;
-    let binary = subject.folder.join("container").join(subject.parts.platform.debian()).join("aquifer");
-    run(bounded(binary, environment).args(["validate", "--offline"]).arg(folder.join("shop.toml"))).map(drop)
 }
 
 /// Lets systemd rate the unit without starting it.

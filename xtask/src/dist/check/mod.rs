@@ -2,6 +2,7 @@
 //! for leftovers.
 
 mod agent;
+mod compose;
 mod container;
 mod debian;
 mod lint;
@@ -79,6 +80,8 @@ pub(crate) fn run(subject: &Subject, updates_docs: bool) -> Result<()> {
     let agent = Agent::install()?;
     let tools = install_tools()?;
     lint::check(subject, &agent, &tools).context("a file is not as it should be")?;
+    announce("compose file: its database, secrets and configuration, without containers");
+    compose::check(subject).context("the compose file")?;
     let mut measurements = Vec::new();
     announce("npm: install from a registry, use, remove");
     measurements.push(npm::check(subject, &agent).context("the npm packages")?);
