@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::dist;
 use crate::install::cargo_tool;
 use crate::mcp_conformance;
 use crate::step::{self, announce, cargo, root};
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
 
     test::run(&[])?;
     mcp_conformance::run(&[])?;
+    dist::run(&["--check", "--quick"].map(str::to_owned))?;
     announce(&format!("ci passed in {} s", started.elapsed().as_secs()));
     Ok(())
 }

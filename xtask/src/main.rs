@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod disposable_server;
+mod dist;
 mod docs_site;
 mod fuzz;
 mod install;
@@ -31,12 +32,13 @@ Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
   test [ARG...]     Install and start the requirements of the tests and run them; arguments go to the test runner
-  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance
+  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance, dist
   fuzz [SECONDS]    Run every fuzz target, for 60 seconds by default (needs a nightly toolchain)
   bench [ARG...]    Run the benchmarks and print ratios
   figures           Update the tables in docs from the data files in bench/figures, without measuring
   commands          Update docs/commands.md from the definitions of the command line
   docs-site [DIR]   Write the documentation as a folder of HTML files
+  dist [ARG...]     Build packages (npm, Python, Debian, container and others), and check them with --check
   conformance [ARG] Run the conformance runner on our own servers and check its reports
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
@@ -50,8 +52,8 @@ Examples:
   cargo xtask test --test clients        the tests of one file
   cargo xtask fuzz 300                   five minutes for each target
 
-Tasks install their requirements in target/clients, target/servers, target/applications, target/mcp-conformance and
-target/tools. These folders can be deleted; they are created again when needed.
+Tasks install their requirements in target/clients, target/servers, target/applications, target/mcp-conformance,
+target/dist and target/tools. These folders can be deleted; they are created again when needed.
 
 The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers. If run as root on a system with apt, xtask
 installs them. It starts a PostgreSQL and a Redis for the tests and always stops them afterwards. To use your own servers
@@ -61,7 +63,7 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     ("test", None, test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
@@ -69,6 +71,7 @@ const TASKS: [Task; 13] = [
     ("figures", Some(HELP), |_| aquifer_report::update_pages()),
     ("commands", Some(HELP), |_| docs_site::update_commands()),
     ("docs-site", Some(docs_site::USAGE), docs_site::run),
+    ("dist", Some(dist::USAGE), dist::run),
     ("conformance", Some(conformance::USAGE), conformance::run),
     ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
     ("applications", Some(applications::USAGE), applications::run),

@@ -40,7 +40,8 @@ pub(crate) fn provide() -> Result<Service> {
     Service::provide(VARIABLE, start)
 }
 
-fn start() -> Result<(String, DisposableServer)> {
+/// Starts a server of its own, whatever the environment says, and gives the URL of its superuser.
+pub(crate) fn start() -> Result<(String, DisposableServer)> {
     announce("start PostgreSQL");
     ensure(&REQUIREMENTS)?;
     let programs = programs().context("the PostgreSQL server was not found after installing it")?;

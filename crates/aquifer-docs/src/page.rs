@@ -117,6 +117,7 @@ macro_rules! pages {
 /// Every page.
 pub static PAGES: &[Page] = pages![
     Tutorial "docs/tutorial.md" "Install Aquifer, let an agent query a sample shop, and see it stopped from deleting.",
+    HowTo "docs/install.md" "Install with npx, uvx, apt, Docker and others; upgrade and remove.",
     HowTo "docs/how-to/README.md" "Short how-to guides, each for one task.",
     HowTo "docs/how-to/connect-a-client.md" "Let Claude Desktop, VS Code, Cursor or another client use Aquifer.",
     HowTo "docs/how-to/read-only-database.md" "Let agents query a database that they cannot change.",

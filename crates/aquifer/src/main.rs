@@ -93,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<CommandOutcome> {
             Command::Init(arguments) => command::init::run(arguments),
             Command::Doctor(arguments) => command::doctor::run(arguments).await,
             Command::Tokens(arguments) => command::tokens::run(arguments).await,
+            Command::Health { url } => command::health::run(&url).await,
             Command::Completions { shell } => command::completions::run(shell),
         }
     });

@@ -7,6 +7,7 @@ mod reference;
 mod safety;
 mod targets;
 mod tokens;
+mod version;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub(crate) use tokens::TokensArgs;
 
 /// Put MCP servers, HTTP APIs, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.
 #[derive(Debug, Parser)]
-#[command(name = "aquifer", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "aquifer", version, long_version = version::LONG, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// Without one, the program says what can be done next.
     #[command(subcommand)]
@@ -279,6 +280,19 @@ Exit codes: 0 success, 1 a client's file could not be changed, 2 invalid usage, 
     /// Measure what a source costs a model in tokens: at connect, for introspection and for tasks.
     #[command(after_help = tokens::EXAMPLES)]
     Tokens(TokensArgs),
+
+    /// Ask a server over HTTP whether it is up.
+    #[command(after_help = "\
+Examples:
+  aquifer health                                 the server on 127.0.0.1:3910
+  aquifer health http://127.0.0.1:8080           another one
+
+Exit codes: 0 it is up, 1 it is not, 2 invalid usage.")]
+    Health {
+        /// The address of the server.
+        #[arg(value_name = "URL", default_value = "http://127.0.0.1:3910")]
+        url: String,
+    },
 
     /// Print a completion script for your shell.
     #[command(after_help = "Example: aquifer completions bash > ~/.local/share/bash-completion/completions/aquifer")]

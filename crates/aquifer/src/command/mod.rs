@@ -10,6 +10,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 mod explain;
 pub(crate) mod explorer;
+pub(crate) mod health;
 pub(crate) mod introspect;
 mod json;
 pub(crate) mod policy;

@@ -31,6 +31,7 @@ fn results_go_to_stdout_messages_to_stderr_and_the_exit_code_is_right() {
         (&["introspect", "--search", "finish everything", "--source", "tasks:"], 0, "OPERATION"),
         (&["completions", "bash"], 0, "_aquifer"),
         (&["--version"], 0, "aquifer 0."),
+        (&["--version"], 0, "features: conformance gateway postgres redis rest sqlite tokens webhook\n"),
         (&["--help"], 0, "Examples:"),
     ] {
         let output = run(arguments);

@@ -4,7 +4,9 @@ use std::io::Read;
 
 use serde_json::json;
 
-use crate::support::{Folder, HttpServer, StdioServer, envelope, read_answer, stateless_body, terminate, until};
+use crate::support::{
+    Folder, HttpServer, StdioServer, envelope, read_answer, run, stateless_body, terminate, text, until,
+};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -171,6 +173,19 @@ fn health_and_other_places() {
     let lost = bare.send("GET", "/", &[], b"");
     assert_eq!(lost.status, 404);
     assert!(lost.body.contains("/mcp"), "{}", lost.body);
+}
+
+#[test]
+fn the_binary_asks_for_the_health_of_a_server() {
+    let served = HttpServer::tasks();
+    let up = run(&["health", &format!("http://{}/mcp", served.authority)]);
+    assert_eq!(up.status.code(), Some(0), "{}", text(&up.stderr));
+    assert!(text(&up.stdout).contains(r#""status":"ok""#), "{}", text(&up.stdout));
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let down = run(&["health", &format!("http://{elsewhere}")]);
+    assert_eq!((down.status.code(), text(&down.stdout)), (Some(1), String::new()));
+    assert!(text(&down.stderr).contains("is not healthy"), "{}", text(&down.stderr));
+    assert_eq!(run(&["health", "localhost"]).status.code(), Some(2));
 }
 
 #[test]

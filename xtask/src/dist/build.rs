@@ -1,0 +1,125 @@
+//! Builds the binaries that are packed: static, stripped, and the same on every machine with the same compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::home;
+use super::platform::Platform;
+use super::release::Release;
+use crate::install::{self, Requirement, ensure as ensure_installed};
+use crate::step::{announce, cargo, output, root, run, target};
+use crate::test::ALL_TESTS;
+
+const MUSL: Requirement = Requirement {
+    name: "musl-gcc, which compiles C for static binaries",
+    is_met: || output("musl-gcc", &["--version"]).is_some(),
+    packages: &["musl-tools"],
+    hint: "your system's packages; on Alpine Linux, gcc itself",
+};
+
+/// The programs that build C code and link for a platform.
+struct Toolchain {
+    platform: Platform,
+    compiler: PathBuf,
+    linker: PathBuf,
+    /// Further environment variables.
+    variables: Vec<(String, PathBuf)>,
+}
+
+impl Toolchain {
+    fn native() -> Result<Self> {
+        ensure_installed(&[MUSL])?;
+        let compiler = PathBuf::from("musl-gcc");
+        Ok(Self { platform: Platform::host()?, linker: compiler.clone(), compiler, variables: Vec::new() })
+    }
+
+    /// Zig, from PyPI, compiles C for ARM64, and the linker of the Rust toolchain links. Debian has no compiler for musl
+    /// on other processors.
+    fn arm64() -> Result<Self> {
+        install::check_interpreters()?;
+        let folder = root().join("packaging/build");
+        let python = install::python(&folder.join("requirements.txt"), &home().join("zig"))?;
+        let archiver = format!("AR_{}", Platform::LinuxArm64.triple().replace('-', "_"));
+        Ok(Self {
+            platform: Platform::LinuxArm64,
+            compiler: folder.join("cc.sh"),
+            linker: "rust-lld".into(),
+            variables: vec![("PYTHON_WITH_ZIG".to_owned(), python), (archiver, folder.join("ar.sh"))],
+        })
+    }
+}
+
+/// Builds for all platforms that this machine can build for, and reports those that are left out.
+pub(crate) fn release_binaries(release: &Release) -> Result<Vec<PathBuf>> {
+    let native = Toolchain::native()?;
+    let mut binaries = vec![build(release, &native)?];
+    if native.platform == Platform::LinuxX64 {
+        match Toolchain::arm64() {
+            Ok(toolchain) => binaries.push(build(release, &toolchain)?),
+            Err(problem) => {
+                announce(&format!("LEFT OUT: packages for ARM64, because there is no compiler: {problem:#}"))
+            }
+        }
+    } else {
+        announce("LEFT OUT: packages for x86-64; make them on such a machine");
+    }
+    Ok(binaries)
+}
+
+fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
+    let triple = toolchain.platform.triple();
+    let installed = output("rustup", &["target", "list", "--installed"]);
+    if installed.is_some_and(|installed| !installed.lines().any(|line| line == triple)) {
+        announce(&format!("add the target {triple} to the compiler"));
+        let mut rustup = Command::new("rustup");
+        run(rustup.args(["target", "add", triple]), "Check that static.rust-lang.org can be reached.")?;
+    }
+    announce(&format!("build for {triple} with the dist profile (this takes a while)"));
+    let mut build = cargo(&["build", "--locked", "--profile", "dist", "--target", triple, "--package", "aquifer"]);
+    let name = triple.replace('-', "_");
+    let of_cargo = |setting: &str| format!("CARGO_TARGET_{}_{setting}", name.to_uppercase());
+    build.env(format!("CC_{name}"), &toolchain.compiler).env(format!("CFLAGS_{name}"), file_prefix_maps()?);
+    build.env(of_cargo("LINKER"), &toolchain.linker).env(of_cargo("RUSTFLAGS"), path_prefix_maps()?);
+    build.env("SOURCE_DATE_EPOCH", release.time.to_string()).env("AQUIFER_COMMIT", &release.commit);
+    // It would replace the flags above.
+    build.env_remove("RUSTFLAGS").envs(toolchain.variables.iter().cloned());
+    run(&mut build, "The build must succeed before anything can be packed.")?;
+    Ok(target().join(triple).join("dist/aquifer"))
+}
+
+/// The paths of this machine, and what replaces them in the binary.
+fn prefixes() -> Result<[(PathBuf, &'static str); 2]> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("there is no home directory")?;
+    Ok([(home, "/cargo"), (root(), "/aquifer")])
+}
+
+fn path_prefix_maps() -> Result<String> {
+    let flags = prefixes()?.map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
+    Ok(flags.join(" "))
+}
+
+fn file_prefix_maps() -> Result<String> {
+    let flags = prefixes()?.map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
+    Ok(flags.join(" "))
+}
+
+/// The debug binary of this machine, without symbols so that it packs quickly.
+pub(crate) fn debug_binary(work: &Path) -> Result<PathBuf> {
+    announce("QUICK: pack the debug binary of this machine, to test the packages; hand none of them out");
+    // The same build as for the tests, so that nothing is built twice.
+    let mut build = cargo(&["build", "--bin", "aquifer"]);
+    run(build.args(ALL_TESTS), "The build must succeed before anything can be packed.")?;
+    stripped(&target().join("debug/aquifer"), work)
+}
+
+/// A copy of a binary without symbols.
+pub(crate) fn stripped(binary: &Path, work: &Path) -> Result<PathBuf> {
+    ensure!(binary.is_file(), "there is no file {}", binary.display());
+    let copy = work.join("aquifer");
+    let mut strip = Command::new("strip");
+    run(strip.arg("-o").arg(&copy).arg(binary), "Install binutils.")?;
+    Ok(copy)
+}
