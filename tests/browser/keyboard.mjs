@@ -44,8 +44,10 @@ await main(async (world) => {
   await page.keyboard.press('Control+Enter');
   await page.getByRole('region', { name: 'Rows' }).waitFor();
   await tabTo(page.getByRole('tab', { name: 'Table' }));
-  await page.keyboard.press('ArrowRight');
-  await page.getByRole('tab', { name: 'Tree', selected: true }).and(focused).waitFor();
+  for (const name of ['Graph', 'Tree']) {
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('tab', { name, selected: true }).and(focused).waitFor();
+  }
   world.passed('run it');
 
   const agent = await Agent.connect(world.origin);

@@ -27,12 +27,12 @@ impl Source for Remote {
     }
 
     fn offering(&self) -> Offering {
-        let text = |name: &str| Parameter::new(name, Schema::new(Kind::String));
+        let text = |name: &str| Parameter::optional(name, Schema::new(Kind::String));
         let mut pin = text("door_code");
         pin.sensitive = true;
         let mut login = Operation::new("log_in", Category::Read, "Logs in.");
         login.parameters =
-            vec![text("user"), pin, text("password"), Parameter::new("letters", Schema::new(Kind::Integer))];
+            vec![text("user"), pin, text("password"), Parameter::optional("letters", Schema::new(Kind::Integer))];
         Offering { operations: vec![login], ..Offering::default() }
     }
 

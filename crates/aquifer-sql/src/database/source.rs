@@ -262,7 +262,7 @@ impl Database {
                 let work = Query { exposed, dialect, now, plan, key, tables, joins };
                 let measured = trace.measures_cost().then(|| work.clone());
                 let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
-                if let Some(work) = measured {
+                if let Some(work) = measured.filter(|_| output.is_ok()) {
                     self.measure_page(&work, offer, &trace).boxed().await;
                 }
                 output.map(|mut output| {
@@ -278,7 +278,7 @@ impl Database {
                 let work = Get { exposed, dialect, now, key, select, embeds, tables, joins };
                 let measured = trace.measures_cost().then(|| work.clone());
                 let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
-                if let Some(work) = measured {
+                if let Some(work) = measured.filter(|_| output.is_ok()) {
                     self.measure_row(&work, offer, &trace).boxed().await;
                 }
                 output

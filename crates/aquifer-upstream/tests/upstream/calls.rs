@@ -7,6 +7,7 @@ use aquifer_engine::source::{FetchRequest, Progress};
 use aquifer_engine::trace::{Channel, Step, Trace};
 use aquifer_engine::{Caller, Context};
 use aquifer_protocol::response::Attachment;
+use aquifer_upstream::Transport;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, NEVER, context, fake, until};
