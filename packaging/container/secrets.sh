@@ -14,7 +14,7 @@ shop=$(word)
 redis=$(word)
 word > secrets/postgres_password
 printf '%s' "$shop" > secrets/shop_password
-printf 'requirepass %s\nsave ""\nappendonly yes\ndir /data\n' "$redis" > secrets/redis.conf
+printf 'requirepass %s\nsave ""\nappendonly yes\n' "$redis" > secrets/redis.conf
 printf '%s' "$redis" > secrets/redis_password
 printf 'SHOP_PASSWORD=%s\nREDIS_PASSWORD=%s\n' "$shop" "$redis" > secrets/aquifer.env
 chmod 0444 secrets/*

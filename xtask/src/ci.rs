@@ -36,7 +36,11 @@ pub(crate) fn run() -> Result<()> {
 
     test::run(&[])?;
     mcp_conformance::run(&[])?;
-    dist::run(&["--check", "--quick"].map(str::to_owned))?;
+    if cfg!(target_os = "linux") {
+        dist::run(&["--check", "--quick"].map(str::to_owned))?;
+    } else {
+        announce("NOT CHECKED: packages are made on Linux");
+    }
     announce(&format!("ci passed in {} s", started.elapsed().as_secs()));
     Ok(())
 }

@@ -7,36 +7,33 @@ use anyhow::{Context, Result, ensure};
 
 use super::agent::Agent;
 use super::process::{Environment, bounded, run};
-use super::{Subject, Tools};
-use crate::install::{Requirement, ensure as ensure_installed};
+use super::{Subject, Tools, is_available};
+use crate::install::Requirement;
 use crate::step::{announce, output, root};
 
 /// The exposure of the service that `systemd-analyze security` may find at most, on its scale from 0 to 10.
 const MAX_EXPOSURE: f64 = 2.0;
 
-const PROGRAMS: [Requirement; 3] = [
-    Requirement {
-        name: "ruby, which reads the Homebrew formula",
-        is_met: || output("ruby", &["--version"]).is_some(),
-        packages: &["ruby"],
-        hint: "ruby-lang.org",
-    },
-    Requirement {
-        name: "nix-instantiate, which reads the Nix expressions",
-        is_met: || output("nix-instantiate", &["--version"]).is_some(),
-        packages: &["nix-bin"],
-        hint: "nixos.org",
-    },
-    Requirement {
-        name: "systemd-analyze, which rates the service",
-        is_met: || output("systemd-analyze", &["--version"]).is_some(),
-        packages: &["systemd"],
-        hint: "part of systemd",
-    },
-];
+const RUBY: Requirement = Requirement {
+    name: "ruby, which reads the Homebrew formula",
+    is_met: || output("ruby", &["--version"]).is_some(),
+    packages: &["ruby"],
+    hint: "ruby-lang.org",
+};
+const NIX: Requirement = Requirement {
+    name: "nix-instantiate, which reads the Nix expressions",
+    is_met: || output("nix-instantiate", &["--version"]).is_some(),
+    packages: &["nix-bin"],
+    hint: "nixos.org",
+};
+const SYSTEMD: Requirement = Requirement {
+    name: "systemd-analyze, which rates the service",
+    is_met: || output("systemd-analyze", &["--version"]).is_some(),
+    packages: &["systemd"],
+    hint: "part of systemd",
+};
 
 pub(super) fn check(subject: &Subject, agent: &Agent, tools: &Tools) -> Result<()> {
-    ensure_installed(&PROGRAMS)?;
     let environment = Environment::new(subject.work("lint"))?;
     let programs = tools.python.parent().context("no folder of programs")?;
     let container = subject.folder.join("container");
@@ -47,9 +44,13 @@ pub(super) fn check(subject: &Subject, agent: &Agent, tools: &Tools) -> Result<(
     run(bounded(&agent.node, &environment).arg(dclint).arg("--max-warnings=0").arg(container.join("compose.yaml")))?;
 
     announce("formula, Nix expressions");
-    run(bounded("ruby", &environment).arg("-c").arg(subject.folder.join("aquifer.rb")))?;
-    for file in ["flake.nix", "package.nix"] {
-        run(bounded("nix-instantiate", &environment).arg("--parse").arg(root().join("packaging/nix").join(file)))?;
+    if is_available(RUBY) {
+        run(bounded("ruby", &environment).arg("-c").arg(subject.folder.join("aquifer.rb")))?;
+    }
+    if is_available(NIX) {
+        for file in ["flake.nix", "package.nix"] {
+            run(bounded("nix-instantiate", &environment).arg("--parse").arg(root().join("packaging/nix").join(file)))?;
+        }
     }
     let expression = fs::read_to_string(root().join("packaging/nix/package.nix"))?;
     let version = &subject.parts.release.version;
@@ -63,7 +64,7 @@ pub(super) fn check(subject: &Subject, agent: &Agent, tools: &Tools) -> Result<(
     run(bounded("sha256sum", &environment).args(["--check", "--quiet", "SHA256SUMS"]).current_dir(subject.folder))?;
 
     announce("service");
-    exposure(&environment)
+    if is_available(SYSTEMD) { exposure(&environment) } else { Ok(()) }
 }
 
 /// Lets systemd rate the unit without starting it.

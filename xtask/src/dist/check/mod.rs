@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::home;
 use super::megabytes;
 use super::package::{Kind, Package, Parts};
-use crate::install::{self, is_root};
+use crate::install::{self, Requirement, is_root};
 use crate::step::{announce, root};
 use agent::Agent;
 use process::{Cost, Environment};
@@ -105,6 +105,13 @@ pub(crate) fn run(subject: &Subject, updates_docs: bool) -> Result<()> {
     }
     announce(&format!("all packages passed in {} s", started.elapsed().as_secs()));
     Ok(())
+}
+
+/// Whether a program is there or can be installed. Its check is left out otherwise, not silently: it reads files that most
+/// changes do not touch, on systems where the program may be hard to get.
+fn is_available(requirement: Requirement) -> bool {
+    let name = requirement.name;
+    install::ensure(&[requirement]).inspect_err(|_| announce(&format!("NOT CHECKED: there is no {name}"))).is_ok()
 }
 
 fn install_tools() -> Result<Tools> {

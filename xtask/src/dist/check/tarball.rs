@@ -7,8 +7,17 @@ use anyhow::{Context, Result, ensure};
 use super::agent::Agent;
 use super::listing::Listing;
 use super::process::{Environment, bounded, measured, run, word};
-use super::{Measurement, Subject};
+use super::{Measurement, Subject, is_available};
 use crate::dist::package::Kind;
+use crate::install::Requirement;
+use crate::step::output;
+
+const GROFF: Requirement = Requirement {
+    name: "groff, which formats manual pages",
+    is_met: || output("groff", &["--version"]).is_some(),
+    packages: &["groff-base"],
+    hint: "your system's packages",
+};
 
 pub(super) fn check(subject: &Subject, agent: &Agent) -> Result<Measurement> {
     let environment = Environment::new(subject.work("tar"))?;
@@ -29,7 +38,9 @@ pub(super) fn check(subject: &Subject, agent: &Agent) -> Result<Measurement> {
     agent.use_demo(&[word(&program)], &environment, &subject.parts.release)?;
     let script = prefix.join("share/bash-completion/completions/aquifer");
     run(bounded("bash", &environment).arg("-n").arg(script))?;
-    manuals_are_well_formed(&prefix.join("share/man/man1"), &environment)?;
+    if is_available(GROFF) {
+        manuals_are_well_formed(&prefix.join("share/man/man1"), &environment)?;
+    }
 
     let listed = run(&mut tar(&["-tzf"]))?;
     let mut paths: Vec<&str> = listed.lines().filter_map(|line| line.split_once('/').map(|(_, path)| path)).collect();
