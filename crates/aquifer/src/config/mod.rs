@@ -313,6 +313,26 @@ impl SourceConfig {
         texts.into_iter().any(|text| self.variables.expand(text).is_err())
     }
 
+    /// Whether it is an MCP server for certain.
+    pub(crate) fn is_mcp(&self) -> bool {
+        self.openapi.is_none() && (self.command.is_some() || self.url.is_some())
+    }
+
+    /// Patterns that an MCP server would ignore: the key, and what to do instead. Whoever writes them relies on them.
+    pub(crate) fn unused_patterns(&self) -> Option<(&'static str, &'static str)> {
+        match (self.include.is_empty(), self.exclude.is_empty()) {
+            (true, true) => None,
+            (false, _) => Some((
+                "include",
+                "'include' is for databases and HTTP APIs. Deny the other operations of an MCP server with [[gate.rule]]",
+            )),
+            (true, false) => Some((
+                "exclude",
+                "'exclude' is for databases and HTTP APIs. Deny operations of an MCP server with [[gate.rule]]",
+            )),
+        }
+    }
+
     /// Whether it may be one or several MCP servers. References are not expanded, so the target may be unknown.
     pub(crate) fn may_be_mcp(&self) -> bool {
         let is_mcp =

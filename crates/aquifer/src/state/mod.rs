@@ -25,7 +25,8 @@ pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_c
 pub(crate) use version::version_of;
 
 /// The files in the state directory, apart from the store, which manages its own files.
-const ENTRIES: &[&str] = &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust"];
+const ENTRIES: &[&str] =
+    &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust", "version", "version.lock"];
 
 /// The maximum size of a key or hash file.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;

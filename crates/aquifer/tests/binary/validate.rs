@@ -45,6 +45,16 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         ),
         (
             "d.toml",
+            "[[source]]\ncommand = \"x\"\ninclude = [\"list_*\"]\n",
+            "d.toml:3:1: SCHEMA_INVALID_NAME: 'include' is for databases and HTTP APIs",
+        ),
+        (
+            "d.toml",
+            "version = 7\n[sorce]\n",
+            "d.toml:1:1: SCHEMA_INVALID_TYPE: The configuration has version 7; this Aquifer knows 1",
+        ),
+        (
+            "d.toml",
             "[[source]]\ntarget = \"sqlite:a.db\"\n[source.operations.list_x]\nrows = \"a\"\n",
             "d.toml:3:1: SCHEMA_INVALID_NAME: 'operations' applies to MCP servers",
         ),

@@ -202,15 +202,8 @@ fn find_inconsistencies(config: &Config, text: &str) -> Vec<FileProblem> {
             }
             _ => {}
         }
-        let is_other = source.command.is_some() || source.url.is_some() || source.openapi.is_some();
-        for (key, names) in [("include", &source.include), ("exclude", &source.exclude)] {
-            if is_other && !names.is_empty() {
-                let line = find_line(text, line, key);
-                let message = format!(
-                    "'{key}' chooses tables of a database. Deny operations of this source with a rule: [[gate.rule]]"
-                );
-                wrong(Code::SchemaInvalidName, format!("source[{index}].{key}"), line, &message);
-            }
+        if let Some((key, message)) = source.unused_patterns().filter(|_| source.is_mcp()) {
+            wrong(Code::SchemaInvalidName, format!("source[{index}].{key}"), find_line(text, line, key), message);
         }
         for (name, overrides) in &source.operations {
             let path = format!("source[{index}].operations.{name}");

@@ -126,6 +126,9 @@ fn finish(
     state_files: &StateFiles,
     files: &mut Vec<String>,
 ) -> Result<(), String> {
+    if let Some((_, problem)) = source.unused_patterns() {
+        return Err(problem.to_owned());
+    }
     let seconds = |name: &str, value: Option<u64>, default: Duration| match value {
         Some(0) => Err(format!("{name} must be at least 1")),
         Some(seconds) => Ok(Duration::from_secs(seconds)),
