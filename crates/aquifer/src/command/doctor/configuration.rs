@@ -6,7 +6,7 @@ use super::Finding;
 use crate::cli::StateArgs;
 use crate::command::validate::configuration_problems;
 use crate::config::Config;
-use crate::state::is_open_to_others;
+use crate::system::is_open_to_others;
 
 /// Reads the configuration that other commands would use. `None` if it cannot be used.
 pub(super) fn check(place: &StateArgs) -> (Option<Config>, Vec<Finding>) {
