@@ -24,7 +24,8 @@ impl Variables {
         let shown = path.display();
         let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
         if system::is_open_to_others(path) {
-            tracing::warn!("{shown} holds credentials, but other users can read it. Run: chmod 600 {shown}");
+            let advice = system::private_file_advice(path);
+            tracing::warn!("{shown} holds credentials, but other users can read it. {advice}");
         }
         Ok(Self { from_file: env_file(&text).into_iter().collect() })
     }

@@ -12,7 +12,8 @@ pub(crate) use platform::directory::{
     close_to_others, create_new_private_directory, create_private_directory, examine_directory, restrict_directory,
 };
 pub(crate) use platform::files::{
-    create_new, create_private, free_bytes, is_block_device, is_open_to_others, open_private, suspicion,
+    create_new, create_private, free_bytes, is_block_device, is_open_to_others, open_private, private_file_advice,
+    suspicion,
 };
 pub(crate) use platform::processes::{Hangup, ShutdownSignals, browser, raise_descriptor_limit};
 pub(crate) use platform::stamp::FileChange;
@@ -49,7 +50,7 @@ pub(crate) fn find_program(command: &str) -> Option<PathBuf> {
 /// All programs of this name on the PATH, in the order in which the system finds them.
 pub(crate) fn programs_on_path(name: &str) -> Vec<PathBuf> {
     let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
-    let named = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let named = platform::files::program_file_name(name);
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in std::env::split_paths(&path).filter(|folder| folder.is_absolute()) {
         let program = folder.join(&named);

@@ -12,6 +12,11 @@ pub(in crate::system) fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
+/// The name of the file that a command without a directory starts.
+pub(in crate::system) fn program_file_name(command: &str) -> String {
+    command.to_owned()
+}
+
 /// The bytes that this user can still write on the disk of a directory.
 pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
@@ -36,6 +41,11 @@ pub(crate) fn open_private(path: &Path) -> Result<File> {
 /// Whether other users can read or change a file.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & ANY_ACCESS_OF_OTHERS != 0)
+}
+
+/// How to make a file private.
+pub(crate) fn private_file_advice(path: &Path) -> String {
+    format!("Run: chmod 600 {}", path.display())
 }
 
 /// Why somebody other than the current user and root may have written a file.

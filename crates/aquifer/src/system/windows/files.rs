@@ -11,6 +11,14 @@ pub(in crate::system) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
+/// The name of the file that a command without a directory starts: only `.exe` need not be written.
+pub(in crate::system) fn program_file_name(command: &str) -> String {
+    match Path::new(command).extension() {
+        Some(_) => command.to_owned(),
+        None => format!("{command}.exe"),
+    }
+}
+
 /// Unknown.
 pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
     None
@@ -34,6 +42,11 @@ pub(crate) fn open_private(path: &Path) -> Result<File> {
 /// Whether a file is where other users may have access to it.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {
     path.exists() && !is_in_profile(path)
+}
+
+/// How to make a file private.
+pub(crate) fn private_file_advice(path: &Path) -> String {
+    format!("Move {} into your user profile", path.display())
 }
 
 /// Why somebody else may have written a file.
