@@ -1,11 +1,21 @@
 #!/bin/sh
-# A C compiler for static ARM64 binaries: PYTHON_WITH_ZIG="…" cc.sh ARG...
-# The target that build scripts pass has another name in Zig. Rust has no libraries for outlined atomics and sanitizers.
+# A C compiler for another system: PYTHON_WITH_ZIG="…" ZIG_TARGET=aarch64-linux-musl cc.sh ARG...
+# Zig has its own names for targets and its own headers of macOS. Rust has no libraries for outlined atomics and
+# sanitizers.
+is_value=
 for word do
     shift
+    if [ "$is_value" ]; then
+        is_value=
+        continue
+    fi
     case "$word" in
-        --target=*) ;;
+        --target=* | -mmacosx-version-min=*) ;;
+        -arch | -isysroot | -target) is_value=yes ;;
         *) set -- "$@" "$word" ;;
     esac
 done
-exec "$PYTHON_WITH_ZIG" -m ziglang cc -target aarch64-linux-musl -mno-outline-atomics -fno-sanitize=undefined "$@"
+case "$ZIG_TARGET" in
+    aarch64-linux-*) set -- -mno-outline-atomics "$@" ;;
+esac
+exec "$PYTHON_WITH_ZIG" -m ziglang cc -target "$ZIG_TARGET" -fno-sanitize=undefined "$@"

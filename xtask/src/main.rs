@@ -7,6 +7,7 @@
 
 mod applications;
 mod bench;
+mod check_targets;
 mod ci;
 mod conformance;
 mod disposable_server;
@@ -20,6 +21,7 @@ mod redis;
 mod soak;
 mod step;
 mod test;
+mod zig;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ Tasks:
   commands          Update docs/commands.md from the definitions of the command line
   docs-site [DIR]   Write the documentation as a folder of HTML files
   dist [ARG...]     Build packages (npm, Python, Debian, container and others), and check them with --check
+  check-targets     Check that the program compiles for Windows and macOS, without linking or running it
   conformance [ARG] Run the conformance runner on our own servers and check its reports
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
@@ -63,7 +66,7 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     ("test", None, test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
@@ -72,6 +75,7 @@ const TASKS: [Task; 14] = [
     ("commands", Some(HELP), |_| docs_site::update_commands()),
     ("docs-site", Some(docs_site::USAGE), docs_site::run),
     ("dist", Some(dist::USAGE), dist::run),
+    ("check-targets", Some(check_targets::USAGE), check_targets::run),
     ("conformance", Some(conformance::USAGE), conformance::run),
     ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
     ("applications", Some(applications::USAGE), applications::run),

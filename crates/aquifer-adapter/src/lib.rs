@@ -38,6 +38,8 @@ mod params;
 mod query;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod system;
 
 pub use aquifer_derive::{Etag, adapter};
 pub use aquifer_engine::{Caller, Source};

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapter::IntoAdapter;
 use crate::error::AdapterErrors;
+use crate::system::StopSignals;
 
 /// How many tokens and counters the gate remembers before it drops the oldest.
 const MAX_RECORDS: usize = 100_000;
@@ -85,18 +86,13 @@ pub fn router(adapter: impl IntoAdapter) -> Result<axum::Router, ServeError> {
     Ok(aquifer_server::router(engine(adapter)?, &HttpSettings::new(any_address))?)
 }
 
-/// Fires on SIGINT or SIGTERM.
+/// Fires when the system tells the process to stop: on SIGINT or SIGTERM, and on Ctrl-C on Windows.
 fn stop_signal() -> Result<CancellationToken, ServeError> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
+    let mut signals = StopSignals::new().map_err(ServeError::Signals)?;
     let stop = CancellationToken::new();
     let fired = stop.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.recv().await;
         fired.cancel();
     });
     Ok(stop)

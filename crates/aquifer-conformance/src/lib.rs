@@ -13,6 +13,7 @@ pub mod record;
 pub mod render;
 pub mod report;
 pub mod run;
+mod system;
 mod transport;
 
 pub use transport::{Connection, Connector, Target, TransportError};

@@ -11,6 +11,7 @@ pub mod quota;
 mod redact;
 pub mod store;
 mod strength;
+mod system;
 mod time;
 mod timeout;
 

@@ -20,6 +20,7 @@ mod settings;
 mod sql;
 mod sqlite;
 mod statement;
+mod system;
 mod work;
 
 pub use database::Database;

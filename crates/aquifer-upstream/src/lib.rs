@@ -17,6 +17,7 @@ mod sanitize;
 mod settings;
 mod source;
 mod supervisor;
+mod system;
 #[cfg(test)]
 #[allow(clippy::panic)]
 mod test_folder;

@@ -5,18 +5,16 @@ use std::sync::Arc;
 use aquifer_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-/// A token that is cancelled on SIGINT or SIGTERM. A second signal ends the process.
+use crate::system::ShutdownSignals;
+
+/// A token that is cancelled on SIGINT or SIGTERM, on Windows on Ctrl-C and the like. A second signal ends the process.
 pub(crate) fn shutdown_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let fired = stop.clone();
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+    let mut signals = ShutdownSignals::new()?;
     tokio::spawn(async move {
         for first in [true, false] {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+            signals.recv().await;
             if !first {
                 std::process::exit(1);
             }

@@ -5,12 +5,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::home;
 use super::platform::Platform;
 use super::release::Release;
-use crate::install::{self, Requirement, ensure as ensure_installed};
+use crate::install::{Requirement, ensure as ensure_installed};
 use crate::step::{announce, cargo, output, root, run, target};
 use crate::test::ALL_TESTS;
+use crate::zig;
 
 const MUSL: Requirement = Requirement {
     name: "musl-gcc, which compiles C for static binaries",
@@ -35,19 +35,12 @@ impl Toolchain {
         Ok(Self { platform: Platform::host()?, linker: compiler.clone(), compiler, variables: Vec::new() })
     }
 
-    /// Zig, from PyPI, compiles C for ARM64, and the linker of the Rust toolchain links. Debian has no compiler for musl
-    /// on other processors.
+    /// Zig compiles C for ARM64, and the linker of the Rust toolchain links. Debian has no compiler for musl on other
+    /// processors.
     fn arm64() -> Result<Self> {
-        install::check_interpreters()?;
-        let folder = root().join("packaging/build");
-        let python = install::python(&folder.join("requirements.txt"), &home().join("zig"))?;
-        let archiver = format!("AR_{}", Platform::LinuxArm64.triple().replace('-', "_"));
-        Ok(Self {
-            platform: Platform::LinuxArm64,
-            compiler: folder.join("cc.sh"),
-            linker: "rust-lld".into(),
-            variables: vec![("PYTHON_WITH_ZIG".to_owned(), python), (archiver, folder.join("ar.sh"))],
-        })
+        let platform = Platform::LinuxArm64;
+        let variables = zig::environment(platform.triple(), "aarch64-linux-musl")?;
+        Ok(Self { platform, compiler: zig::compiler(), linker: "rust-lld".into(), variables })
     }
 }
 

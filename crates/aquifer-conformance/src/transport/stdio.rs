@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
+use crate::system::ProcessGroup;
 
 /// Size of the end of standard error that is kept to explain why the process ended.
 const MAX_STDERR_BYTES: usize = 2_000;
@@ -20,7 +20,7 @@ const MAX_STDERR_BYTES: usize = 2_000;
 /// A running child process. Dropping this kills its whole process group.
 pub(super) struct StdioConnection {
     child: Child,
-    group: Option<Pid>,
+    group: ProcessGroup,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     stderr_tail: Arc<Mutex<VecDeque<u8>>>,
@@ -35,10 +35,11 @@ impl StdioConnection {
         let mut command = Command::new(program);
         command.args(arguments).envs(env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
+        command.kill_on_drop(true);
+        ProcessGroup::prepare(&mut command);
         let mut child =
             command.spawn().map_err(|cause| TransportError(format!("'{program}' cannot be started: {cause}")))?;
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let group = ProcessGroup::new(&child);
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(TransportError(format!("the pipes of '{program}' cannot be opened")));
@@ -132,10 +133,7 @@ impl Connection for StdioConnection {
 
 impl Drop for StdioConnection {
     fn drop(&mut self) {
-        if let Some(group) = self.group.take() {
-            // An error means that the group has already ended.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.group.kill(&mut self.child);
     }
 }
 

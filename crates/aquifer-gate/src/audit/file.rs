@@ -3,7 +3,7 @@
 //! Only synced lines count. After a failed write, the file is truncated to its last good line before anything else is
 //! written. A file that another program changed is evidence and is never modified again.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::AuditError;
 use super::line::ChainTip;
+use crate::system::{self, Identity};
 
 /// Writes the files of the current chain.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Files {
             Err(error) => return Err(AuditError::file(&open.path, &error)),
         };
         let ours = open.file.metadata().map_err(|error| AuditError::file(&open.path, &error))?;
-        if !is_same_file(&there, &ours) {
+        if Identity::new(&there) != Identity::new(&ours) {
             return Ok(Destination::NewChain);
         }
         if open.dirty && ours.len() >= open.length {
@@ -138,47 +139,20 @@ impl Files {
         let _ = file.try_lock();
         file.write_all(lines)?;
         file.sync_all()?;
-        self.sync_directory()?;
+        system::sync_directory(&self.directory)?;
         Ok(file)
     }
 
     fn make_directory(&self) -> io::Result<()> {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.directory)
-    }
-
-    /// Syncs the directory, so that the entry of a new file survives a crash.
-    #[cfg(unix)]
-    fn sync_directory(&self) -> io::Result<()> {
-        File::open(&self.directory)?.sync_all()
-    }
-
-    #[cfg(not(unix))]
-    fn sync_directory(&self) -> io::Result<()> {
-        Ok(())
+        system::create_private_directory(&self.directory)
     }
 }
 
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    system::owner_only(&mut options);
     options.open(path)
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
-    one.is_file() && other.is_file()
 }
 
 /// The parts of an audit file's name: the chain and the number of its first line. The start time in the name is only

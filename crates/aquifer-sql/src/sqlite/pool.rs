@@ -320,19 +320,12 @@ impl ConnectionSource {
 }
 
 impl Location {
-    #[cfg(unix)]
-    fn id(&self) -> Option<FileId> {
-        use std::os::unix::fs::MetadataExt as _;
-        match self {
-            Location::File(path) => std::fs::metadata(path).ok().map(|file| FileId(file.dev(), file.ino())),
-            Location::Memory(_) => Some(FileId(0, 0)),
-        }
-    }
-
-    #[cfg(not(unix))]
     fn id(&self) -> Option<FileId> {
         match self {
-            Location::File(path) => std::fs::metadata(path).ok().map(|_| FileId(0, 0)),
+            Location::File(path) => {
+                let (device, number) = crate::system::device_and_number(&std::fs::metadata(path).ok()?);
+                Some(FileId(device, number))
+            }
             Location::Memory(_) => Some(FileId(0, 0)),
         }
     }

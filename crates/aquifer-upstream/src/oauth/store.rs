@@ -18,6 +18,7 @@ use super::client::Client;
 use super::grant::TokenGrant;
 use super::url_serde;
 use crate::oauth::network::urls;
+use crate::system::{create_private_directory, private, restrict_directory};
 
 const FORMAT_VERSION: u32 = 1;
 
@@ -190,22 +191,10 @@ impl LoginStore {
 
     fn make_folder(&self) -> io::Result<()> {
         let Some(folder) = self.path.parent() else { return Ok(()) };
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        create_private_directory(folder)?;
         // The folder may have been created earlier with another mode.
-        #[cfg(unix)]
-        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        Ok(())
+        restrict_directory(folder)
     }
-}
-
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
 }
 
 /// The current Unix time in seconds.

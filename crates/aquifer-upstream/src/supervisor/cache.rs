@@ -1,6 +1,7 @@
 //! Caches the catalog of an upstream, so that callers do not wait for it to start. Contains the raw capture and no
 //! secrets.
 
+use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::client::connection::ProtocolMode;
 use crate::client::interrogation::Interrogation;
 use crate::settings::Settings;
+use crate::system::{create_private_directory, private};
 
 /// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -107,21 +109,13 @@ pub(crate) fn read_bounded(path: &Path) -> Option<String> {
 /// Writes a file that only its owner can read. A catalog may reveal much about its user.
 pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        create_private_directory(folder)?;
     }
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let draft = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // A killed process may have left a file with another mode.
     let _ = std::fs::remove_file(&draft);
-    options.open(&draft)?.write_all(text)?;
+    private(OpenOptions::new().write(true).create_new(true)).open(&draft)?.write_all(text)?;
     std::fs::rename(&draft, path)
 }
 

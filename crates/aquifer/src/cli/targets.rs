@@ -1,7 +1,6 @@
 //! Classifies the positional arguments: sources, a configuration, an operation, its parameters. All commands share
 //! these rules, so that sources are named in the same way everywhere.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -41,12 +40,9 @@ pub(crate) fn choose_config(
 /// `./aquifer.toml`, if it exists and belongs to the current user or to root. It determines which programs are started,
 /// so a file that other users can write has to be named explicitly.
 pub(crate) fn default_config() -> Option<PathBuf> {
-    const WORLD_WRITABLE: u32 = 0o002;
     let path = Path::new(DEFAULT_CONFIG);
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let is_own = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == 0;
-    if !is_own || metadata.mode() & WORLD_WRITABLE != 0 {
-        let reason = if is_own { "is writable by everyone" } else { "belongs to another user" };
+    if let Some(reason) = crate::system::suspicion(path, &metadata) {
         eprintln!(
             "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
         );

@@ -1,7 +1,6 @@
 //! `aquifer demo`: serves sample data to try Aquifer out.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -135,7 +134,7 @@ impl TempDir {
         let name =
             format!("aquifer-demo-{:016x}", getrandom::u64().context("cannot get random bytes from the system")?);
         let path = std::env::temp_dir().join(name);
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        let made = crate::system::create_new_private_directory(&path);
         made.with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }

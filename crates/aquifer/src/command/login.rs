@@ -135,14 +135,14 @@ fn pasted() -> mpsc::Receiver<String> {
 /// Opens a browser. Returns whether one could be started.
 fn open(url: &str) -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let program = match set("BROWSER") {
-        Some(program) => program,
-        None if cfg!(target_os = "macos") => "open".to_owned(),
-        None if set("DISPLAY").or_else(|| set("WAYLAND_DISPLAY")).is_some() => "xdg-open".to_owned(),
-        None => return false,
+    let command = match set("BROWSER") {
+        Some(program) => vec![program],
+        None => crate::system::browser().unwrap_or_default().iter().map(|word| (*word).to_owned()).collect(),
     };
+    let Some((program, arguments)) = command.split_first() else { return false };
     let quiet = || Stdio::null();
-    let started = tokio::process::Command::new(program).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    let mut browser = tokio::process::Command::new(program);
+    let started = browser.args(arguments).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
     match started {
         Ok(mut browser) => {
             tokio::spawn(async move { browser.wait().await });

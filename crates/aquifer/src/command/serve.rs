@@ -137,7 +137,7 @@ pub(crate) async fn on_http(
     let stop = lifetime::shutdown_token()?;
     lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
-    allow_descriptors();
+    crate::system::raise_descriptor_limit();
     let server = match HttpServer::bind(engine, settings).await {
         Ok(server) => server,
         Err(taken @ HttpError::Listen(..)) => {
@@ -163,19 +163,4 @@ pub(crate) async fn on_http(
     ready(&ServedAddresses { mcp: format!("{base}/mcp"), explorer: announcement });
     server.serve(stop).await;
     Ok(CommandOutcome::Done)
-}
-
-/// The limit of open files to request, because the default is often too low for many connections.
-const DESCRIPTORS: u64 = 8_192;
-
-fn allow_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
-    if limit.current.is_some_and(|current| current < wanted) {
-        let more = Rlimit { current: Some(wanted), maximum: limit.maximum };
-        if let Err(cause) = setrlimit(Resource::Nofile, more) {
-            tracing::warn!(%cause, "cannot raise the limit of open files: fewer connections than configured may be possible");
-        }
-    }
 }

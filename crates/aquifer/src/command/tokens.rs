@@ -260,8 +260,7 @@ fn canvas() -> Canvas {
     if !out.is_terminal() || dumb {
         return Canvas::PLAIN;
     }
-    let width =
-        rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+    let width = crate::system::terminal_size().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0);
     Canvas { width: width.unwrap_or(Canvas::PLAIN.width), blocks: true }
 }
 

@@ -5,7 +5,6 @@
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Result as IoResult, Write};
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -39,7 +38,7 @@ fn write(path: &Path, bytes: &[u8]) -> IoResult<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => replace(&path.canonicalize()?, bytes, Some(&found)),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if found.file_type().is_block_device() => {
+        Ok(found) if crate::system::is_block_device(&found) => {
             Err(Error::new(ErrorKind::InvalidInput, "it is a block device, and writing would destroy its contents"))
         }
         Ok(_) => append(path, bytes),
@@ -101,7 +100,7 @@ fn draft(path: &Path) -> PathBuf {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 
     use super::*;
 

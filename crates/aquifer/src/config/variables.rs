@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::servers::env_file;
+
+use crate::system;
 
 /// The variables of an `env_file`, on top of the process environment.
 #[derive(Clone, Default, PartialEq)]
@@ -22,16 +23,16 @@ impl Variables {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let text = crate::files::read(path).with_context(|| format!("cannot read the env_file {shown}"))?;
-        let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
-        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
-            tracing::warn!("{shown} holds credentials, but other users can read it. Run: chmod 600 {shown}");
+        if system::is_open_to_others(path) {
+            let advice = system::private_file_advice(path);
+            tracing::warn!("{shown} holds credentials, but other users can read it. {advice}");
         }
         Ok(Self { from_file: env_file(&text).into_iter().collect() })
     }
 
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        self.from_file.get(name).cloned().or_else(|| std::env::var(name).ok())
+        self.from_file.get(name).cloned().or_else(|| system::variable(name))
     }
 
     /// Keeps only the variables that occur in one of the texts, so that changes of other variables have no effect.

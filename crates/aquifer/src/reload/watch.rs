@@ -3,16 +3,15 @@
 //! Files are polled: checking a few of them once a second is cheap, and works with every file system and every way in
 //! which editors replace files.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aquifer_engine::Engine;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::reload::Reloader;
+use crate::system::{FileChange, Hangup};
 
 /// How often files are checked.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -34,9 +33,8 @@ enum Stamp {
     NoFile,
     Present {
         modified: Option<SystemTime>,
-        changed: (i64, i64),
+        change: FileChange,
         length: u64,
-        number: u64,
     },
 }
 
@@ -48,9 +46,8 @@ impl Stamp {
         }
         Stamp::Present {
             modified: metadata.modified().ok(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            change: FileChange::new(&metadata),
             length: metadata.len(),
-            number: metadata.ino(),
         }
     }
 }
@@ -129,13 +126,13 @@ pub(crate) fn spawn(
     watched: Option<(WatchedFiles, Reloader)>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let hangup = signal(SignalKind::hangup())?;
+    let hangup = Hangup::new()?;
     let (engine, stop) = (engine.clone(), stop.clone());
     tokio::spawn(async move { stop.run_until_cancelled(run(engine, watched, hangup)).await });
     Ok(())
 }
 
-async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut hangup: Signal) {
+async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut hangup: Hangup) {
     let Some((mut watched, mut reloader)) = watched else {
         while hangup.recv().await.is_some() {
             refresh_sources(&engine).await;

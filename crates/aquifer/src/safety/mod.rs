@@ -191,7 +191,7 @@ pub(crate) fn audit(config: &Config, store: Arc<dyn StateStore>, clock: &Arc<Ste
     let directory = audit_directory(config);
     // A directory that the operator chose may be readable by others on purpose.
     if let (None, Some(own)) = (&audit_config.dir, &directory) {
-        state::close_to_others(own);
+        crate::system::close_to_others(own);
     }
     let file = |directory: &PathBuf| Sink::File {
         directory: directory.clone(),

@@ -7,7 +7,8 @@ use aquifer_rest::openapi;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::state::{create_private_directory, write_private};
+use crate::state::write_private;
+use crate::system::create_private_directory;
 
 /// The file with the last good description of one URL.
 #[derive(Debug, Clone)]

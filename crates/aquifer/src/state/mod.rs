@@ -8,7 +8,6 @@ mod version;
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -16,11 +15,10 @@ use aquifer_query::CursorKey;
 use sha2::{Digest, Sha256};
 
 use crate::config::StateConfig;
+use crate::system;
 
-pub(crate) use directory::close_to_others;
-pub(crate) use directory::create as create_private_directory;
+pub(crate) use directory::Privacy;
 pub(crate) use directory::inspect as inspect_directory;
-pub(crate) use directory::{Privacy, is_open_to_others};
 pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
 pub(crate) use version::version_of;
 
@@ -63,7 +61,7 @@ impl StateFiles {
         let directory = self.directory.as_deref().context("there is no state directory. Set state.dir")?;
         directory::prepare(directory)?;
         version::mark(directory)?;
-        ENTRIES.iter().for_each(|entry| close_to_others(&directory.join(entry)));
+        ENTRIES.iter().for_each(|entry| system::close_to_others(&directory.join(entry)));
         Ok(directory)
     }
 
@@ -124,11 +122,10 @@ fn configured_secret(config: &StateConfig) -> anyhow::Result<Option<String>> {
     Ok(Some(secret))
 }
 
-/// The default state directory: `$XDG_STATE_HOME/aquifer` or `~/.local/state/aquifer`.
+/// The default state directory: `$XDG_STATE_HOME/aquifer` or `~/.local/state/aquifer`, on Windows
+/// `%LOCALAPPDATA%\aquifer`.
 fn default_directory() -> Option<PathBuf> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = from("XDG_STATE_HOME").or_else(|| from("HOME").map(|home| home.join(".local/state")));
-    base.map(|base| base.join("aquifer"))
+    system::state_base().map(|base| base.join("aquifer"))
 }
 
 fn load_or_create_key(directory: &Path) -> anyhow::Result<[u8; 32]> {
@@ -198,5 +195,5 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// mode and is removed.
 fn create_private_file(path: &Path) -> std::io::Result<fs::File> {
     let _ = fs::remove_file(path);
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    system::create_private(path)
 }

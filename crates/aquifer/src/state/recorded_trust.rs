@@ -10,7 +10,8 @@ use aquifer_protocol::hex::hex;
 use aquifer_protocol::trust::Trust;
 use sha2::{Digest, Sha256};
 
-use super::{StateFiles, create_private_directory, read_small_file, write_private};
+use super::{StateFiles, read_small_file, write_private};
+use crate::system::create_private_directory;
 
 impl StateFiles {
     /// Records the trust level of an adapter for the texts of its file and its sidecar.

@@ -8,9 +8,10 @@ use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::store::{RedisSettings, SqliteStore, open_redis};
 
-use super::{StateFiles, create_private_directory};
+use super::StateFiles;
 use crate::config::StateConfig;
 use crate::feature;
+use crate::system::create_private_directory;
 
 /// Maximum number of records in a memory store. The oldest are dropped beyond it.
 pub(crate) const MAX_MEMORY_RECORDS: usize = 100_000;

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use aquifer_gate::store::copy_state_file;
 
-use crate::system::open_private;
+use crate::system::{create_private_directory, open_private};
 
-use super::{create_private_directory, read_small_file, write_private};
+use super::{read_small_file, write_private};
 
 /// The current version.
 pub(crate) const STATE_VERSION: u32 = 2;

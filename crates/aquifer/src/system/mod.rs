@@ -1,18 +1,48 @@
-//! What differs between operating systems: permissions, free space, and how programs are found.
+//! What differs between operating systems: permissions and their checks, standard directories, signals, the terminal,
+//! free space, and how programs are found. The rest of the program is the same everywhere.
 
-#[cfg_attr(unix, path = "unix.rs")]
-#[cfg_attr(not(unix), path = "other.rs")]
+#[cfg_attr(unix, path = "unix/mod.rs")]
+#[cfg_attr(not(unix), path = "windows/mod.rs")]
 mod platform;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use platform::{create_new, free_bytes, open_private};
+pub(crate) use platform::directories::{client_config_directories, home, state_base, variable};
+pub(crate) use platform::directory::{
+    close_to_others, create_new_private_directory, create_private_directory, examine_directory, restrict_directory,
+};
+pub(crate) use platform::files::{
+    create_new, create_private, free_bytes, is_block_device, is_open_to_others, open_private, private_file_advice,
+    suspicion,
+};
+pub(crate) use platform::processes::{Hangup, ShutdownSignals, browser, raise_descriptor_limit};
+pub(crate) use platform::stamp::FileChange;
+pub(crate) use platform::terminal::{EchoGuard, discard_input, read_byte, terminal_size};
+
+/// What to do with the state directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "permissions are neither read nor changed there"))]
+pub(crate) enum DirectoryVerdict {
+    /// Nobody else can read or change its contents.
+    Private,
+    /// It is ours, but its permissions are too wide.
+    Repair,
+    /// It is used, with a warning for the operator.
+    Warn(&'static str),
+    /// It is not used.
+    Refuse(&'static str),
+}
+
+/// A directory named by an environment variable.
+fn directory_from(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
 
 /// The program that a command starts, as the system would find it.
 pub(crate) fn find_program(command: &str) -> Option<PathBuf> {
     let path = Path::new(command);
     if path.components().count() > 1 {
-        return platform::is_program(path).then(|| path.to_owned());
+        return platform::files::is_program(path).then(|| path.to_owned());
     }
     programs_on_path(command).into_iter().next()
 }
@@ -20,11 +50,11 @@ pub(crate) fn find_program(command: &str) -> Option<PathBuf> {
 /// All programs of this name on the PATH, in the order in which the system finds them.
 pub(crate) fn programs_on_path(name: &str) -> Vec<PathBuf> {
     let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
-    let named = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let named = platform::files::program_file_name(name);
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in std::env::split_paths(&path).filter(|folder| folder.is_absolute()) {
         let program = folder.join(&named);
-        if platform::is_program(&program) && !found.contains(&program) {
+        if platform::files::is_program(&program) && !found.contains(&program) {
             found.push(program);
         }
     }

@@ -3,7 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::{Context, bail};
-use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios};
+
+use crate::system::{self, EchoGuard};
 
 /// The maximum length of a typed line.
 const MAX_LEN: usize = 1_000;
@@ -27,7 +28,7 @@ pub(crate) fn require_input(what: &str) -> anyhow::Result<()> {
 /// Reads a line without echo.
 pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
     prompt_with(prompt)?;
-    let silent = EchoGuard::new()?;
+    let silent = silence()?;
     let mut typed = Vec::new();
     let ended = loop {
         match read_byte()? {
@@ -49,7 +50,7 @@ pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
 
 /// Asks a yes-or-no question. Any other answer is no, and input typed before the question is discarded.
 pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
-    termios::tcflush(std::io::stdin(), QueueSelector::IFlush).context("cannot read the terminal")?;
+    system::discard_input().context("cannot read the terminal")?;
     print(question)?;
     let mut line = Vec::new();
     while let Some(byte) = read_byte()?.filter(|byte| *byte != b'\n') {
@@ -72,7 +73,7 @@ pub(crate) enum Key {
 
 /// Shows a prompt and waits for a key. Keys pressed before the prompt are ignored.
 pub(crate) fn key(prompt: &str) -> anyhow::Result<Key> {
-    let silent = EchoGuard::new()?;
+    let silent = silence()?;
     print(prompt)?;
     let key = loop {
         match read_byte()? {
@@ -88,22 +89,19 @@ pub(crate) fn key(prompt: &str) -> anyhow::Result<Key> {
 
 /// The rows and columns of the terminal, or a default if they are unknown.
 pub(crate) fn size() -> (usize, usize) {
-    let size = termios::tcgetwinsize(std::io::stdout()).ok();
+    let size = system::terminal_size();
     let or = |length: Option<u16>, usual: usize| length.filter(|length| *length > 0).map_or(usual, usize::from);
-    (or(size.map(|size| size.ws_row), 24), or(size.map(|size| size.ws_col), 80))
+    (or(size.map(|(rows, _)| rows), 24), or(size.map(|(_, columns)| columns), 80))
 }
 
-/// Reads exactly one byte: input that is read ahead could answer a question that was not asked yet.
+/// Reads one byte.
 fn read_byte() -> anyhow::Result<Option<u8>> {
-    let mut byte = [0_u8];
-    loop {
-        match rustix::io::read(std::io::stdin(), &mut byte) {
-            Ok(0) => return Ok(None),
-            Ok(_) => return Ok(byte.first().copied()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error).context("cannot read the terminal"),
-        }
-    }
+    system::read_byte().context("cannot read the terminal")
+}
+
+/// Turns off echo until the guard is dropped.
+fn silence() -> anyhow::Result<EchoGuard> {
+    EchoGuard::new().context("cannot turn off the echo of the terminal")
 }
 
 /// Shows a prompt that is visible even if the output goes to a file.
@@ -118,28 +116,4 @@ fn prompt_with(words: &str) -> anyhow::Result<()> {
 pub(crate) fn print(words: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(words.as_bytes()).and_then(|()| out.flush()).context("cannot write to the terminal")
-}
-
-/// Turns off echo and line buffering until it is dropped. Ctrl-C is an ordinary key in the meantime, so that it cannot
-/// leave the terminal without echo.
-struct EchoGuard(Termios);
-
-impl EchoGuard {
-    fn new() -> anyhow::Result<Self> {
-        let before = termios::tcgetattr(std::io::stdin()).context("cannot turn off the echo of the terminal")?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        silent.special_codes[SpecialCodeIndex::VMIN] = 1;
-        silent.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // Input typed before the question is discarded.
-        termios::tcsetattr(std::io::stdin(), OptionalActions::Flush, &silent)
-            .context("cannot turn off the echo of the terminal")?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for EchoGuard {
-    fn drop(&mut self) {
-        let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
-    }
 }

@@ -61,3 +61,37 @@ fn files_and_folders_that_are_named_exist() {
     }
     assert!(count >= 30, "{count}");
 }
+
+/// The Rust files below a folder.
+fn sources(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(sources(&path)),
+            false if path.extension().is_some_and(|ending| ending == "rs") => found.push(path),
+            false => {}
+        }
+    }
+    found
+}
+
+/// Tests, which stand at the end of a file or in `tests.rs`, are written for Unix.
+#[test]
+fn only_the_modules_for_it_ask_for_the_operating_system() {
+    const OF_THE_SYSTEM: [&str; 8] =
+        ["cfg(unix", "cfg(not(unix", "cfg(windows", "target_os", "std::os::", "rustix", "net::unix", "signal::unix"];
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    let files: Vec<_> = crates.flat_map(|entry| sources(&entry.unwrap().path().join("src"))).collect();
+    let (seams, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|path| path.components().any(|part| part.as_os_str() == "system"));
+    let asks = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap().split("#[cfg(all(test").next().unwrap();
+        OF_THE_SYSTEM.iter().any(|word| code.contains(word))
+    };
+    assert!(seams.iter().filter(|path| asks(path)).count() >= 10, "{seams:?}");
+    let elsewhere: Vec<_> =
+        others.iter().filter(|path| !path.ends_with("tests.rs")).filter(|path| asks(path)).collect();
+    assert!(elsewhere.is_empty(), "these belong in the module `system` of their crates: {elsewhere:?}");
+}

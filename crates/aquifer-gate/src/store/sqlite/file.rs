@@ -1,26 +1,16 @@
 //! The state file: created for its owner only; detects when another file has taken its place.
 
-use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use crate::system;
 
 /// SQLite's write-ahead log and its index.
 const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to create the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Identifies the file behind a path. While it is open, its inode number is not reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity {
-    device: u64,
-    number: u64,
-}
-
-pub(super) fn identity(path: &Path) -> Result<Identity> {
-    let metadata = std::fs::metadata(path)?;
-    Ok(system::identity(&metadata))
-}
 
 /// Creates the file if it is missing, and restricts it to its owner.
 pub(super) fn prepare(path: &Path) -> Result<()> {
@@ -90,56 +80,4 @@ fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
-}
-
-#[cfg(unix)]
-mod system {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-
-    use super::{Identity, Metadata, OpenOptions, Path, Result};
-
-    const OWNER_ONLY: u32 = 0o600;
-    const OTHERS: u32 = 0o077;
-
-    pub(super) fn identity(metadata: &Metadata) -> Identity {
-        Identity { device: metadata.dev(), number: metadata.ino() }
-    }
-
-    pub(super) fn restrict_to_owner(path: &Path, metadata: &Metadata) -> Result<()> {
-        if metadata.mode() & OTHERS == 0 {
-            return Ok(());
-        }
-        std::fs::set_permissions(path, Permissions::from_mode(metadata.mode() & OWNER_ONLY))
-    }
-
-    /// Copies the mode if possible; otherwise SQLite reports the problem.
-    pub(super) fn copy_mode(path: &Path, other: &Metadata) {
-        let mode = other.mode() & OWNER_ONLY;
-        if std::fs::metadata(path).is_ok_and(|found| found.mode() & (OWNER_ONLY | OTHERS) != mode) {
-            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode));
-        }
-    }
-
-    pub(super) fn owner_only(options: &mut OpenOptions) {
-        options.mode(OWNER_ONLY);
-    }
-}
-
-/// On other systems an open file cannot be deleted, and files inherit the permissions of their directory.
-#[cfg(not(unix))]
-mod system {
-    use super::{Identity, Metadata, OpenOptions, Path, Result};
-
-    pub(super) fn identity(_: &Metadata) -> Identity {
-        Identity { device: 0, number: 0 }
-    }
-
-    pub(super) fn restrict_to_owner(_: &Path, _: &Metadata) -> Result<()> {
-        Ok(())
-    }
-
-    pub(super) fn copy_mode(_: &Path, _: &Metadata) {}
-
-    pub(super) fn owner_only(_: &mut OpenOptions) {}
 }

@@ -7,8 +7,9 @@ use aquifer_engine::store::{HighWater, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::file::{self, Identity};
+use super::file;
 use super::tables::{self, Owner};
+use crate::system::Identity;
 
 /// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -107,7 +108,7 @@ impl StateFile {
         &mut self,
         act: impl FnOnce(&mut OpenConnection, u64, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let is_there = |open: &OpenConnection| file::identity(&self.path).is_ok_and(|found| found == open.identity);
+        let is_there = |open: &OpenConnection| Identity::read(&self.path).is_ok_and(|found| found == open.identity);
         let mut open = match self.open.take().filter(is_there) {
             Some(open) => open,
             None => self.open_file()?,
@@ -135,7 +136,7 @@ impl StateFile {
 
     fn open_file(&self) -> Result<OpenConnection, StoreError> {
         file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
-        let before = file::identity(&self.path).map_err(|error| self.error(&error.to_string()))?;
+        let before = Identity::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
         let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
         match tables::owner(&connection).map_err(|error| self.sqlite_error(&error))? {
             Owner::Ours | Owner::Empty => {}
@@ -143,7 +144,7 @@ impl StateFile {
             Owner::Other => return Err(self.error("is another application's database")),
         }
         initialize_with_retry(&mut connection).map_err(|error| self.sqlite_error(&error))?;
-        if !file::identity(&self.path).is_ok_and(|after| after == before) {
+        if !Identity::read(&self.path).is_ok_and(|after| after == before) {
             return Err(self.error("was removed"));
         }
         Ok(OpenConnection { connection, identity: before, is_durable: true })

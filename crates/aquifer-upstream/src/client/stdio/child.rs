@@ -7,34 +7,13 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 use crate::error::Outage;
 use crate::sanitize::Sanitizer;
-
-/// Environment variables that every child inherits, to find programs, its home and its language. All others must be
-/// configured.
-pub(crate) const INHERITED_VARIABLES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-];
+use crate::system::{INHERITED_VARIABLES, ProcessGroup, Receiver, Sender, pipes};
 
 /// Number of lines of standard error kept to explain a failed start.
 const MAX_TAIL_LINES: usize = 8;
@@ -51,7 +30,7 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A child process and its process group. Dropping it kills the whole group.
 pub(crate) struct Child {
     process: tokio::process::Child,
-    group: Option<Pid>,
+    group: ProcessGroup,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
     /// Reads standard error until the last process that holds the pipe has exited.
     stderr_reader: Option<JoinHandle<()>>,
@@ -59,8 +38,8 @@ pub(crate) struct Child {
 
 /// Our ends of the pipes.
 pub(crate) struct Pipes {
-    pub(crate) input: pipe::Sender,
-    pub(crate) output: pipe::Receiver,
+    pub(crate) input: Sender,
+    pub(crate) output: Receiver,
 }
 
 impl Child {
@@ -86,19 +65,17 @@ impl Child {
             program.current_dir(folder);
         }
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        program.process_group(0).kill_on_drop(true);
+        program.kill_on_drop(true);
+        ProcessGroup::prepare(&mut program);
         let mut process = program.spawn().map_err(|error| spawn_outage(REASON, command, cwd, &error))?;
-        let group = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let input = process.stdin.take().map(|input| input.into_owned_fd());
-        let output = process.stdout.take().map(|output| output.into_owned_fd());
-        let errors = process.stderr.take();
+        let group = ProcessGroup::new(&process);
+        let (input, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let stderr_tail = Arc::<Mutex<VecDeque<String>>>::default();
         let mut child = Self { process, group, stderr_tail: stderr_tail.clone(), stderr_reader: None };
-        let (Some(Ok(input)), Some(Ok(output)), Some(errors)) = (input, output, errors) else {
+        let (Some(input), Some(output), Some(errors)) = (input, output, errors) else {
             return Err(Outage::new(REASON, "its pipes are not available"));
         };
-        let input = pipe::Sender::from_owned_fd(input).map_err(|cause| Outage::new(REASON, cause))?;
-        let output = pipe::Receiver::from_owned_fd(output).map_err(|cause| Outage::new(REASON, cause))?;
+        let (input, output) = pipes(input, output).map_err(|cause| Outage::new(REASON, cause))?;
         // Ends at the latest when the process group is killed.
         child.stderr_reader = Some(tokio::spawn(read_stderr(errors, name.clone(), sanitizer.clone(), stderr_tail)));
         Ok((child, Pipes { input, output }))
@@ -131,10 +108,7 @@ impl Child {
     }
 
     fn kill(&mut self) {
-        if let Some(group) = self.group.take() {
-            // Fails only if no process is left.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.group.kill(&mut self.process);
     }
 }
 
@@ -148,7 +122,7 @@ fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: 
         return Outage::new(reason, format!("its folder {} does not exist", folder.display()));
     }
     let program = cwd.map_or_else(|| command.into(), |folder| folder.join(command));
-    match command.contains('/') {
+    match command.contains(std::path::is_separator) {
         false => Outage::command_not_found(reason, command),
         true if program.exists() => Outage::new(reason, format!("{command}: its interpreter does not exist")),
         true => Outage::new(reason, format!("{command}: no such file")),

@@ -9,10 +9,10 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes};
-use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 
 use crate::error::Outage;
+use crate::system::Sender;
 
 /// Maximum number of bytes queued for a child that does not read.
 const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;
@@ -22,7 +22,7 @@ const PROCESS_ENDED: &str = "its process ended";
 
 /// A child's standard input.
 pub(crate) struct Pipe {
-    sender: pipe::Sender,
+    sender: Sender,
     backlog: Mutex<Backlog>,
     wakeup: Notify,
 }
@@ -36,7 +36,7 @@ struct Backlog {
 }
 
 impl Pipe {
-    pub(crate) fn new(sender: pipe::Sender) -> Self {
+    pub(crate) fn new(sender: Sender) -> Self {
         Self { sender, backlog: Mutex::default(), wakeup: Notify::new() }
     }
 

@@ -6,7 +6,7 @@ use super::Finding;
 use crate::cli::StateArgs;
 use crate::command::validate::configuration_problems;
 use crate::config::Config;
-use crate::state::is_open_to_others;
+use crate::system::{is_open_to_others, private_file_advice};
 
 /// Reads the configuration that other commands would use. `None` if it cannot be used.
 pub(super) fn check(place: &StateArgs) -> (Option<Config>, Vec<Finding>) {
@@ -49,10 +49,7 @@ pub(super) fn check(place: &StateArgs) -> (Option<Config>, Vec<Finding>) {
 fn check_values(path: &Path) -> Finding {
     let shown = path.display().to_string();
     match is_open_to_others(path) {
-        true => {
-            let advice = format!("Run: chmod 600 {shown}");
-            Finding::problem(shown, "other users can read the secrets in it", advice)
-        }
+        true => Finding::problem(shown, "other users can read the secrets in it", private_file_advice(path)),
         false => Finding::ok(shown, "only its owner can read it"),
     }
 }

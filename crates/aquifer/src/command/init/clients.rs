@@ -48,7 +48,7 @@ struct ConfigLocation(&'static str, Dialect, Base, &'static str);
 #[derive(Clone, Copy)]
 enum Base {
     Home,
-    /// `$XDG_CONFIG_HOME`, or its equivalent on other systems.
+    /// `$XDG_CONFIG_HOME`, or its equivalent on other systems, such as `%APPDATA%`.
     Config,
     /// The current directory, for settings of a project.
     Here,
@@ -97,16 +97,10 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 fn folders(base: Base) -> Vec<PathBuf> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = from("HOME");
     match base {
-        Base::Home => home.into_iter().collect(),
+        Base::Home => crate::system::home().into_iter().collect(),
         Base::Here => std::env::current_dir().into_iter().collect(),
-        Base::Config => {
-            let own = from("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
-            let mac = home.map(|home| home.join("Library/Application Support"));
-            own.into_iter().chain(mac).collect()
-        }
+        Base::Config => crate::system::client_config_directories(),
     }
 }
 

@@ -257,7 +257,7 @@ impl Writer<'_> {
         let Some(file) = file else { return Vec::new() };
         let folder = self.client.workspace.as_deref();
         let place = folder.map_or("${workspaceFolder}".to_owned(), |folder| folder.display().to_string());
-        let home = std::env::var("HOME").unwrap_or_default();
+        let home = crate::system::variable("HOME").unwrap_or_default();
         let path = file.replace("${workspaceFolder}", &place).replace("${userHome}", &home);
         let path = folder.unwrap_or(Path::new("/")).join(path);
         match crate::files::read(&path) {

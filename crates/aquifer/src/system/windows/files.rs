@@ -1,0 +1,60 @@
+//! Files, of which only what the standard library provides is used.
+
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io::Result;
+use std::path::Path;
+
+use super::directories::is_in_profile;
+
+/// Whether a file exists. There is no permission to execute it.
+pub(in crate::system) fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// The name of the file that a command without a directory starts: only `.exe` need not be written.
+pub(in crate::system) fn program_file_name(command: &str) -> String {
+    match Path::new(command).extension() {
+        Some(_) => command.to_owned(),
+        None => format!("{command}.exe"),
+    }
+}
+
+/// Unknown.
+pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
+
+/// Creates a file. Fails if it exists.
+pub(crate) fn create_new(path: &Path, _: &Permissions) -> Result<File> {
+    create_private(path)
+}
+
+/// Creates a file. Fails if it exists.
+pub(crate) fn create_private(path: &Path) -> Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Opens a file for writing, and creates it if it is missing.
+pub(crate) fn open_private(path: &Path) -> Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(path)
+}
+
+/// Whether a file is where other users may have access to it.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    path.exists() && !is_in_profile(path)
+}
+
+/// How to make a file private.
+pub(crate) fn private_file_advice(path: &Path) -> String {
+    format!("Move {} into your user profile", path.display())
+}
+
+/// Why somebody else may have written a file.
+pub(crate) fn suspicion(path: &Path, _: &Metadata) -> Option<&'static str> {
+    (!is_in_profile(path)).then_some("is outside your user profile, where others may have written it")
+}
+
+/// Disks are not files here.
+pub(crate) fn is_block_device(_: &Metadata) -> bool {
+    false
+}
