@@ -12,7 +12,7 @@ const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u200e
 const FOREIGN = 'svg[onload], img:not([src="/favicon.svg"]), script:not([src]), b, iframe, object, embed, [onerror], [onmouseover], a[href^="javascript:" i], a[href^="data:" i]';
 
 await main(async (world) => {
-  const agent = await Agent.connect(world.origin);
+  const agent = await Agent.connect(world.origin, TEXT);
   const page = await world.login();
   const content = page.getByRole('main');
 
@@ -56,6 +56,7 @@ await main(async (world) => {
   for (const path of ['/', '/operations', '/schema', '/try', '/settings', '/review']) await visit(path);
   for (const { name } of tables) await visit(`/schema/${encodeURIComponent(name)}`);
   for (const { name } of operations) await visit(`/operations/${encodeURIComponent(name)}`);
+  assert.ok((await visit('/')).includes(MARKUP), 'the name of the client');
   world.passed('names are shown as text');
 
   for (const table of tables) {
@@ -64,11 +65,24 @@ await main(async (world) => {
     assert.equal(answer.success, true, JSON.stringify(answer));
     for (const view of ['Table', 'Tree', 'Raw']) {
       await page.getByRole('tab', { name: view }).click();
-      const closed = page.getByRole('tabpanel').locator('details:not([open]) > summary');
-      while ((await closed.count()) > 0) await closed.first().click();
+      // Parts of a tree are drawn when they are opened.
+      await page.waitForFunction((markup) => {
+        document.querySelectorAll('[role="tabpanel"] details:not([open])').forEach((closed) => (closed.open = true));
+        const shown = document.documentElement.innerText;
+        return shown.includes(markup) && shown.includes('javascript:alert(');
+      }, MARKUP);
       const text = await check(`${list}, ${view}`);
       assert.ok(text.includes(MARKUP) && text.includes('javascript:alert('), `${view} of ${list} shows the values`);
     }
+    const graph = page.getByRole('tab', { name: 'Graph' });
+    if ((await graph.count()) > 0) {
+      await graph.click();
+      await page.getByRole('group', { name: /^Graph of/ }).waitFor();
+      await check(`${list}, Graph`);
+    }
+    await page.getByText('Messages', { exact: true }).click();
+    await page.getByRole('region', { name: '3. Returned by the source' }).first().waitFor();
+    assert.ok((await check(`${list}, messages`)).includes(MARKUP), `the messages of ${list}`);
     for (const params of [{ group_by: ['id'] }, { aggregate: { [TEXT]: { group_by: 'id', count: true } } }, { [TEXT]: TEXT }, { filter: { [TEXT]: TEXT } }]) {
       await run(list, params);
       await check(`${list} ${JSON.stringify(params)}`);

@@ -11,11 +11,11 @@ export class Agent {
   #headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   #id = 0;
 
-  /** Connects to the server of `origin`. */
-  static async connect(origin) {
+  /** Connects to the server of `origin`, under this name. */
+  static async connect(origin, name = CLIENT.name) {
     const agent = new Agent();
     agent.#address = `${origin}/mcp`;
-    const { protocolVersion } = await agent.#request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT });
+    const { protocolVersion } = await agent.#request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { ...CLIENT, name } });
     agent.#headers['mcp-protocol-version'] = protocolVersion;
     await agent.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return agent;
