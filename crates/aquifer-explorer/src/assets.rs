@@ -41,6 +41,7 @@ static ASSETS: &[Asset] = files![
     "lib/fixes.js",
     "lib/format.js",
     "lib/json_text.js",
+    "lib/key_order.js",
     "lib/references.js",
     "lib/request_tabs.js",
     "lib/router.js",

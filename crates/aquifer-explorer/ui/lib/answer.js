@@ -1,4 +1,5 @@
 // Finds the rows, the aggregates and the pages in the data of an answer.
+import { entriesInOrder } from "/lib/key_order.js";
 
 const isPlain = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -35,7 +36,7 @@ export function findPage(data) {
 /** Aggregates → `[{name, functions, groups: [{label, values}]}]`; those with one number have no label. */
 export function findAggregates(data) {
   if (!isPlain(data?.aggregations)) return [];
-  return Object.entries(data.aggregations).map(([name, value]) => toSeries(name, value));
+  return entriesInOrder(data.aggregations).map(([name, value]) => toSeries(name, value));
 }
 
 function toSeries(name, value) {
@@ -56,7 +57,7 @@ function collect(value, path, groups) {
     groups.push({ label: path.length > 0 ? path.join(" · ") : null, value });
     return;
   }
-  if (path.length < 6) for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], groups);
+  if (path.length < 6) for (const [key, inner] of entriesInOrder(value)) collect(inner, [...path, key], groups);
 }
 
 function tableSeries(name, { columns, rows }) {

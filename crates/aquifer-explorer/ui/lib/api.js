@@ -1,4 +1,5 @@
 // Requests to the server of this page.
+import { parseInOrder } from "/lib/key_order.js";
 
 /** A request that failed: `status` (0 without a connection), `code`, `message`, `details`. */
 export class ApiError extends Error {
@@ -50,7 +51,7 @@ async function attempt(url, options) {
 async function read(response) {
   if (response.status === 204) return null;
   try {
-    return await response.json();
+    return parseInOrder(await response.text());
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(response.status, "INVALID_ANSWER", "The answer of the server is not valid JSON.");

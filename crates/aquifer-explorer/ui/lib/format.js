@@ -1,5 +1,6 @@
 // Numbers, times and JSON as people read them.
 import { escapeHidden } from "/lib/dom.js";
+import { stringifyInOrder } from "/lib/key_order.js";
 
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
@@ -62,5 +63,5 @@ export function date(time) {
 
 /** Pretty JSON; hidden characters are escaped, so the text is valid and shows them. */
 export function json(value, indent = 2) {
-  return escapeHidden(JSON.stringify(value, null, indent) ?? "null");
+  return escapeHidden(stringifyInOrder(value, indent) ?? "null");
 }

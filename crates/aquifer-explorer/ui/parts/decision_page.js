@@ -46,7 +46,7 @@ function createPage(main, entries) {
   entries.forEach(draw);
   replace(main,
     isSingle
-      ? heading(question(entries[0].approval), `${entries[0].approval.operation}, asked for by ${asker(entries[0].approval)}.`)
+      ? heading(question(entries[0].approval, entries[0].detail), `${entries[0].approval.operation}, asked for by ${asker(entries[0].approval)}.`)
       : heading(`Decide about ${plural(entries.length, "call")}`, "Read every call. The buttons at the end decide about all of them."),
     further, entries.map(({ element }) => element), editor, bar, h("p", {}, h("a", { href: "/approvals" }, "All approvals")));
   const title = main.querySelector("h1");
@@ -197,7 +197,7 @@ function createPage(main, entries) {
 }
 
 /** What the person is asked. The operation is named where the server gave no question. */
-const question = ({ message, operation }) => message || operation;
+const question = ({ message, operation }, detail) => `${detail?.edited ? "Changed before it was approved: " : ""}${message || operation}`;
 
 const asker = ({ caller, client_name }) =>
   caller || !client_name ? callerWords(caller, null, "a caller that is not known") : `a caller that ${callerWords(null, client_name)}`;

@@ -1,4 +1,5 @@
 // JSON as a tree that is built as it is opened.
+import { entriesInOrder } from "/lib/key_order.js";
 import { h, visible } from "/lib/dom.js";
 import { plural } from "/lib/format.js";
 
@@ -13,7 +14,7 @@ export function jsonTree(value, { open = 1, action } = {}) {
 function node(name, value, path, options) {
   const label = name === null ? null : h("span", { class: "tree-name" }, `${name}: `);
   if (typeof value !== "object" || value === null) return h("div", { class: "tree-leaf" }, label, scalar(value), options.action?.(path));
-  const entries = () => (Array.isArray(value) ? value.map((item, i) => [i, item]) : Object.entries(value));
+  const entries = () => (Array.isArray(value) ? value.map((item, i) => [i, item]) : entriesInOrder(value));
   const count = Array.isArray(value) ? value.length : Object.keys(value).length;
   if (count === 0) return h("div", { class: "tree-leaf" }, label, Array.isArray(value) ? "[]" : "{}");
   return branch(label, summarize(value, count), entries, path, options);

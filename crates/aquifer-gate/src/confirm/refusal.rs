@@ -51,9 +51,9 @@ impl From<StoreError> for Refusal {
 }
 
 impl Refusal {
-    /// Whether the caller can still use the token. Such a refusal is not recorded: the request and the decision are.
-    pub(crate) fn keeps_token(&self) -> bool {
-        matches!(self, Refusal::Pending { .. } | Refusal::CoolingDown { .. } | Refusal::Edited(_))
+    /// Whether the caller only has to wait. Such a refusal is not recorded: the request and the decision are.
+    pub(crate) fn is_wait(&self) -> bool {
+        matches!(self, Refusal::Pending { .. } | Refusal::CoolingDown { .. })
     }
 
     /// The approval that was denied.

@@ -193,14 +193,14 @@ impl SafetyGate {
     }
 
     fn refuse_batch(&self, covered: &CoveredCalls<'_>, refusal: Refusal, token: &str) -> BatchDecision {
-        let (keeps_token, denied) = (refusal.keeps_token(), refusal.denied_approval().map(str::to_owned));
+        let (is_wait, denied) = (refusal.is_wait(), refusal.denied_approval().map(str::to_owned));
         let riskiest = covered.calls.iter().max_by_key(|call| call.request.operation().danger);
         let failure = match (riskiest, refusal) {
             (Some(call), refusal) => refusal.into_failure(call.request, &covered.prompt, token),
             (None, Refusal::Token(failure)) => failure,
             (None, _) => rules_changed(),
         };
-        if keeps_token {
+        if is_wait {
             return BatchDecision::Wait { failure, indices: covered.indices() };
         }
         for evaluation in covered.evaluations() {

@@ -111,7 +111,15 @@ impl SafetyGate {
             Ok(issued) => {
                 self.submit(|| {
                     let entry = evaluation.entry(Event::ConfirmationRequired).token(&issued.token);
-                    entry.approval(issued.approval_id()).reason(strength.as_str())
+                    let entry = entry.approval(issued.approval_id()).reason(strength.as_str());
+                    // If a person denies it, no other entry says what was denied.
+                    match issued.approval_id() {
+                        Some(_) => {
+                            let request = evaluation.request;
+                            entry.parameters(request.operation(), Some(request.types()), request.params())
+                        }
+                        None => entry,
+                    }
                 });
                 refuse_with(issued.into_failure(evaluation.operation(), &prompt))
             }
@@ -198,9 +206,9 @@ impl SafetyGate {
     }
 
     pub(super) fn refuse(&self, evaluation: Evaluation<'_>, refusal: Refusal, token: &str) -> EarlyDecision {
-        let (keeps_token, denied) = (refusal.keeps_token(), refusal.denied_approval().map(str::to_owned));
+        let (is_wait, denied) = (refusal.is_wait(), refusal.denied_approval().map(str::to_owned));
         let failure = refusal.into_failure(evaluation.request, &evaluation.prompt(), token);
-        if !keeps_token {
+        if !is_wait {
             let entry = || {
                 let entry =
                     evaluation.entry(Event::TokenRejected).code(failure.code().as_str()).approval(denied.as_deref());

@@ -78,6 +78,7 @@ async fn r_saf_5_an_approval_joins_the_request_the_decision_and_the_call() {
         step("TOKEN_REJECTED", "req_again"),
     ];
     assert_eq!(steps(&denied), expected);
+    assert_eq!(entries_of(&folder, &denied)[0]["parameters"], json!({ "id": "x" }), "what was denied");
 
     let entries = entries_of(&folder, &id);
     for entry in &entries {
