@@ -16,11 +16,16 @@ use crate::{Bench, output_of};
 /// The reference: the same server without the explorer.
 const WITHOUT: &str = "with --no-explorer";
 
+/// A call that needs no data.
+const LIST: &str = r#"{"operation":"list_tasks"}"#;
+
 /// What the browser measured.
 #[derive(Deserialize)]
 struct Measured {
     /// Milliseconds until the first content of each page load, with an empty cache.
     first_paint: Vec<f64>,
+    /// The same when the page is loaded again.
+    again: Vec<f64>,
     /// Bytes of all files that the pages consist of, as they were sent.
     sent: f64,
     /// The same, decompressed.
@@ -37,10 +42,14 @@ pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         Figure::new("explorer: all files, decompressed", kilobytes(measured.size), "kB"),
         Figure::new("explorer: all files", measured.files, "files"),
         Figure::new("explorer: first paint, empty cache", median(&measured.first_paint), "ms").max(100.0),
+        Figure::new("explorer: first paint, page loaded again", median(&measured.again), "ms").max(100.0),
         Figure::new("explorer: memory of the demo, all pages visited", after, "kB").compared_with("before", before),
     ];
     let [with, without] = &[&[] as &[&str], &["--no-explorer"]].map(|options| server(bench, options));
-    figures.push(starts("explorer: idle memory, one call done", "kB", [with, without], bench.runs(9), resident_kb)?);
+    let idle = [with, without].map(|target| Target { call: LIST.to_owned(), prepare: None, ..target.clone() });
+    let [idle_with, idle_without] = &idle;
+    let name = "explorer: idle memory, one call done";
+    figures.push(starts(name, "kB", [idle_with, idle_without], bench.runs(9), resident_kb)?);
     let [with, without] = [call(bench, with)?, call(bench, without)?];
     let count = instructions("explorer: a call of an agent in the server", with);
     figures.push(count.compared_with(WITHOUT, without).max_ratio(1.01));
