@@ -6,10 +6,10 @@ import { assert, main } from './harness.mjs';
 
 const API = [
   '/api/session', '/api/overview', '/api/operations', '/api/operations?search=orders', '/api/operations/list_orders', '/api/tables',
-  '/api/approvals', '/api/approvals/none', '/api/audit', '/api/events', '/api/review', '/api/settings', '/api/nothing',
+  '/api/approvals', '/api/approvals/none', '/api/audit', '/api/events', '/api/review', '/api/settings', '/api/call-log', '/api/call-log/none', '/api/nothing',
 ];
 const CHANGES = [
-  ['POST', '/api/run'], ['POST', '/api/approvals/none'], ['POST', '/api/audit/verify'], ['POST', '/api/review'],
+  ['POST', '/api/run'], ['POST', '/api/approvals/none'], ['POST', '/api/approvals/none/edit'], ['POST', '/api/call-log'], ['DELETE', '/api/call-log'], ['POST', '/api/audit/verify'], ['POST', '/api/review'],
   ['POST', '/api/rules/preview'], ['POST', '/api/rules/apply'], ['DELETE', '/api/session'],
 ];
 const PAGES = ['/', '/index.html', '/app.js', '/style.css', '/favicon.svg', '/operations', '/operations/list_orders', '/login', '/approvals', '/nothing'];
