@@ -7,6 +7,7 @@ mod results;
 pub(crate) mod target;
 mod trust;
 mod variables;
+mod version;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -73,9 +74,6 @@ pub(crate) struct Config {
     #[serde(default)]
     pub(crate) meta: bool,
 }
-
-/// The version of the keys. It grows if a key changes its meaning; keys that are only added or renamed do not count.
-pub(crate) const CONFIG_VERSION: u32 = 1;
 
 /// Keys that had other names in earlier versions.
 const RENAMED_KEYS: &[(&str, &str)] = &[
@@ -460,7 +458,7 @@ impl Config {
             FileProblem { code, path: String::new(), line, column, message, suggestion }
         });
         // A newer file may have keys that are unknown here, so its version is the better explanation.
-        match newer_version(text) {
+        match version::newer_version(text) {
             Some(newer) => Err(newer),
             None => parsed,
         }
@@ -519,25 +517,6 @@ impl Config {
         }
         Ok(self)
     }
-}
-
-/// The problem of a file that was written for a newer version.
-fn newer_version(text: &str) -> Option<FileProblem> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: Option<toml::Spanned<u32>>,
-    }
-    let version =
-        toml::from_str::<Versioned>(text).ok()?.version.filter(|version| *version.get_ref() > CONFIG_VERSION)?;
-    let line = text.get(..version.span().start)?.matches('\n').count() as u64 + 1;
-    Some(FileProblem {
-        code: Code::SchemaInvalidType,
-        path: "version".to_owned(),
-        line,
-        column: 1,
-        message: format!("The configuration has version {}; this Aquifer knows {CONFIG_VERSION}", version.get_ref()),
-        suggestion: Some("Update Aquifer, or write the configuration for this version".to_owned()),
-    })
 }
 
 /// Resolves a target that is a relative path. `None` for all other targets.
