@@ -41,8 +41,9 @@ const FIRST_ENTRIES: [&str; 4] = ["cursor.key", "admin.key", STORE_FILE, "catalo
 /// The version of a directory that has been used.
 pub(crate) fn version_of(directory: &Path) -> Option<u32> {
     match read_small_file(&directory.join(VERSION_FILE)) {
-        // A file that does not hold a number is not ours, so it counts as newer.
+        // A file that holds no number is not ours, so it counts as newer, and so does one that cannot be read.
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).trim().parse().unwrap_or(u32::MAX)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Some(u32::MAX),
         Err(_) => FIRST_ENTRIES.iter().any(|name| directory.join(name).exists()).then_some(FIRST_VERSION),
     }
 }

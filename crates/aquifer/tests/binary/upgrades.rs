@@ -126,4 +126,9 @@ fn the_state_of_a_newer_release_is_refused() {
         assert!(!refused.status.success() && said.contains("newer Aquifer") && said.contains("state.dir"), "{said}");
         assert_eq!(std::fs::read_to_string(folder.path("state/version")).unwrap(), written);
     }
+    // Nor is state changed whose version cannot be read.
+    std::fs::remove_file(folder.path("state/version")).unwrap();
+    std::fs::create_dir(folder.path("state/version")).unwrap();
+    assert!(!run(&folder, &["call", "notes_list_notes", "{}"]).status.success());
+    assert!(Path::new(&folder.path("state/catalogues")).exists());
 }
