@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Finding;
 use crate::cli::StateArgs;
+use crate::command::table::count;
 use crate::command::validate::configuration_problems;
 use crate::config::Config;
 use crate::system::{is_open_to_others, private_file_advice};
@@ -33,7 +34,7 @@ pub(super) fn check(place: &StateArgs) -> (Option<Config>, Vec<Finding>) {
     }
     match place.read() {
         Ok(config) => {
-            let mut findings = vec![Finding::ok(shown, format!("valid, {} sources", config.source.len()))];
+            let mut findings = vec![Finding::ok(shown, format!("valid, {}", count(config.source.len(), "source")))];
             findings.extend(config.env_file.as_deref().map(check_values));
             (Some(config), findings)
         }
