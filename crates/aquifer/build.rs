@@ -1,6 +1,7 @@
-//! Tells the binary what it was built from, for `aquifer --version`: commit, target, profile and features.
+//! Tells the binary what it was built from, for `aquifer --version`: commit, target, profile and features. Compiles the memory
+//! functions of static builds.
 //!
-//! Nothing here can fail a build. A source archive has no history; then the commit is "unknown" unless the environment
+//! The version cannot fail a build. A source archive has no history; then the commit is "unknown" unless the environment
 //! variable `AQUIFER_COMMIT` names it. Debug builds do not ask for the commit: they would be compiled again after each.
 
 #![allow(clippy::print_stdout, reason = "build scripts print for cargo")]
@@ -11,6 +12,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    compile_memory_functions();
     println!("cargo:rerun-if-env-changed=AQUIFER_COMMIT");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let named = Some(variable("AQUIFER_COMMIT")).filter(|named| is_plain(named));
@@ -19,6 +21,24 @@ fn main() {
     println!("cargo:rustc-env=AQUIFER_BUILD_TARGET={}", variable("TARGET"));
     println!("cargo:rustc-env=AQUIFER_BUILD_PROFILE={}", profile(&variable("OUT_DIR"), &variable("PROFILE")));
     println!("cargo:rustc-env=AQUIFER_BUILD_FEATURES={}", features(&variable("CARGO_CFG_FEATURE")));
+}
+
+/// Compiles the functions that replace those of musl, which are slow. They are linked as a whole, so that the linker has them
+/// before it looks into the library of musl.
+fn compile_memory_functions() {
+    const SOURCE: &str = "src/system/musl/memory.c";
+    println!("cargo:rerun-if-changed={SOURCE}");
+    let is = |name: &str, expected: &str| env::var(name).is_ok_and(|value| value == expected);
+    if is("CARGO_CFG_TARGET_ENV", "musl") && is("CARGO_CFG_TARGET_ARCH", "x86_64") {
+        cc::Build::new()
+            .file(SOURCE)
+            .opt_level(2)
+            .flag("-ffreestanding")
+            .flag("-fno-builtin")
+            .flag_if_supported("-fno-tree-loop-distribute-patterns")
+            .link_lib_modifier("+whole-archive")
+            .compile("aquifer_memory");
+    }
 }
 
 /// Whether a value can be printed in one line as it is.

@@ -49,6 +49,8 @@ mod secrets;
 #[cfg(feature = "test-clients")]
 mod servers;
 mod sqlite;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod static_memory;
 mod stdio;
 mod support;
 mod tokens;
