@@ -350,7 +350,7 @@ pub struct Call {
     /// The parameters, checked and complete.
     pub params: Map<String, Value>,
     /// The context of the call.
-    pub context: Context,
+    pub context: Arc<Context>,
     /// The prefix of resource URIs for the caller, if there are several sources: a URI in a result has to lead back to
     /// its source.
     pub uri_prefix: Option<Arc<str>>,
@@ -456,7 +456,7 @@ pub struct Context {
     /// Whether a person can be asked.
     pub interaction: Interaction,
     /// The person's answers to earlier questions of this call, by key.
-    pub answers: Arc<Map<String, Value>>,
+    pub answers: Map<String, Value>,
     /// The client itself, if it can be asked while the call waits.
     pub client: Option<Arc<dyn ClientSide>>,
     /// Records how long each stage takes, if somebody follows the request.
@@ -535,7 +535,7 @@ impl Context {
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),
             interaction: Interaction::Unavailable,
-            answers: Arc::default(),
+            answers: Map::new(),
             client: None,
             trace: Trace::default(),
         }

@@ -141,6 +141,7 @@ impl Trace {
     }
 
     /// Records that a stage has ended.
+    #[inline]
     pub(crate) fn end(&self, stage: Stage) {
         let Some(recording) = self.recorded() else { return };
         let mut ends = lock(&recording.ends);

@@ -198,7 +198,7 @@ impl McpHandler {
                 question::ElicitationMode::Never => Interaction::Unavailable,
                 _ => Interaction::Available,
             },
-            answers: Arc::new(answers.clone()),
+            answers: answers.clone(),
             client,
             trace: Trace::default(),
         };

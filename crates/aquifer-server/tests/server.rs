@@ -61,8 +61,8 @@ impl Source for Changing {
 }
 
 /// Asks the client for everything a source may ask for.
-async fn capabilities(context: Context) -> Outcome {
-    let Some(client) = context.client else { return Outcome::Done(Answer::new(json!("nobody to ask"))) };
+async fn capabilities(context: Arc<Context>) -> Outcome {
+    let Some(client) = &context.client else { return Outcome::Done(Answer::new(json!("nobody to ask"))) };
     client.log(json!({ "level": "info", "data": "quiet" }).as_object().unwrap().clone());
     client.log(json!({ "level": "error", "logger": "l", "data": { "a": 1 } }).as_object().unwrap().clone());
     let questions = [

@@ -302,7 +302,7 @@ struct AdapterSource<S> {
     name: Arc<str>,
     state: Arc<S>,
     offering: Offering,
-    handlers: HashMap<Arc<str>, Handler<S>>,
+    handlers: HashMap<Arc<str>, Handler<S>, foldhash::fast::RandomState>,
     collections: HashMap<Arc<str>, Arc<Collection>>,
     executions: Arc<Executions>,
     cursor_key: CursorKey,

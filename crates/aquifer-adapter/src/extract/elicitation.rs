@@ -39,8 +39,7 @@ use crate::extract::{CallParts, FromCall};
 /// its beginning, now with the answer: ask before you change anything. A client that cannot ask gets the failure.
 #[derive(Clone)]
 pub struct Elicitation {
-    interaction: Interaction,
-    answers: Arc<Map<String, Value>>,
+    context: Arc<EngineContext>,
     state: Arc<Mutex<State>>,
 }
 
@@ -51,8 +50,8 @@ struct State {
 }
 
 impl Elicitation {
-    pub(crate) fn new(context: &EngineContext) -> Self {
-        Self { interaction: context.interaction, answers: context.answers.clone(), state: Arc::default() }
+    pub(crate) fn new(context: &Arc<EngineContext>) -> Self {
+        Self { context: context.clone(), state: Arc::default() }
     }
 
     /// Asks for the fields of `T`: a struct with fields of simple types.
@@ -60,11 +59,11 @@ impl Elicitation {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.asked += 1;
         let key = format!("adapter_{}", state.asked);
-        if let Some(answer) = self.answers.get(&key) {
+        if let Some(answer) = self.context.answers.get(&key) {
             return read_answer(answer);
         }
         let question = InputRequest { key, message: message.into(), schema: form_schema::<T>() };
-        if self.interaction == Interaction::Available {
+        if self.context.interaction == Interaction::Available {
             state.question = Some(question.clone());
         }
         Err(question.into_failure())

@@ -129,15 +129,15 @@ fn do_not_fit(cause: serde_json::Error) -> Failure {
 /// The context of a call: the state of the adapter, the caller, and its wish to cancel.
 pub struct Context<S> {
     state: Arc<S>,
-    call: aquifer_engine::Context,
+    call: Arc<aquifer_engine::Context>,
 }
 
 impl<S> Context<S> {
-    pub(crate) fn new(state: Arc<S>, call: aquifer_engine::Context) -> Self {
+    pub(crate) fn new(state: Arc<S>, call: Arc<aquifer_engine::Context>) -> Self {
         Self { state, call }
     }
 
-    pub(crate) fn call(&self) -> &aquifer_engine::Context {
+    pub(crate) fn call(&self) -> &Arc<aquifer_engine::Context> {
         &self.call
     }
 

@@ -1,6 +1,5 @@
 //! Questions of handlers.
 
-use std::sync::Arc;
 
 use aquifer_adapter::{Answer, Elicitation, adapter};
 use aquifer_engine::{Context, Interaction};
@@ -37,7 +36,7 @@ impl Office {
 
 fn with_answers(answers: &[(&str, Value)]) -> Context {
     let answers: Map<String, Value> = answers.iter().map(|(key, answer)| ((*key).to_owned(), answer.clone())).collect();
-    Context { interaction: Interaction::Available, answers: Arc::new(answers), ..context() }
+    Context { interaction: Interaction::Available, answers, ..context() }
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ const MAX_CONCURRENT_READS: usize = 8;
 
 impl Engine {
     /// Answers a batch.
-    pub(super) async fn handle_batch(&self, receiver: &Receiver, batch: BatchRequest, context: Context) -> Reply {
+    pub(super) async fn handle_batch(&self, receiver: &Receiver, batch: BatchRequest, context: Arc<Context>) -> Reply {
         self.refresh_for_batch(&batch.items).await;
         BatchRun::new(self, receiver, batch.items, context).run(batch.metadata.confirmation).await
     }
@@ -63,7 +63,7 @@ impl Engine {
         request: Request,
         ready: ReadyRequest,
         grant: Option<(Grant, usize)>,
-        context: Context,
+        context: Arc<Context>,
     ) -> Response {
         let started = Instant::now();
         let operation = request.operation.clone();
@@ -90,9 +90,9 @@ struct BatchRun<'a> {
     engine: &'a Engine,
     receiver: &'a Receiver,
     /// The context of the batch as a whole, in which a question can be asked.
-    context: Context,
+    context: Arc<Context>,
     /// The context of its operations, which never ask.
-    operation_context: Context,
+    operation_context: Arc<Context>,
     entries: Vec<Entry>,
     answer: BatchAnswer,
     /// How many bytes may still be taken from answers.
@@ -139,10 +139,11 @@ impl ReadyRequest {
 }
 
 impl<'a> BatchRun<'a> {
-    fn new(engine: &'a Engine, receiver: &'a Receiver, items: Vec<BatchItem>, context: Context) -> Self {
+    fn new(engine: &'a Engine, receiver: &'a Receiver, items: Vec<BatchItem>, context: Arc<Context>) -> Self {
         let limits = &engine.settings().limits;
         let answer = BatchAnswer::new(items.len(), limits);
-        let operation_context = Context { interaction: context.interaction.in_batch(), ..context.clone() };
+        let interaction = context.interaction.in_batch();
+        let operation_context = Arc::new(Context { interaction, ..Context::clone(&context) });
         let mut run = Self {
             engine,
             receiver,

@@ -1,8 +1,10 @@
 //! The request pipeline: parse, route, check, gate, source, shape, envelope.
 
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::batch::refused;
@@ -19,6 +21,7 @@ use arc_swap::ArcSwap;
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::builder::Settings;
 use super::introspection;
@@ -121,6 +124,7 @@ impl Engine {
         arguments: Map<String, Value>,
         context: Context,
     ) -> Reply {
+        let context = Arc::new(context);
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let class = OperationClass::from_name(named.unwrap_or_default());
@@ -164,7 +168,13 @@ impl Engine {
         self.refresh_if_changed();
     }
 
-    async fn handle_one(&self, snapshot: &Snapshot, receiver: &Receiver, request: Request, context: Context) -> Reply {
+    async fn handle_one(
+        &self,
+        snapshot: &Snapshot,
+        receiver: &Receiver,
+        request: Request,
+        context: Arc<Context>,
+    ) -> Reply {
         let started = Instant::now();
         let operation = request.operation.clone();
         let outcome = self.perform(snapshot, receiver, request, &context).await;
@@ -227,7 +237,7 @@ impl Engine {
         snapshot: &Snapshot,
         receiver: &Receiver,
         request: Request,
-        context: &Context,
+        context: &Arc<Context>,
     ) -> Outcome {
         match self.route_and_check(snapshot, receiver, request) {
             Ok((request, route)) => {
@@ -247,7 +257,7 @@ impl Engine {
         snapshot: &Snapshot,
         request: Checked,
         grant: Option<(&Grant, usize)>,
-        context: &Context,
+        context: &Arc<Context>,
     ) -> Outcome {
         let route = snapshot.route(&request.operation().name);
         let decision = match grant {
@@ -275,7 +285,7 @@ impl Engine {
         route: Option<&Route>,
         request: Checked,
         decision: Decision,
-        context: &Context,
+        context: &Arc<Context>,
     ) -> Outcome {
         if context.trace.is_recording()
             && let Some((_, catalog)) = snapshot.operation(&request.operation().name)
@@ -308,7 +318,7 @@ impl Engine {
 
     /// Calls the source and reports the outcome to the gate. After cancellation or a panic the outcome is unknown: the
     /// receipt is dropped, which records that.
-    async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Context) -> Outcome {
+    async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Arc<Context>) -> Outcome {
         let Cleared { request, pass } = cleared;
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
             SourceResult::Answered(outcome) => {
@@ -328,7 +338,7 @@ impl Engine {
         route: Option<&Route>,
         request: Checked,
         more_warnings: Vec<Warning>,
-        context: &Context,
+        context: &Arc<Context>,
     ) -> SourceResult {
         let (operation, mut params, mut warnings) = request.into_parts();
         warnings.extend(more_warnings);
@@ -372,14 +382,10 @@ impl Engine {
                 validity: validity.clone(),
             };
             let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
-            let outcome = tokio::select! {
-                biased;
-                () = context.cancelled.cancelled() => {
-                    let (request_id, caller) = (&context.request_id, context.into());
-                    self.observer.observe(Event::Cancelled { request_id, operation: &name, caller });
-                    return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
-                }
-                outcome = running => outcome,
+            let Some(outcome) = run_unless_cancelled(running, &context.cancelled).await else {
+                let (request_id, caller) = (&context.request_id, context.as_ref().into());
+                self.observer.observe(Event::Cancelled { request_id, operation: &name, caller });
+                return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
             };
             context.trace.end(Stage::Source);
             self.refresh_if_changed();
@@ -388,7 +394,10 @@ impl Engine {
                     SourceResult::Answered(Outcome::Failed(repeatable(failure)))
                 }
                 Ok(Outcome::Done(mut answer)) => {
-                    answer.warnings.splice(0..0, std::mem::take(&mut warnings));
+                    if !warnings.is_empty() {
+                        warnings.append(&mut answer.warnings);
+                        answer.warnings = std::mem::take(&mut warnings);
+                    }
                     answer.next_page = answer.next_page.filter(|_| is_paged);
                     SourceResult::Answered(match (shaping.take(), max_tokens) {
                         (Some(begun), _) => match self.shaper.finish(begun, answer).boxed().await {
@@ -409,7 +418,7 @@ impl Engine {
                 Ok(other) => SourceResult::Answered(other),
                 Err(panic) => {
                     let message = panic_message(&*panic);
-                    let (request_id, caller) = (&context.request_id, context.into());
+                    let (request_id, caller) = (&context.request_id, context.as_ref().into());
                     self.observer.observe(Event::Panicked { request_id, operation: &name, message, caller });
                     let failure = unknown_outcome_unless_read(category, Failure::internal(message));
                     SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
@@ -426,6 +435,22 @@ impl Engine {
             cause: failure.cause(),
             caller: context.into(),
         });
+    }
+}
+
+/// Runs a future until it is ready or the caller cancels. Most sources answer at once; then nothing waits for cancellation.
+async fn run_unless_cancelled<T>(running: impl Future<Output = T>, cancelled: &CancellationToken) -> Option<T> {
+    if cancelled.is_cancelled() {
+        return None;
+    }
+    let mut running = std::pin::pin!(running);
+    match poll_fn(|task| Poll::Ready(running.as_mut().poll(task))).await {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => tokio::select! {
+            biased;
+            () = cancelled.cancelled() => None,
+            output = running => Some(output),
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rehearses calls with the sources of a snapshot.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_protocol::validate::Checked;
@@ -46,7 +47,7 @@ impl Rehearsal for SnapshotRehearsal<'_> {
             name: route.name.clone(),
             operation: operation.clone(),
             params: request.params().clone(),
-            context: context.clone(),
+            context: Arc::new(context.clone()),
             uri_prefix: route.uri_prefix.clone(),
             validity: validity(self.snapshot, operation.category),
         };

@@ -163,7 +163,7 @@ impl Routed {
         }
         let mut trials = value::BASE_TRIALS;
         for parameter in &operation.parameters {
-            match known.get_mut(&*parameter.name) {
+            match find_mut(&mut known, &parameter.name) {
                 Some(value) => {
                     let mut checker = value::Checker::new(catalog.types(), &operation, &mut problems);
                     checker.parameter(parameter, value, &mut trials);
@@ -254,6 +254,15 @@ fn collect_parameters(
         }
     }
     (known, unknown)
+}
+
+/// Finds a parameter in a request. Comparing a few names costs less than hashing one.
+fn find_mut<'a>(params: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Value> {
+    const MAX_COMPARED: usize = 8;
+    match params.len() {
+        ..=MAX_COMPARED => params.iter_mut().find(|(given, _)| *given == name).map(|(_, value)| value),
+        _ => params.get_mut(name),
+    }
 }
 
 /// Operations with more parameters than this are indexed when a request is checked.

@@ -29,7 +29,7 @@ impl Database {
         let Some(Action::Table(verb, index)) = offer.action(&call.name) else { return RehearsalResult::Unknown };
         let Some(exposed) = offer.table(index) else { return RehearsalResult::Unknown };
         let Call { params, validity, context, .. } = call;
-        match self.try_change(verb, (exposed, index), &offer, params, &validity, context.trace).await {
+        match self.try_change(verb, (exposed, index), &offer, params, &validity, context.trace.clone()).await {
             Ok(Some(preview)) => RehearsalResult::WouldDo(Box::new(preview)),
             Ok(None) => RehearsalResult::Unknown,
             Err(error) if is_decisive(&error) => RehearsalResult::WouldFail(self.failure_of_verb(error, verb, exposed)),

@@ -186,12 +186,12 @@ impl Database {
         };
         let now = self.clock.now();
         let Call { params, validity, max_tokens, operation, context, .. } = call;
-        let trace = context.trace;
+        let trace = &context.trace;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // Rare paths are boxed here and below, to keep the common future small.
             Action::Relationships => {
-                return self.query_relationships(&offer, now, &params, max_tokens, &trace).boxed().await;
+                return self.query_relationships(&offer, now, &params, max_tokens, trace).boxed().await;
             }
             Action::Tables => return self.list_tables(&params, max_tokens).boxed().await,
             Action::TableSchema => {
@@ -200,12 +200,12 @@ impl Database {
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput::new(data, Vec::new()));
             }
-            Action::QuerySql => return self.query_sql(&offer, &operation, &params, &trace).boxed().await,
+            Action::QuerySql => return self.query_sql(&offer, &operation, &params, trace).boxed().await,
             // The engine resolves generic requests before it calls the source.
             Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
         let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
-        let request = TableRequest { params, max_tokens, validity, trace };
+        let request = TableRequest { params, max_tokens, validity, trace: trace.clone() };
         self.perform(verb, (exposed, index), &offer, now, request).await
     }
 
