@@ -4,19 +4,25 @@
 //! Times and memory are noisy, so servers take turns in short blocks and the tables show ratios. Instruction counts are
 //! not noisy: they show the effect of a change. Nothing here fails because it is slow.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
+use crate::dist;
 use crate::install;
 use crate::postgres;
-use crate::step::{announce, build, output, root, run as run_step, target};
+use crate::step::{announce, build, cargo, output, root, run as run_step, target};
 
 const PARTS: [&str; 11] =
     ["stdio", "http", "count", "memory", "explorer", "sql", "peers", "gateway", "rest", "descriptions", "tokens"];
 
+/// Measured only by name, because it needs packages.
+const PACKAGED: &str = "packaged";
+
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [PART...] [--update-docs|--quick]
 
-Parts (all by default):
+Parts (all but the last by default):
   stdio     round trips over stdio, compared with a bare echo server on the same SDK
   http      the same over HTTP
   count     instruction counts: the engine, catalogs of 10 to 10,000 operations, a call in the server (needs valgrind)
@@ -30,6 +36,7 @@ Parts (all by default):
             openapi-mcp-generator (needs Node.js and Python)
   descriptions  a survey of descriptions from npm: what is read, what is left out and why, time, memory (needs Node.js)
   tokens    token costs of captured servers and the sample shop (needs nothing, not even a network)
+  packaged  the static binary of the packages, compared with a release build (needs cargo xtask dist)
 
   --update-docs   write the figures to bench/figures, and the tables into the pages of docs
   --quick         repeat everything only a few times, with a debug build, to test the programs; the figures are meaningless";
@@ -40,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !matches!(options.as_slice(), [] | ["--update-docs" | "--quick"]) {
         bail!("unknown option '{}'.\n\n{USAGE}", options.join(" "));
     }
-    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
+    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part) && **part != PACKAGED) {
         bail!("unknown part '{unknown}'.\n\n{USAGE}");
     }
     if parts.is_empty() {
@@ -85,9 +92,25 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if needs(&["explorer"]) {
         bench.envs(install::browser()?);
     }
+    if needs(&[PACKAGED]) {
+        bench.envs(two_builds(is_release)?);
+    }
     let postgres = needs(&["sql", "peers"]).then(postgres::provide).transpose()?;
     bench.envs(postgres.as_ref().and_then(|server| server.environment()));
     bench.env("AQUIFER_BENCH_HOME", target()).envs(node.map(|node| ("AQUIFER_BENCH_NODE", node)));
     announce(&format!("measure {}", parts.join(", ")));
     run_step(bench.args(options).args(parts), "The problems are listed above.")
+}
+
+/// The binary of the packages, and a release build to compare it with. A quick test takes the debug build for both.
+fn two_builds(is_release: bool) -> Result<[(&'static str, PathBuf); 2]> {
+    let [packaged, release] = if is_release {
+        let packaged = dist::host_binary()?;
+        announce("build with the release profile");
+        run_step(&mut cargo(&["build", "--release", "--package", "aquifer"]), "The build must succeed.")?;
+        [packaged, target().join("release/aquifer")]
+    } else {
+        [target().join("debug/aquifer"), target().join("debug/aquifer")]
+    };
+    Ok([("AQUIFER_BENCH_PACKAGED", packaged), ("AQUIFER_BENCH_RELEASE", release)])
 }

@@ -79,7 +79,12 @@ fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
     // It would replace the flags above.
     build.env_remove("RUSTFLAGS").envs(toolchain.variables.iter().cloned());
     run(&mut build, "The build must succeed before anything can be packed.")?;
-    Ok(target().join(triple).join("dist/aquifer"))
+    Ok(binary(toolchain.platform))
+}
+
+/// The binary for a platform, once it is built.
+pub(crate) fn binary(platform: Platform) -> PathBuf {
+    target().join(platform.triple()).join("dist/aquifer")
 }
 
 /// The paths of this machine, and what replaces them in the binary.

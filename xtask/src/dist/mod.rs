@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{announce, target};
 use archive::{Effort, Format};
@@ -71,6 +71,13 @@ impl Options {
 /// The folder for everything of this task.
 fn home() -> PathBuf {
     target().join("dist")
+}
+
+/// The binary in the packages for this machine.
+pub(crate) fn host_binary() -> Result<PathBuf> {
+    let binary = build::binary(Platform::host()?);
+    ensure!(binary.is_file(), "there is no {}: build the packages with cargo xtask dist first", binary.display());
+    Ok(binary)
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

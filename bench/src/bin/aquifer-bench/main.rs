@@ -4,7 +4,8 @@
 //!
 //! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
 //! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, AQUIFER_TEST_POSTGRES is a server that may be filled,
-//! and AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser.
+//! AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser, and AQUIFER_BENCH_PACKAGED and AQUIFER_BENCH_RELEASE
+//! are two builds of the binary.
 
 mod captures;
 mod client;
@@ -14,6 +15,7 @@ mod descriptions;
 mod explorer;
 mod gateway;
 mod load;
+mod packaged;
 mod rest;
 mod round_trips;
 mod sql;
@@ -49,6 +51,7 @@ fn main() -> anyhow::Result<()> {
             ("gateway", _) => gateway::compare(&bench)?,
             ("rest", _) => rest::compare(&bench)?,
             ("explorer", _) => explorer::compare(&bench)?,
+            ("packaged", _) => packaged::compare(&bench)?,
             ("tokens" | "descriptions", _) => {
                 let tables = if part == "tokens" { tokens::count(&bench)? } else { descriptions::survey(&bench)? };
                 for (name, table) in tables {
@@ -75,6 +78,9 @@ struct Bench {
     /// The folder for installed and generated files.
     home: PathBuf,
     node: String,
+    /// The binary of the packages, and that of a release build.
+    packaged: String,
+    release: String,
     /// Whether to repeat everything only a few times, to test the programs.
     is_quick: bool,
 }
@@ -83,10 +89,13 @@ impl Bench {
     fn new(is_quick: bool) -> anyhow::Result<Self> {
         let own = std::env::current_exe()?;
         let home = std::env::var_os("AQUIFER_BENCH_HOME").context("use cargo xtask bench")?;
+        let variable = |name: &str, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
         Ok(Self {
             programs: own.parent().context("no folder of programs")?.to_owned(),
             home: home.into(),
-            node: std::env::var("AQUIFER_BENCH_NODE").unwrap_or_else(|_| "node".to_owned()),
+            node: variable("AQUIFER_BENCH_NODE", "node"),
+            packaged: variable("AQUIFER_BENCH_PACKAGED", "aquifer"),
+            release: variable("AQUIFER_BENCH_RELEASE", "aquifer"),
             is_quick,
         })
     }

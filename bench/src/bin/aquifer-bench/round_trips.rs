@@ -10,9 +10,9 @@ use crate::connection::{Target, Transport};
 /// The reference for every round trip of our server.
 pub(crate) const ECHO: &str = "bare echo server";
 /// Creates the task that the calls read.
-const PREPARE: &str = r#"{"operation":"create_task","params":{"title":"Water the plants"}}"#;
+pub(crate) const PREPARE: &str = r#"{"operation":"create_task","params":{"title":"Water the plants"}}"#;
 /// A small request with a small answer. The echo server returns the request, which has a similar size.
-const CALL: &str = r#"{"operation":"get_task","params":{"id":1}}"#;
+pub(crate) const CALL: &str = r#"{"operation":"get_task","params":{"id":1}}"#;
 
 /// The name of the transport in the table.
 pub(crate) fn title(transport: Transport) -> &'static str {
@@ -36,10 +36,7 @@ pub(crate) fn servers(bench: &Bench, transport: Transport) -> [Target; 2] {
 pub(crate) fn compare(bench: &Bench, transport: Transport) -> anyhow::Result<Vec<Figure>> {
     let (title, [ours, echo]) = (title(transport), servers(bench, transport));
     let small = round_trips(&ours, &echo, bench.plan(12, 10, 300))?;
-    // MCP requires this text twice in the answer: as text and as structured content.
-    let text = "All the plants want water on every dry day. ".repeat(190);
-    let call = format!(r#"{{"operation":"create_task","params":{{"title":"{text}","dry_run":true}}}}"#);
-    let [ours, echo] = [ours, echo].map(|target| Target { call: call.clone(), prepare: None, ..target });
+    let [ours, echo] = [ours, echo].map(|target| Target { call: large_call(), prepare: None, ..target });
     let large = round_trips(&ours, &echo, bench.plan(6, 10, 200))?;
     Ok(vec![
         small.p50(format!("{title}: round trip, p50")).max_ratio(1.3),
@@ -47,6 +44,12 @@ pub(crate) fn compare(bench: &Bench, transport: Transport) -> anyhow::Result<Vec
         small.cpu(format!("{title}: server CPU of a call")),
         large.p50(format!("{title}: round trip with 8 KB, p50")),
     ])
+}
+
+/// A call with 8 KB of text. MCP requires this text twice in the answer: as text and as structured content.
+pub(crate) fn large_call() -> String {
+    let text = "All the plants want water on every dry day. ".repeat(190);
+    format!(r#"{{"operation":"create_task","params":{{"title":"{text}","dry_run":true}}}}"#)
 }
 
 pub(crate) fn memory_and_start(bench: &Bench) -> anyhow::Result<Vec<Figure>> {

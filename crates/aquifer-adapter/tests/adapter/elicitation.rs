@@ -1,6 +1,5 @@
 //! Questions of handlers.
 
-
 use aquifer_adapter::{Answer, Elicitation, adapter};
 use aquifer_engine::{Context, Interaction};
 use serde_json::{Map, Value, json};

@@ -26,7 +26,7 @@ use aquifer_protocol::validate::Checked;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 
-use super::pipeline::{Engine, OperationState, Reply, failure_response};
+use super::pipeline::{Engine, OperationState, Reply, failure_response, has_warnings};
 use crate::gate::{BatchConfirmation, BatchDecision, BatchEntry, BatchToken, ConfirmationMethod, EntryRequest, Grant};
 use crate::rehearsal::RehearsalResult;
 use crate::snapshot::Snapshot;
@@ -73,11 +73,14 @@ impl Engine {
             true => Ok(ready.checked),
             false => self.route_and_check(&snapshot, receiver, request).map(|(checked, _)| checked),
         };
-        let outcome = match checked {
+        let mut outcome = match checked {
             Ok(checked) => self.perform_checked(&snapshot, checked, grant, &context).await,
             Err(failure) => crate::source::Outcome::Failed(failure),
         };
-        match self.reply(outcome, &operation, &context, started).await {
+        if has_warnings(&outcome) {
+            self.drop_repeated_warnings(&mut outcome, &context).await;
+        }
+        match self.reply(outcome, &operation, &context, started) {
             Reply::Response(response) => response,
             // A question in the middle would run the earlier operations again when the request is repeated.
             Reply::NeedsInput(question) => Response::Failure(question.into_failure()),

@@ -19,6 +19,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -110,11 +111,20 @@ impl Engine {
     }
 
     /// Answers a request that arrived at `receiver`.
-    pub async fn handle(&self, receiver: &Receiver, arguments: Map<String, Value>, context: Context) -> Reply {
+    pub fn handle<'a>(
+        &'a self,
+        receiver: &'a Receiver,
+        arguments: Map<String, Value>,
+        context: impl Into<Arc<Context>>,
+    ) -> impl Future<Output = Reply> + Send {
+        let context = context.into();
         match self.call_log.trace_for(&context.trace) {
-            None => self.handle_request(receiver, arguments, context).await,
+            None => self.handle_request(receiver, arguments, context).left_future(),
             // Rare futures are boxed, here and below, to keep the size of the common future small.
-            Some(trace) => self.handle_recorded(receiver, arguments, Context { trace, ..context }).boxed().await,
+            Some(trace) => {
+                let context = Arc::new(Context { trace, ..Context::clone(&context) });
+                self.handle_recorded(receiver, arguments, context).boxed().right_future()
+            }
         }
     }
 
@@ -122,9 +132,8 @@ impl Engine {
         &self,
         receiver: &Receiver,
         arguments: Map<String, Value>,
-        context: Context,
+        context: Arc<Context>,
     ) -> Reply {
-        let context = Arc::new(context);
         let mut snapshot = self.snapshot.load_full();
         let named = arguments.iter().find(|(name, _)| *name == "operation").and_then(|(_, named)| named.as_str());
         let class = OperationClass::from_name(named.unwrap_or_default());
@@ -177,18 +186,29 @@ impl Engine {
     ) -> Reply {
         let started = Instant::now();
         let operation = request.operation.clone();
-        let outcome = self.perform(snapshot, receiver, request, &context).await;
-        self.reply(outcome, &operation, &context, started).await
+        let mut outcome = match self.route_and_check(snapshot, receiver, request) {
+            Ok((request, route)) => {
+                context.trace.end(Stage::Check);
+                let decision = self.decide(snapshot, &request, &context).await;
+                context.trace.end(Stage::Gate);
+                self.perform_decided(snapshot, route, request, decision, &context).await
+            }
+            Err(failure) => Outcome::Failed(failure),
+        };
+        if has_warnings(&outcome) {
+            self.drop_repeated_warnings(&mut outcome, &context).boxed().await;
+        }
+        self.reply(outcome, &operation, &context, started)
     }
 
     /// The reply to a request with this outcome.
-    pub(super) async fn reply(&self, outcome: Outcome, operation: &str, context: &Context, started: Instant) -> Reply {
+    pub(super) fn reply(&self, outcome: Outcome, operation: &str, context: &Context, started: Instant) -> Reply {
         match outcome {
             Outcome::Done(answer) => {
                 let took = started.elapsed();
                 let caller = context.into();
                 self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took, caller });
-                Reply::Response(Response::Success(self.success(answer, operation, context, took).await))
+                Reply::Response(Response::Success(self.success(answer, operation, context, took)))
             }
             Outcome::Failed(failure) => {
                 // A cancelled request is observed as such, not as a failure.
@@ -201,25 +221,21 @@ impl Engine {
         }
     }
 
-    async fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
+    fn success(&self, answer: Answer, operation: &str, context: &Context, took: Duration) -> Success {
         if OperationClass::from_name(operation).has_bare_answers() {
             return Success::new(answer.data);
         }
         // The published schema of batch results does not allow it.
         let meta = (self.settings.meta && !context.interaction.is_batch())
             .then(|| Meta { request_id: context.request_id.to_string(), duration_ms: took.as_secs_f64() * 1000.0 });
-        let warnings = match answer.warnings {
-            none if none.is_empty() => none,
-            warnings => self.drop_repeated_warnings(warnings, context).boxed().await,
-        };
-        Success { data: answer.data, warnings, attachments: answer.attachments, meta }
+        Success { data: answer.data, warnings: answer.warnings, attachments: answer.attachments, meta }
     }
 
     /// Drops warnings that this session has already received (R-RES-2).
-    async fn drop_repeated_warnings(&self, warnings: Vec<Warning>, context: &Context) -> Vec<Warning> {
-        let Some(session) = context.caller.session.as_deref() else { return warnings };
-        let mut remaining = Vec::with_capacity(warnings.len());
-        for warning in warnings {
+    pub(super) async fn drop_repeated_warnings(&self, outcome: &mut Outcome, context: &Context) {
+        let (Outcome::Done(answer), Some(session)) = (outcome, context.caller.session.as_deref()) else { return };
+        let mut remaining = Vec::with_capacity(answer.warnings.len());
+        for warning in std::mem::take(&mut answer.warnings) {
             if warning.once_per_session() {
                 let key = format!("warned/{session}/{}", warning.identity());
                 // If the store fails, repeating the warning does less harm.
@@ -229,25 +245,7 @@ impl Engine {
             }
             remaining.push(warning);
         }
-        remaining
-    }
-
-    pub(super) async fn perform(
-        &self,
-        snapshot: &Snapshot,
-        receiver: &Receiver,
-        request: Request,
-        context: &Arc<Context>,
-    ) -> Outcome {
-        match self.route_and_check(snapshot, receiver, request) {
-            Ok((request, route)) => {
-                context.trace.end(Stage::Check);
-                let decision = self.decide(snapshot, &request, context).await;
-                context.trace.end(Stage::Gate);
-                self.perform_decided(snapshot, route, request, decision, context).await
-            }
-            Err(failure) => Outcome::Failed(failure),
-        }
+        answer.warnings = remaining;
     }
 
     /// Performs a request that was checked in this snapshot. `grant` confirms it as the operation of a batch with this
@@ -269,14 +267,20 @@ impl Engine {
     }
 
     /// Lets the gate decide, with a rehearsal if its source can try the call.
-    async fn decide(&self, snapshot: &Snapshot, request: &Checked, context: &Context) -> Decision {
-        match can_rehearse(request) {
-            true => {
-                let rehearsal = SnapshotRehearsal { snapshot };
-                snapshot.gate().decide_rehearsed(request, &rehearsal, context).await
-            }
-            false => snapshot.gate().decide(request, context).await,
+    fn decide<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        request: &'a Checked,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        if !can_rehearse(request) {
+            return snapshot.gate().decide(request, context);
         }
+        async move {
+            let rehearsal = SnapshotRehearsal { snapshot };
+            snapshot.gate().decide_rehearsed(request, &rehearsal, context).await
+        }
+        .boxed()
     }
 
     async fn perform_decided(
@@ -318,7 +322,13 @@ impl Engine {
 
     /// Calls the source and reports the outcome to the gate. After cancellation or a panic the outcome is unknown: the
     /// receipt is dropped, which records that.
-    async fn run(&self, snapshot: &Snapshot, route: Option<&Route>, cleared: Cleared, context: &Arc<Context>) -> Outcome {
+    async fn run(
+        &self,
+        snapshot: &Snapshot,
+        route: Option<&Route>,
+        cleared: Cleared,
+        context: &Arc<Context>,
+    ) -> Outcome {
         let Cleared { request, pass } = cleared;
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
             SourceResult::Answered(outcome) => {
@@ -436,6 +446,11 @@ impl Engine {
             caller: context.into(),
         });
     }
+}
+
+/// Whether the call succeeded with warnings.
+pub(super) fn has_warnings(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Done(answer) if !answer.warnings.is_empty())
 }
 
 /// Runs a future until it is ready or the caller cancels. Most sources answer at once; then nothing waits for cancellation.

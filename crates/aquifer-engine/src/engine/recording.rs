@@ -1,6 +1,7 @@
 //! Calls whose messages a person wants to see.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use aquifer_protocol::surface::Receiver;
 use serde_json::{Map, Value, json};
@@ -21,7 +22,7 @@ impl Engine {
         &self,
         receiver: &Receiver,
         arguments: Map<String, Value>,
-        context: Context,
+        context: Arc<Context>,
     ) -> Reply {
         let trace = context.trace.clone();
         let _recorder = CallRecorder::new(&self.call_log, &arguments, &context, self.clock.now());
