@@ -118,12 +118,14 @@ impl Engine {
         context: impl Into<Arc<Context>>,
     ) -> impl Future<Output = Reply> + Send {
         let context = context.into();
-        match self.call_log.trace_for(&context.trace) {
-            None => self.handle_request(receiver, arguments, context).left_future(),
-            // Rare futures are boxed, here and below, to keep the size of the common future small.
-            Some(trace) => {
-                let context = Arc::new(Context { trace, ..Context::clone(&context) });
-                self.handle_recorded(receiver, arguments, context).boxed().right_future()
+        async move {
+            match self.call_log.trace_for(&context.trace) {
+                None => self.handle_request(receiver, arguments, context).await,
+                // Rare futures are boxed, here and below, to keep the size of the common future small.
+                Some(trace) => {
+                    let context = Arc::new(Context { trace, ..Context::clone(&context) });
+                    self.handle_recorded(receiver, arguments, context).boxed().await
+                }
             }
         }
     }
