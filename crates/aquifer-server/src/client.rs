@@ -141,12 +141,13 @@ pub(crate) async fn run_answering_questions<T>(
     peer: &Peer<RoleServer>,
 ) -> T {
     let mut call = std::pin::pin!(call);
-    let mut asked = FuturesUnordered::new();
+    // Boxed, because the set keeps room for one more, and there is a set for every call.
+    let mut asked: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
     loop {
         tokio::select! {
             biased;
             reply = &mut call => return reply,
-            Some(question) = questions.recv() => asked.push(ask(peer, question)),
+            Some(question) = questions.recv() => asked.push(ask(peer, question).boxed()),
             Some(()) = asked.next(), if !asked.is_empty() => {}
         }
     }

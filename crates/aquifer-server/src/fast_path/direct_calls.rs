@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use memchr::memmem;
 use rmcp::model::{
     CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcVersion2_0, ProtocolVersion, RequestId,
@@ -115,12 +117,9 @@ impl DirectCalls {
         self.alive.child_token()
     }
 
-    /// Makes a call and answers it.
-    pub(crate) fn answer(
-        &self,
-        call: Call,
-        cancelled: CancellationToken,
-    ) -> impl Future<Output = CallAnswer> + Send + use<> {
+    /// Makes a call and answers it. Boxed, because the task that awaits it is moved several times, and this is by far its
+    /// largest part.
+    pub(crate) fn answer(&self, call: Call, cancelled: CancellationToken) -> BoxFuture<'static, CallAnswer> {
         let Call { id, params, meta, is_newest, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);
         context.ct = cancelled;
@@ -133,6 +132,7 @@ impl DirectCalls {
             let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
             CallAnswer { id, result, form }
         }
+        .boxed()
     }
 
     /// Makes a call that can be cancelled by its id. Returns `None` if it was cancelled.
