@@ -188,4 +188,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0022-http-apis.md" "",
     Explanation "docs/adr/0023-explorer.md" "",
     Explanation "docs/adr/0024-documentation-site.md" "",
+    Explanation "docs/adr/0025-static-binary.md" "",
 ];
