@@ -73,6 +73,12 @@ impl Server {
         self.status_kb("VmRSS")
     }
 
+    /// The part of the resident memory that is not pages of files, in kilobytes. The system can drop and read again the
+    /// pages of the program, and how many are resident depends on how it reads ahead.
+    pub fn own_kb(&self) -> anyhow::Result<f64> {
+        self.status_kb("RssAnon")
+    }
+
     /// The peak resident memory, in kilobytes, since the start or since [`reset_peak`](Self::reset_peak).
     pub fn peak_kb(&self) -> anyhow::Result<f64> {
         self.status_kb("VmHWM")

@@ -193,6 +193,12 @@ pub(crate) fn resident_kb(target: &Target) -> anyhow::Result<f64> {
     server.resident_kb()
 }
 
+/// The part of the resident memory that is not pages of files, in kilobytes, after a tool list and one call.
+pub(crate) fn own_kb(target: &Target) -> anyhow::Result<f64> {
+    let (server, _connection) = after_first_call(target)?;
+    server.own_kb()
+}
+
 /// Milliseconds from the start to the first list of the tools.
 pub(crate) fn first_list_ms(target: &Target) -> anyhow::Result<f64> {
     let started = Instant::now();

@@ -4,7 +4,7 @@ use aquifer_bench::words;
 use aquifer_report::Figure;
 
 use crate::Bench;
-use crate::client::{resident_kb, round_trips, start_ms, starts};
+use crate::client::{own_kb, resident_kb, round_trips, start_ms, starts};
 use crate::connection::{Target, Transport};
 use crate::round_trips::{CALL, PREPARE, large_call, title};
 
@@ -41,6 +41,8 @@ pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let [packaged, release] = &idle.servers(bench);
         let memory = format!("{title}: idle memory, one call done");
         figures.push(starts(memory, "kB", [packaged, release], bench.runs(9), resident_kb)?);
+        let own = format!("{title}: idle memory without pages of files");
+        figures.push(starts(own, "kB", [packaged, release], bench.runs(9), own_kb)?);
         let start = format!("{title}: start to first answer");
         figures.push(starts(start, "ms", [packaged, release], bench.runs(25), start_ms)?);
     }

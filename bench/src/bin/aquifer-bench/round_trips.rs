@@ -4,7 +4,7 @@ use aquifer_bench::words;
 use aquifer_report::Figure;
 
 use crate::Bench;
-use crate::client::{resident_kb, round_trips, start_ms, starts};
+use crate::client::{own_kb, resident_kb, round_trips, start_ms, starts};
 use crate::connection::{Target, Transport};
 
 /// The reference for every round trip of our server.
@@ -60,6 +60,8 @@ pub(crate) fn memory_and_start(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let [ours, echo] = &servers.map(|target| Target { call: call.to_owned(), prepare: None, ..target });
         let memory = format!("{title}: idle memory, one call done");
         figures.push(starts(memory, "kB", [ours, echo], bench.runs(9), resident_kb)?.max(15.0 * 1024.0));
+        let own = format!("{title}: idle memory without pages of files");
+        figures.push(starts(own, "kB", [ours, echo], bench.runs(9), own_kb)?);
         let start = format!("{title}: start to first answer");
         figures.push(starts(start, "ms", [ours, echo], bench.runs(25), start_ms)?.max(50.0));
     }
