@@ -458,8 +458,8 @@ impl Config {
             FileProblem { code, path: String::new(), line, column, message, suggestion }
         });
         // A newer file may have keys that are unknown here, so its version is the better explanation.
-        match version::newer_version(text) {
-            Some(newer) => Err(newer),
+        match version::other_version(text) {
+            Some(problem) => Err(problem),
             None => parsed,
         }
     }
