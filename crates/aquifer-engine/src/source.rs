@@ -1,7 +1,7 @@
 //! The interface to sources: a [`Source`] offers operations and answers calls to them.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Failure};
@@ -456,7 +456,7 @@ pub struct Context {
     /// Whether a person can be asked.
     pub interaction: Interaction,
     /// The person's answers to earlier questions of this call, by key.
-    pub answers: Map<String, Value>,
+    pub answers: Arc<Map<String, Value>>,
     /// The client itself, if it can be asked while the call waits.
     pub client: Option<Arc<dyn ClientSide>>,
     /// Records how long each stage takes, if somebody follows the request.
@@ -526,6 +526,12 @@ impl Interaction {
 }
 
 impl Context {
+    /// The answers of a call whose person was not asked. All these calls share one map.
+    pub fn no_answers() -> Arc<Map<String, Value>> {
+        static NONE: LazyLock<Arc<Map<String, Value>>> = LazyLock::new(Arc::default);
+        NONE.clone()
+    }
+
     /// A context without cancellation, progress and questions.
     pub fn new(caller: Caller, request_id: impl Into<Arc<str>>) -> Self {
         Self {
@@ -535,7 +541,7 @@ impl Context {
             cancelled: CancellationToken::new(),
             progress: Progress::silent(),
             interaction: Interaction::Unavailable,
-            answers: Map::new(),
+            answers: Self::no_answers(),
             client: None,
             trace: Trace::default(),
         }

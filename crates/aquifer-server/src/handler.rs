@@ -198,7 +198,7 @@ impl McpHandler {
                 question::ElicitationMode::Never => Interaction::Unavailable,
                 _ => Interaction::Available,
             },
-            answers: answers.clone(),
+            answers: if answers.is_empty() { Context::no_answers() } else { Arc::new(answers.clone()) },
             client,
             trace: Trace::default(),
         };

@@ -3,6 +3,7 @@
 use aquifer_adapter::{Answer, Elicitation, adapter};
 use aquifer_engine::{Context, Interaction};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 use crate::{call, call_in, context, open_engine};
 
@@ -35,7 +36,7 @@ impl Office {
 
 fn with_answers(answers: &[(&str, Value)]) -> Context {
     let answers: Map<String, Value> = answers.iter().map(|(key, answer)| ((*key).to_owned(), answer.clone())).collect();
-    Context { interaction: Interaction::Available, answers, ..context() }
+    Context { interaction: Interaction::Available, answers: Arc::new(answers), ..context() }
 }
 
 #[tokio::test]

@@ -77,10 +77,11 @@ impl Engine {
             Ok(checked) => self.perform_checked(&snapshot, checked, grant, &context).await,
             Err(failure) => crate::source::Outcome::Failed(failure),
         };
+        let took = self.observe_outcome(&outcome, &operation, &context, started);
         if has_warnings(&outcome) {
             self.drop_repeated_warnings(&mut outcome, &context).await;
         }
-        match self.reply(outcome, &operation, &context, started) {
+        match self.reply(outcome, &operation, &context, took) {
             Reply::Response(response) => response,
             // A question in the middle would run the earlier operations again when the request is repeated.
             Reply::NeedsInput(question) => Response::Failure(question.into_failure()),

@@ -2,6 +2,7 @@
 
 mod batch;
 mod builder;
+mod cancellation;
 mod introspection;
 mod mounts;
 mod pipeline;

@@ -1,10 +1,8 @@
 //! The request pipeline: parse, route, check, gate, source, shape, envelope.
 
-use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::batch::refused;
@@ -22,9 +20,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::builder::Settings;
+use super::cancellation::run_unless_cancelled;
 use super::introspection;
 use super::rehearsal::{SnapshotRehearsal, can_rehearse};
 use crate::clients::ClientRegistry;
@@ -197,26 +195,41 @@ impl Engine {
             }
             Err(failure) => Outcome::Failed(failure),
         };
+        let took = self.observe_outcome(&outcome, &operation, &context, started);
         if has_warnings(&outcome) {
             self.drop_repeated_warnings(&mut outcome, &context).boxed().await;
         }
-        self.reply(outcome, &operation, &context, started)
+        self.reply(outcome, &operation, &context, took)
+    }
+
+    /// Reports an outcome to the observer. Returns how long the request took.
+    pub(super) fn observe_outcome(
+        &self,
+        outcome: &Outcome,
+        operation: &str,
+        context: &Context,
+        started: Instant,
+    ) -> Duration {
+        let took = started.elapsed();
+        match outcome {
+            Outcome::Done(_) => {
+                let caller = context.into();
+                self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took, caller });
+            }
+            // A cancelled request is observed as such, not as a failure.
+            Outcome::Failed(failure) if !context.cancelled.is_cancelled() => {
+                self.observe_failure(context, operation, failure);
+            }
+            Outcome::Failed(_) | Outcome::NeedsInput(_) => {}
+        }
+        took
     }
 
     /// The reply to a request with this outcome.
-    pub(super) fn reply(&self, outcome: Outcome, operation: &str, context: &Context, started: Instant) -> Reply {
+    pub(super) fn reply(&self, outcome: Outcome, operation: &str, context: &Context, took: Duration) -> Reply {
         match outcome {
-            Outcome::Done(answer) => {
-                let took = started.elapsed();
-                let caller = context.into();
-                self.observer.observe(Event::Answered { request_id: &context.request_id, operation, took, caller });
-                Reply::Response(Response::Success(self.success(answer, operation, context, took)))
-            }
+            Outcome::Done(answer) => Reply::Response(Response::Success(self.success(answer, operation, context, took))),
             Outcome::Failed(failure) => {
-                // A cancelled request is observed as such, not as a failure.
-                if !context.cancelled.is_cancelled() {
-                    self.observe_failure(context, operation, &failure);
-                }
                 Reply::Response(failure_response(OperationClass::from_name(operation), failure))
             }
             Outcome::NeedsInput(question) => Reply::NeedsInput(question),
@@ -453,22 +466,6 @@ impl Engine {
 /// Whether the call succeeded with warnings.
 pub(super) fn has_warnings(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Done(answer) if !answer.warnings.is_empty())
-}
-
-/// Runs a future until it is ready or the caller cancels. Most sources answer at once; then nothing waits for cancellation.
-async fn run_unless_cancelled<T>(running: impl Future<Output = T>, cancelled: &CancellationToken) -> Option<T> {
-    if cancelled.is_cancelled() {
-        return None;
-    }
-    let mut running = std::pin::pin!(running);
-    match poll_fn(|task| Poll::Ready(running.as_mut().poll(task))).await {
-        Poll::Ready(output) => Some(output),
-        Poll::Pending => tokio::select! {
-            biased;
-            () = cancelled.cancelled() => None,
-            output = running => Some(output),
-        },
-    }
 }
 
 /// Counts the request that reads before an operation writes. If a limit is reached, nothing is sent.

@@ -207,7 +207,7 @@ async fn the_gate_can_ask_and_the_answer_is_brought_along() {
     assert_eq!(ask(&engine, delete()).await["error"]["code"], "CONFIRMATION_REQUIRED");
     let asking = Context { interaction: aquifer_engine::Interaction::Available, ..context() };
     assert_eq!(ask_as(&engine, delete(), asking.clone()).await["question"], "Sure?");
-    let answered = Context { answers: json!({ "sure": true }).as_object().unwrap().clone(), ..asking };
+    let answered = Context { answers: Arc::new(json!({ "sure": true }).as_object().unwrap().clone()), ..asking };
     assert_eq!(ask_as(&engine, delete(), answered).await["success"], true);
 }
 

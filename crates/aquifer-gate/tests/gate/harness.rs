@@ -366,7 +366,7 @@ pub(crate) fn with_person(context: Context) -> Context {
 
 pub(crate) fn answering(context: Context, key: &str, action: &str) -> Context {
     let answers: Map<String, Value> = [(key.to_owned(), json!({ "action": action }))].into_iter().collect();
-    Context { answers, ..context }
+    Context { answers: Arc::new(answers), ..context }
 }
 
 pub(crate) fn request(operation: &str, params: Value) -> Value {

@@ -1,19 +1,18 @@
-/* The memory functions of static Linux builds for x86-64.
+/* The memory functions of builds for musl on x86-64.
  *
- * musl copies, moves and fills with string instructions, whose start-up costs more than copying a few hundred bytes, and
- * compares byte by byte. Most copies of this program are that small. The functions here handle up to 128 bytes without a
- * loop: they read everything before they write, from both ends, and the two halves may overlap. Longer ranges are handled 64
- * bytes at a time, and very long ones by the string instructions, which are fast there.
+ * musl copies and moves with string instructions, whose start-up costs more than copying a few hundred bytes, fills long
+ * ranges with them, and compares byte by byte. Most copies of this program are that small. Here, up to 128 bytes are copied
+ * without a loop: everything is read before anything is written, from both ends, and the two halves may overlap. Longer
+ * ranges are copied and filled 64 bytes at a time, the target aligned. String instructions would be faster on some
+ * processors for very long ranges, and are many times slower on others.
  *
- * Everything is unaligned SSE2, which every x86-64 processor has. The file is compiled with -ffreestanding, so the compiler
- * must not turn a loop in here into a call of the function that it implements; build.rs says how. */
+ * Everything is SSE2, which every x86-64 processor has. build.rs says how the file is compiled: a loop in here must not
+ * become a call of the function that it implements, and the C library calls these functions before it can keep a canary
+ * for the stack. */
 
 #include <emmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* From here on string instructions are faster, on processors of the last ten years. */
-#define LONG 2048
 
 typedef struct __attribute__((packed, may_alias)) { uint64_t value; } unaligned64;
 typedef struct __attribute__((packed, may_alias)) { uint32_t value; } unaligned32;
@@ -27,6 +26,10 @@ typedef struct __attribute__((packed, may_alias)) { uint16_t value; } unaligned1
 #define WRITE16(to, what) (((unaligned16 *)(to))->value = (what))
 #define READ128(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
 #define WRITE128(to, what) _mm_storeu_si128((__m128i *)(void *)(to), (what))
+#define WRITE_ALIGNED(to, what) _mm_store_si128((__m128i *)(void *)(to), (what))
+
+/* How many bytes to the next multiple of 16, from 1 to 16. */
+#define TO_ALIGNED(to) (16 - ((uintptr_t)(to) & 15))
 
 /* Copies at most 128 bytes. The ranges may overlap. */
 static inline __attribute__((always_inline)) void move_short(unsigned char *to, const unsigned char *from, size_t length) {
@@ -64,19 +67,29 @@ static inline __attribute__((always_inline)) void move_short(unsigned char *to, 
     }
 }
 
-/* Copies more than 64 bytes, lowest address first. The target may begin below the source, but not inside it. */
+/* Copies more than 128 bytes, lowest address first. The target may begin below the source, but not inside it. */
 static inline __attribute__((always_inline)) void move_up(unsigned char *to, const unsigned char *from, size_t length) {
     const unsigned char *end = from + length - 64;
     unsigned char *last = to + length - 64;
     __m128i a = READ128(end), b = READ128(end + 16), c = READ128(end + 32), d = READ128(end + 48);
-    while (from < end) {
-        __m128i e = READ128(from), f = READ128(from + 16), g = READ128(from + 32), h = READ128(from + 48);
-        WRITE128(to, e);
-        WRITE128(to + 16, f);
-        WRITE128(to + 32, g);
-        WRITE128(to + 48, h);
+    __m128i first = READ128(from);
+    size_t skipped = TO_ALIGNED(to);
+    unsigned char *start = to;
+    from += skipped;
+    to += skipped;
+    __m128i e = READ128(from), f = READ128(from + 16), g = READ128(from + 32), h = READ128(from + 48);
+    WRITE128(start, first);
+    for (;;) {
+        WRITE_ALIGNED(to, e);
+        WRITE_ALIGNED(to + 16, f);
+        WRITE_ALIGNED(to + 32, g);
+        WRITE_ALIGNED(to + 48, h);
         from += 64;
         to += 64;
+        if (from >= end) {
+            break;
+        }
+        e = READ128(from), f = READ128(from + 16), g = READ128(from + 32), h = READ128(from + 48);
     }
     WRITE128(last, a);
     WRITE128(last + 16, b);
@@ -84,7 +97,7 @@ static inline __attribute__((always_inline)) void move_up(unsigned char *to, con
     WRITE128(last + 48, d);
 }
 
-/* Copies more than 64 bytes, highest address first. The target may begin inside the source. */
+/* Copies more than 128 bytes, highest address first. The target may begin inside the source. */
 static inline __attribute__((always_inline)) void move_down(unsigned char *to, const unsigned char *from, size_t length) {
     __m128i a = READ128(from), b = READ128(from + 16), c = READ128(from + 32), d = READ128(from + 48);
     for (size_t left = length; left > 64; left -= 64) {
@@ -105,11 +118,8 @@ static inline __attribute__((always_inline)) void move_down(unsigned char *to, c
 void *memcpy(void *restrict target, const void *restrict source, size_t length) {
     if (length <= 128) {
         move_short(target, source, length);
-    } else if (length < LONG) {
-        move_up(target, source, length);
     } else {
-        void *to = target;
-        __asm__ volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(length) : : "memory");
+        move_up(target, source, length);
     }
     return target;
 }
@@ -141,15 +151,21 @@ void *memset(void *target, int value, size_t length) {
         } else if (length == 1) {
             *to = (unsigned char)value;
         }
-    } else if (length < LONG) {
-        __m128i block = _mm_set1_epi64x((int64_t)word);
-        unsigned char *last = to + length - 16;
-        for (; to < last; to += 16) {
-            WRITE128(to, block);
-        }
-        WRITE128(last, block);
     } else {
-        __asm__ volatile("rep stosb" : "+D"(to), "+c"(length) : "a"(value) : "memory");
+        __m128i block = _mm_set1_epi64x((int64_t)word);
+        unsigned char *end = to + length;
+        WRITE128(to, block);
+        to += TO_ALIGNED(to);
+        for (; end - to >= 64; to += 64) {
+            WRITE_ALIGNED(to, block);
+            WRITE_ALIGNED(to + 16, block);
+            WRITE_ALIGNED(to + 32, block);
+            WRITE_ALIGNED(to + 48, block);
+        }
+        for (; end - to >= 16; to += 16) {
+            WRITE_ALIGNED(to, block);
+        }
+        WRITE128(end - 16, block);
     }
     return target;
 }
