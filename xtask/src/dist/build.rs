@@ -1,11 +1,12 @@
 //! Builds the binaries that are packed: static, stripped, and the same on every machine with the same compiler.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::platform::Platform;
+use super::platform::{Linkage, Platform};
 use super::release::Release;
 use crate::install::{Requirement, ensure as ensure_installed};
 use crate::step::{announce, cargo, output, root, run, target};
@@ -23,7 +24,8 @@ const MUSL: Requirement = Requirement {
 struct Toolchain {
     platform: Platform,
     compiler: PathBuf,
-    linker: PathBuf,
+    /// Instead of the one that rustc chooses.
+    linker: Option<PathBuf>,
     /// Further environment variables.
     variables: Vec<(String, PathBuf)>,
 }
@@ -31,8 +33,9 @@ struct Toolchain {
 impl Toolchain {
     fn native() -> Result<Self> {
         ensure_installed(&[MUSL])?;
+        // It compiles, but does not link: it makes dynamic executables of what should be static ones.
         let compiler = PathBuf::from("musl-gcc");
-        Ok(Self { platform: Platform::host()?, linker: compiler.clone(), compiler, variables: Vec::new() })
+        Ok(Self { platform: Platform::host()?, compiler, linker: None, variables: Vec::new() })
     }
 
     /// Zig compiles C for ARM64, and the linker of the Rust toolchain links. Debian has no compiler for musl on other
@@ -40,7 +43,7 @@ impl Toolchain {
     fn arm64() -> Result<Self> {
         let platform = Platform::LinuxArm64;
         let variables = zig::environment(platform.triple(), "aarch64-linux-musl")?;
-        Ok(Self { platform, compiler: zig::compiler(), linker: "rust-lld".into(), variables })
+        Ok(Self { platform, compiler: zig::compiler(), linker: Some("rust-lld".into()), variables })
     }
 }
 
@@ -74,12 +77,21 @@ fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
     let name = triple.replace('-', "_");
     let of_cargo = |setting: &str| format!("CARGO_TARGET_{}_{setting}", name.to_uppercase());
     build.env(format!("CC_{name}"), &toolchain.compiler).env(format!("CFLAGS_{name}"), file_prefix_maps()?);
-    build.env(of_cargo("LINKER"), &toolchain.linker).env(of_cargo("RUSTFLAGS"), path_prefix_maps()?);
+    build.env(of_cargo("RUSTFLAGS"), path_prefix_maps()?);
+    build.envs(toolchain.linker.as_ref().map(|linker| (of_cargo("LINKER"), linker)));
     build.env("SOURCE_DATE_EPOCH", release.time.to_string()).env("AQUIFER_COMMIT", &release.commit);
     // It would replace the flags above.
     build.env_remove("RUSTFLAGS").envs(toolchain.variables.iter().cloned());
     run(&mut build, "The build must succeed before anything can be packed.")?;
-    Ok(binary(toolchain.platform))
+    let binary = binary(toolchain.platform);
+    let (platform, linkage) = Platform::of_binary(&fs::read(&binary).context("there is no binary")?)?;
+    ensure!(
+        (platform, linkage) == (toolchain.platform, Linkage::Static),
+        "{} is {platform:?}, {linkage:?}; it should be {:?} and static",
+        binary.display(),
+        toolchain.platform
+    );
+    Ok(binary)
 }
 
 /// The binary for a platform, once it is built.
