@@ -1,5 +1,5 @@
-//! Tells the binary what it was built from, for `aquifer --version`: commit, target, profile and features. Compiles the memory
-//! functions of static builds.
+//! Tells the binary what it was built from, for `aquifer --version`: commit, target, profile and features. Compiles the
+//! memory functions of builds for musl.
 //!
 //! The version cannot fail a build. A source archive has no history; then the commit is "unknown" unless the environment
 //! variable `AQUIFER_COMMIT` names it. Debug builds do not ask for the commit: they would be compiled again after each.
@@ -23,8 +23,8 @@ fn main() {
     println!("cargo:rustc-env=AQUIFER_BUILD_FEATURES={}", features(&variable("CARGO_CFG_FEATURE")));
 }
 
-/// Compiles the functions that replace those of musl, which are slow. They are linked as a whole, so that the linker has them
-/// before it looks into the library of musl.
+/// Compiles the functions that replace those of musl, which are slow. They are linked as a whole, so that the linker has
+/// them before it looks into the library of musl.
 fn compile_memory_functions() {
     const SOURCE: &str = "src/system/musl/memory.c";
     println!("cargo:rerun-if-changed={SOURCE}");
@@ -35,6 +35,7 @@ fn compile_memory_functions() {
             .opt_level(2)
             .flag("-ffreestanding")
             .flag("-fno-builtin")
+            .flag("-fno-stack-protector")
             .flag_if_supported("-fno-tree-loop-distribute-patterns")
             .link_lib_modifier("+whole-archive")
             .compile("aquifer_memory");

@@ -4,8 +4,8 @@
 //!
 //! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
 //! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, AQUIFER_TEST_POSTGRES is a server that may be filled,
-//! AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser, and AQUIFER_BENCH_PACKAGED and AQUIFER_BENCH_RELEASE
-//! are two builds of the binary.
+//! AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser, and AQUIFER_BENCH_PACKAGED and
+//! AQUIFER_BENCH_RELEASE are two builds of the binary.
 
 mod captures;
 mod client;

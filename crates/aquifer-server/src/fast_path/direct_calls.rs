@@ -117,8 +117,8 @@ impl DirectCalls {
         self.alive.child_token()
     }
 
-    /// Makes a call and answers it. Boxed, because the task that awaits it is moved several times, and this is by far its
-    /// largest part.
+    /// Makes a call and answers it. Boxed, because the task that awaits it is moved several times, and this is by far
+    /// its largest part.
     pub(crate) fn answer(&self, call: Call, cancelled: CancellationToken) -> BoxFuture<'static, CallAnswer> {
         let Call { id, params, meta, is_newest, peer } = call;
         let mut context = RequestContext::new(id.clone(), peer);

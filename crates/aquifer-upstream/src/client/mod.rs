@@ -17,3 +17,5 @@ pub use interrogation::Interrogation;
 pub use interrogation::interrogate;
 pub use plain_client::ClientCapabilities;
 pub use plain_client::PlainClient;
+pub use stdio::ancestry::Recursion;
+pub use stdio::ancestry::recursion;

@@ -46,6 +46,8 @@ mod results;
 mod review_words;
 mod safety;
 mod secrets;
+#[cfg(feature = "gateway")]
+mod self_served;
 #[cfg(feature = "test-clients")]
 mod servers;
 mod sqlite;

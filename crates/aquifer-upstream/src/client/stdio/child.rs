@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use crate::client::stdio::ancestry;
 use crate::error::Outage;
 use crate::sanitize::Sanitizer;
 use crate::system::{INHERITED_VARIABLES, ProcessGroup, Receiver, Sender, pipes};
@@ -53,6 +54,8 @@ impl Child {
         sanitizer: &Sanitizer,
     ) -> Result<(Self, Pipes), Outage> {
         const REASON: &str = "it cannot be started";
+        let ancestry =
+            ancestry::of_child(command, args, env, cwd).map_err(|recursion| Outage::new(REASON, recursion))?;
         let mut program = Command::new(command);
         program.args(args).env_clear();
         for variable in INHERITED_VARIABLES {
@@ -61,6 +64,7 @@ impl Child {
             }
         }
         program.envs(env.iter().map(|(name, value)| (name, value)));
+        program.env(ancestry::VARIABLE, ancestry);
         if let Some(folder) = cwd {
             program.current_dir(folder);
         }

@@ -126,6 +126,7 @@ fn finish(
     state_files: &StateFiles,
     files: &mut Vec<String>,
 ) -> Result<(), String> {
+    refuse_recursion(&settings.transport)?;
     if let Some((_, problem)) = source.unused_patterns() {
         return Err(problem.to_owned());
     }
@@ -197,6 +198,14 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())
+}
+
+/// Refuses a server that leads back to this process, before anything is started.
+fn refuse_recursion(transport: &Transport) -> Result<(), String> {
+    match aquifer_upstream::recursion(transport) {
+        Some(recursion) => Err(format!("it cannot be started: {recursion}. Remove it from the sources")),
+        None => Ok(()),
+    }
 }
 
 fn started(source: &SourceConfig, command: &str) -> Result<Transport, String> {
