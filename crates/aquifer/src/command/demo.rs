@@ -34,6 +34,9 @@ message = "Send the newsletter '{subject}'?"
 allow_edits = true
 "#;
 
+/// The operation of that rule.
+const NEWSLETTER: &str = "execute_newsletter";
+
 /// An aggregate, a search, a walk along references, a long job, and two calls that need confirmation.
 const WORTH_TRYING: [(&str, &str); 6] = [
     (
@@ -47,7 +50,7 @@ const WORTH_TRYING: [(&str, &str); 6] = [
     ),
     ("execute_export", r#"{"table": "products", "wait": true}"#),
     ("delete_tag", r#"{"id": 3}"#),
-    ("execute_newsletter", r#"{"subject": "Tents for less", "body": "All week.", "country": "Germany"}"#),
+    (NEWSLETTER, r#"{"subject": "Tents for less", "body": "All week.", "country": "Germany"}"#),
 ];
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
@@ -102,7 +105,8 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
         }
         eprintln!();
         eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
-        for (operation, params) in WORTH_TRYING {
+        // The approval of the newsletter is a rule of this server.
+        for (operation, params) in WORTH_TRYING.iter().filter(|(operation, _)| *operation != NEWSLETTER) {
             eprintln!("  aquifer call {operation} '{params}' --source demo:");
         }
         eprintln!();

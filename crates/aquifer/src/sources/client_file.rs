@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
 use aquifer_discovery::servers::{Environment, Server, ServerTransport};
+use serde_json::{Map, Value};
 
 use super::{InvalidSource, Plans, gateway};
 use crate::config::SourceConfig;
@@ -21,6 +22,9 @@ pub(super) fn add(
     let text = crate::files::read(path).with_context(|| format!("cannot read {file}"))?;
     let listed = match Servers::read(&text) {
         Ok(listed) => listed,
+        Err(_) if is_api_description(&text) => {
+            bail!("{file} is an OpenAPI description, not a list of MCP servers. Serve it as openapi:{file}")
+        }
         Err(problems) => {
             let problems: Vec<String> = problems.iter().map(|problem| format!("{file}:{problem}")).collect();
             bail!("{}", problems.join("\n"));
@@ -54,6 +58,12 @@ pub(super) fn add(
         bail!("{file} has no MCP server that is enabled");
     }
     Ok(())
+}
+
+/// Whether a file describes an HTTP API.
+fn is_api_description(text: &str) -> bool {
+    let parsed: Option<Map<String, Value>> = serde_json::from_str(text).ok();
+    parsed.is_some_and(|members| members.contains_key("openapi") || members.contains_key("swagger"))
 }
 
 /// Whether a server is this program, which would start itself recursively.

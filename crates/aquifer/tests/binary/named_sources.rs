@@ -231,3 +231,19 @@ fn r_saf_2_read_only_leaves_nothing_that_writes() {
         assert!(refused.contains("NOT_FOUND_OPERATION"), "{words:?}: {refused}");
     }
 }
+
+#[test]
+fn a_description_that_is_named_like_a_file_of_a_client_is_recognized() {
+    let folder = Folder::new();
+    let file =
+        folder.file("api.json", r#"{"openapi": "3.1.0", "servers": [{"url": "https://api.example"}], "paths": {}}"#);
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_aquifer")).args(arguments).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+
+    let (code, printed) = run(&["introspect", &file]);
+
+    assert_ne!(code, Some(0));
+    assert!(printed.contains(&format!("Serve it as openapi:{file}")), "{printed}");
+}
