@@ -26,6 +26,9 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
         let names = unset.join(", ");
         return format!("Set {names} in the environment or in the file named as env_file");
     }
+    if why.contains("without '}'") {
+        return "Close the reference, as in ${NAME}, or write $${ for the two characters".to_owned();
+    }
     match source {
         SourceConfig { openapi: Some(_), .. } => {
             "Check the path or URL of the description. Relative paths start at the configuration's directory".to_owned()
@@ -78,6 +81,9 @@ fn is_closed(path: &Path) -> bool {
 
 /// A program that cannot be started, or that is not an MCP server.
 fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
+    if command.trim().is_empty() {
+        return "Name a program as the command".to_owned();
+    }
     if let Some(folder) = source.cwd.as_deref().filter(|folder| !folder.is_dir()) {
         return format!("Create the directory {}, or correct cwd", folder.display());
     }

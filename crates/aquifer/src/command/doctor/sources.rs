@@ -28,7 +28,7 @@ pub(super) async fn check(config: &Config, text: &str) -> SourceFindings {
     let facts = SourceFacts::new(&plans);
     let (mut findings, mut unknown) = (Vec::new(), Vec::new());
     for broken in plans.broken {
-        findings.push(unusable(&broken.name, configured(config, &broken.name), broken.why));
+        findings.push(unusable(subject(&broken.name), configured(config, &broken.name), broken.why));
         unknown.push(broken.name);
     }
     // No data is read, so this key never encrypts a cursor.
@@ -39,7 +39,7 @@ pub(super) async fn check(config: &Config, text: &str) -> SourceFindings {
         match plan.open(&key, OnUnreachable::Fail).await {
             Ok(source) => opened.push(source),
             Err(error) => {
-                findings.push(unusable(&name, Some(&source), format!("{error:#}")));
+                findings.push(unusable(subject(&name), Some(&source), format!("{error:#}")));
                 unknown.push(name);
             }
         }
@@ -77,10 +77,10 @@ fn explain(config: &Config, error: &anyhow::Error) -> Vec<Finding> {
     let findings: Vec<Finding> = enabled
         .filter_map(|(source, number)| {
             let error = plan(&Config { source: vec![source.clone()], ..config.clone() }).err()?;
-            let name = source.name.clone().unwrap_or_else(|| format!("number {number}"));
+            let subject = source.name.as_deref().map_or_else(|| format!("source {number}"), subject);
             let why = format!("{error:#}");
             let why = why.split_once(" cannot be served: ").map_or(why.as_str(), |(_, why)| why);
-            Some(unusable(&name, Some(source), why.to_owned()))
+            Some(unusable(subject, Some(source), why.to_owned()))
         })
         .collect();
     if findings.is_empty() {
@@ -94,10 +94,10 @@ fn subject(name: &str) -> String {
     format!("source '{name}'")
 }
 
-fn unusable(name: &str, source: Option<&SourceConfig>, why: String) -> Finding {
+fn unusable(subject: String, source: Option<&SourceConfig>, why: String) -> Finding {
     let advice = source.map(|source| source_advice::for_source(source, &why));
     let advice = advice.unwrap_or_else(|| "Check its settings in the configuration".to_owned());
-    Finding::problem(subject(name), why, advice)
+    Finding::problem(subject, why, advice)
 }
 
 /// The configuration of a source by its name, or the only one without a name, which then has a derived one.
