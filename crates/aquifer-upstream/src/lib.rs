@@ -18,6 +18,7 @@ mod settings;
 mod source;
 mod supervisor;
 mod system;
+mod tasks;
 #[cfg(test)]
 #[allow(clippy::panic)]
 mod test_folder;
@@ -47,3 +48,4 @@ pub use supervisor::Finding;
 pub use supervisor::PinStore;
 pub use supervisor::ReviewError;
 pub use supervisor::examine;
+pub use tasks::shut_down;

@@ -72,33 +72,39 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<CommandOutcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ending = runtime.block_on(async {
-        match command {
-            Command::Demo(arguments) => command::demo::run(arguments).await,
-            Command::Serve(arguments) => command::serve::run(arguments).await,
-            Command::Call(arguments) => command::call::run(arguments).await,
-            Command::Introspect(arguments) => command::introspect::run(arguments).await,
-            Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
-            Command::Review(arguments) => command::review::run(arguments).await,
-            Command::Build(arguments) => command::build::run(arguments).await,
-            Command::Validate(arguments) => command::validate::run(arguments).await,
-            Command::Login(arguments) => command::login::run(arguments).await,
-            Command::Logout(arguments) => command::login::forget(arguments).await,
-            Command::Policy(PolicyCommand::Show(arguments)) => command::policy::show(arguments).await,
-            Command::Approvals(what) => command::approvals::run(what).await,
-            Command::Explorer(ExplorerCommand::Link { url, place }) => command::explorer::link(&place, url).await,
-            Command::Audit(AuditCommand::Verify(arguments)) => command::audit::verify(arguments).await,
-            Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
-            Command::Trust(arguments) => command::trust::run(arguments),
-            Command::Conformance(arguments) => Ok(command::conformance::run(arguments).await),
-            Command::Init(arguments) => command::init::run(arguments),
-            Command::Doctor(arguments) => command::doctor::run(arguments).await,
-            Command::Tokens(arguments) => command::tokens::run(arguments).await,
-            Command::Health { url } => command::health::run(&url).await,
-            Command::Completions { shell } => command::completions::run(shell),
-        }
+        let ending = execute(command).await;
+        // In order, while the runtime still works. The tasks end the processes that they started.
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, sources::gateway::shut_down()).await;
+        ending
     });
-    // Waits for tasks, because dropping them ends the processes they started. The wait is limited, because a blocking
-    // read of stdin must not keep the process alive.
+    // The wait is limited, because a blocking read of stdin must not keep the process alive.
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     ending
+}
+
+async fn execute(command: Command) -> anyhow::Result<CommandOutcome> {
+    match command {
+        Command::Demo(arguments) => command::demo::run(arguments).await,
+        Command::Serve(arguments) => command::serve::run(arguments).await,
+        Command::Call(arguments) => command::call::run(arguments).await,
+        Command::Introspect(arguments) => command::introspect::run(arguments).await,
+        Command::Interrogate(arguments) => command::interrogate::run(arguments).await,
+        Command::Review(arguments) => command::review::run(arguments).await,
+        Command::Build(arguments) => command::build::run(arguments).await,
+        Command::Validate(arguments) => command::validate::run(arguments).await,
+        Command::Login(arguments) => command::login::run(arguments).await,
+        Command::Logout(arguments) => command::login::forget(arguments).await,
+        Command::Policy(PolicyCommand::Show(arguments)) => command::policy::show(arguments).await,
+        Command::Approvals(what) => command::approvals::run(what).await,
+        Command::Explorer(ExplorerCommand::Link { url, place }) => command::explorer::link(&place, url).await,
+        Command::Audit(AuditCommand::Verify(arguments)) => command::audit::verify(arguments).await,
+        Command::Audit(AuditCommand::Show(arguments)) => command::audit::show(arguments).await,
+        Command::Trust(arguments) => command::trust::run(arguments),
+        Command::Conformance(arguments) => Ok(command::conformance::run(arguments).await),
+        Command::Init(arguments) => command::init::run(arguments),
+        Command::Doctor(arguments) => command::doctor::run(arguments).await,
+        Command::Tokens(arguments) => command::tokens::run(arguments).await,
+        Command::Health { url } => command::health::run(&url).await,
+        Command::Completions { shell } => command::completions::run(shell),
+    }
 }

@@ -341,6 +341,15 @@ pub(crate) fn report_unmatched(opened: &[OpenSource]) {
     }
 }
 
+/// The environment variables that change the tool surface.
+pub(crate) const SURFACE_VARIABLES: [&str; 3] =
+    ["MCP_AQL_ENDPOINT_MODE", "MCP_AQL_ENDPOINT_PROFILE", "MCP_AQL_TOOL_PREFIX"];
+
+/// Checks the tool surface that the configuration, the environment and the arguments ask for.
+pub(crate) fn check_surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<()> {
+    surface(arguments, config).map(drop)
+}
+
 fn surface(arguments: &SurfaceArgs, config: &Config) -> anyhow::Result<Surface> {
     let file = &config.surface;
     let mode = chosen(&arguments.mode, "MCP_AQL_ENDPOINT_MODE", &file.mode);

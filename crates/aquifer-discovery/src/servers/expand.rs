@@ -141,6 +141,30 @@ pub fn env_file(text: &str) -> Vec<(String, String)> {
     text.lines().filter(|text| !text.trim_start().starts_with('#')).filter_map(line).collect()
 }
 
+/// What is wrong with a line of an environment file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidEnvLine {
+    /// It sets no variable, so it is ignored.
+    NotAVariable,
+    /// Its value begins with a quote that is not closed, which becomes part of the value.
+    UnclosedQuote,
+}
+
+/// The lines of an environment file that do not mean what somebody wrote, with their numbers.
+pub fn invalid_env_lines(text: &str) -> Vec<(usize, InvalidEnvLine)> {
+    let problem = |line: &str| {
+        if env_file(line).is_empty() {
+            return Some(InvalidEnvLine::NotAVariable);
+        }
+        let (_, value) = line.split_once('=')?;
+        let is_unclosed = |quote: char| value.trim().strip_prefix(quote).is_some_and(|rest| !rest.ends_with(quote));
+        (is_unclosed('"') || is_unclosed('\'')).then_some(InvalidEnvLine::UnclosedQuote)
+    };
+    let is_meant = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let lines = text.lines().zip(1..).filter(|(line, _)| is_meant(line));
+    lines.filter_map(|(line, number)| Some((number, problem(line)?))).collect()
+}
+
 /// The line of an environment file that sets a variable to this value. `None` if the format cannot represent the value.
 pub fn env_line(name: &str, value: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@+=,%".contains(c);
@@ -158,7 +182,15 @@ pub fn env_line(name: &str, value: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{env_file, env_line};
+    use super::InvalidEnvLine::{NotAVariable, UnclosedQuote};
+    use super::{env_file, env_line, invalid_env_lines};
+
+    #[test]
+    fn lines_that_set_nothing_or_not_what_was_meant_are_found() {
+        let text = "# A comment\n\nA=1\nexport B='x y'\nE=\nF=\"\"\ngarbage line\nC D=e\nQ=\"unterminated\nR='\nS=it's";
+        let expected = [(7, NotAVariable), (8, NotAVariable), (9, UnclosedQuote), (10, UnclosedQuote)];
+        assert_eq!(invalid_env_lines(text), expected);
+    }
 
     #[test]
     fn env_lines_are_read_back() {

@@ -20,10 +20,12 @@ use crate::text::yaml::{Node, Position};
 pub use edit::EditError;
 pub use edit::replace_servers;
 pub use expand::Environment;
+pub use expand::InvalidEnvLine;
 pub use expand::UnresolvedReference;
 pub use expand::env_file;
 pub use expand::env_line;
 pub use expand::expand;
+pub use expand::invalid_env_lines;
 pub use placeholder::is_placeholder;
 
 /// The MCP servers of a client's configuration.

@@ -189,7 +189,7 @@ impl Connection {
         match (self.shared.outbound.get(), self.mode) {
             (Some(Outbound::Http(http)), ProtocolMode::Sessions) => {
                 let http = http.clone();
-                tokio::spawn(async move {
+                crate::tasks::spawn(async move {
                     let ended = shared.ended.clone();
                     ended.run_until_cancelled(http.follow_notifications(shared)).await;
                 });
@@ -202,7 +202,7 @@ impl Connection {
                     Outbound::Pipe(_) => self.shared.send(line),
                     Outbound::Http(http) => {
                         let http = http.clone();
-                        tokio::spawn(async move {
+                        crate::tasks::spawn(async move {
                             let info = RequestInfo { id, method: "subscriptions/listen", name: None };
                             let origin = Arc::new(CallOrigin::internal());
                             let ended = shared.ended.clone();
@@ -385,7 +385,7 @@ impl Drop for Connection {
 fn end_session_on_drop(http: Arc<HttpTransport>) -> DropGuard {
     let dropped = CancellationToken::new();
     let guard = dropped.clone().drop_guard();
-    tokio::spawn(async move {
+    crate::tasks::spawn(async move {
         dropped.cancelled().await;
         http.end_session().await;
     });

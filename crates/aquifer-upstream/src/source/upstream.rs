@@ -69,9 +69,9 @@ impl Upstream {
 
     fn supervise(supervisor: Supervisor, mode: ProtocolMode) -> Arc<Self> {
         let supervisor = Arc::new(supervisor);
-        let stop = CancellationToken::new();
+        let stop = crate::tasks::stop_token();
         let (task, stopped) = (supervisor.clone(), stop.clone());
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             stopped.run_until_cancelled(task.clone().run(mode)).await;
             // Drops the last handles of the connection and wakes the calls that wait for it.
             task.connection.store(None);

@@ -29,7 +29,7 @@ pub(crate) use safety::{
     ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, DoctorArgs, ExplorerCommand, PolicyCommand,
     PolicyShowArgs, StateArgs, TrustArgs,
 };
-pub(crate) use targets::{choose_config, default_config};
+pub(crate) use targets::{DefaultConfig, choose_config, default_config};
 pub(crate) use tokens::TokensArgs;
 
 /// Put MCP servers, HTTP APIs, SQLite and PostgreSQL databases behind MCP-AQL: one to five tools instead of hundreds.

@@ -1,6 +1,7 @@
 //! Classifies the positional arguments: sources, a configuration, an operation, its parameters. All commands share
 //! these rules, so that sources are named in the same way everywhere.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -37,19 +38,51 @@ pub(crate) fn choose_config(
     Ok(())
 }
 
-/// `./aquifer.toml`, if it exists and belongs to the current user or to root. It determines which programs are started,
-/// so a file that other users can write has to be named explicitly.
-pub(crate) fn default_config() -> Option<PathBuf> {
-    let path = Path::new(DEFAULT_CONFIG);
-    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    if let Some(reason) = crate::system::suspicion(path, &metadata) {
-        eprintln!(
-            "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
-        );
-        return None;
+/// `./aquifer.toml`, as commands find it that name no configuration.
+#[derive(Debug)]
+pub(crate) enum DefaultConfig {
+    Missing,
+    Usable(PathBuf),
+    /// Others may have written it. The reason continues the sentence "it …".
+    Suspicious(&'static str),
+    /// It is a directory, or something else that is not a file.
+    NotAFile,
+    /// It is a link whose target does not exist, or it cannot be examined.
+    Unreadable(std::io::Error),
+}
+
+impl DefaultConfig {
+    /// The file has to belong to the current user or to root. It determines which programs are started, so a file that
+    /// other users can write has to be named explicitly.
+    pub(crate) fn find() -> Self {
+        let path = Path::new(DEFAULT_CONFIG);
+        match path.metadata() {
+            Err(_) if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) => Self::Missing,
+            Err(error) => Self::Unreadable(error),
+            Ok(metadata) if !metadata.is_file() => Self::NotAFile,
+            Ok(metadata) => match crate::system::suspicion(path, &metadata) {
+                Some(reason) => Self::Suspicious(reason),
+                None => Self::Usable(path.to_owned()),
+            },
+        }
     }
-    tracing::info!("using ./{DEFAULT_CONFIG}");
-    Some(path.to_owned())
+}
+
+/// `./aquifer.toml`, if it can be used.
+pub(crate) fn default_config() -> Option<PathBuf> {
+    match DefaultConfig::find() {
+        DefaultConfig::Usable(path) => {
+            tracing::info!("using ./{DEFAULT_CONFIG}");
+            Some(path)
+        }
+        DefaultConfig::Suspicious(reason) => {
+            eprintln!(
+                "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
+            );
+            None
+        }
+        DefaultConfig::Missing | DefaultConfig::NotAFile | DefaultConfig::Unreadable(_) => None,
+    }
 }
 
 impl CallArgs {

@@ -58,6 +58,15 @@ impl StateArgs {
         self.config.clone().or_else(|| default_config().filter(|_| self.state.is_none()))
     }
 
+    /// Fails if `--state` names a directory that does not exist: without this, a mistyped name looks like state in which
+    /// nothing has happened yet.
+    pub(crate) fn require_directory(&self) -> anyhow::Result<()> {
+        match self.state.as_deref().filter(|directory| !directory.exists()) {
+            Some(directory) => bail!("the state directory {} does not exist. Check --state", directory.display()),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the configuration and applies `--state`.
     pub(crate) fn read(&self) -> anyhow::Result<Config> {
         let mut config = Config::read(self.config_path().as_deref())?;
@@ -77,17 +86,23 @@ impl StateArgs {
 /// Asks for the admin secret and opens the store that the servers use.
 pub(super) fn open_store(place: &StateArgs) -> anyhow::Result<(Config, Arc<dyn StateStore>, Arc<SteadyClock>)> {
     let config = place.read()?;
-    let location = StoreLocation::new(&config.state)?;
+    let location = StoreLocation::find(&config.state)?;
     if location == StoreLocation::Memory {
         bail!(
             "the server keeps its state in memory, where this command cannot reach it. Set state.store to \"sqlite\" or to a \
              Redis URL"
         );
     }
+    place.require_directory()?;
     let Some(admin) = Admin::load(&config.state)? else {
         bail!("there is no admin secret yet. Create one with 'aquifer approvals secret'");
     };
     admin.ask()?;
+    if let StoreLocation::File(file) = &location
+        && !file.exists()
+    {
+        bail!("no server has used this state yet: {} does not exist", file.display());
+    }
     let clock = state::steady_clock();
     let store = location.open(&config.state, &clock)?;
     Ok((config, store, clock))

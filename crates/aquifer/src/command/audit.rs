@@ -16,7 +16,7 @@ use crate::CommandOutcome;
 use crate::cli::{AuditShowArgs, AuditVerifyArgs};
 use crate::config::{AuditSink, Config};
 use crate::safety;
-use crate::state::{self, StoreLocation};
+use crate::state::StoreLocation;
 use crate::terminal::escape_hidden;
 
 /// The maximum number of entries shown. All of them are held in memory.
@@ -28,6 +28,7 @@ const HEAD_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
+    arguments.place.require_directory()?;
     let store = store(&config)?;
     if store.is_none() {
         tracing::warn!("the state is in the memory of a server, so entries missing at the end cannot be detected");
@@ -114,6 +115,7 @@ impl AuditLocations {
 
 pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutcome> {
     let config = arguments.place.read()?;
+    arguments.place.require_directory()?;
     let Some(directory) = safety::audit_directory(&config).filter(|directory| directory.exists()) else {
         bail!("there are no audit files. They are expected in the directory audit.dir, or in the state directory");
     };
@@ -151,9 +153,9 @@ fn newest(directory: &Path, filter: &EntryFilter, last: usize) -> Result<Vec<Str
 
 /// The store with the heads, or `None` if it is in the memory of a server.
 fn store(config: &Config) -> anyhow::Result<Option<Arc<dyn StateStore>>> {
-    match StoreLocation::new(&config.state)? {
+    match StoreLocation::find(&config.state)? {
         StoreLocation::Memory => Ok(None),
-        place => place.open(&config.state, &state::steady_clock()).map(Some),
+        location => location.open_existing(&config.state).map(Some),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::explorer::{ExplorerOperator, OperatorContext};
 use crate::safety::{Safety, SourceFacts};
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
+use crate::state;
 
 /// The port of the demo.
 pub(super) const PORT: u16 = 3910;
@@ -74,7 +75,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
         return ending;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
-    let state = folder.0.display();
+    let directory = folder.0.display();
     let operator = ExplorerOperator::new(OperatorContext {
         engine: engine.clone(),
         safety: safety.clone(),
@@ -117,10 +118,10 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
             "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
         );
         eprintln!("the request with. The newsletter waits until you approve it, in the explorer or here:");
-        eprintln!("  aquifer approvals secret --state {state}");
-        eprintln!("  aquifer approvals list --state {state}");
+        eprintln!("  aquifer approvals secret --state {directory}");
+        eprintln!("  aquifer approvals list --state {directory}");
         eprintln!("The audit log records every decision and its outcome:");
-        eprintln!("  aquifer audit show --state {state}");
+        eprintln!("  aquifer audit show --state {directory}");
         eprintln!("  aquifer policy show demo:");
         eprintln!();
         eprintln!("Press Ctrl-C to stop. All changes are lost then.");
@@ -130,7 +131,7 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     ending
 }
 
-/// A directory that is removed when the demo ends.
+/// A state directory that is removed when the demo ends. Other commands use it with `--state`.
 struct TempDir(PathBuf);
 
 impl TempDir {
@@ -138,8 +139,7 @@ impl TempDir {
         let name =
             format!("aquifer-demo-{:016x}", getrandom::u64().context("cannot get random bytes from the system")?);
         let path = std::env::temp_dir().join(name);
-        let made = crate::system::create_new_private_directory(&path);
-        made.with_context(|| format!("cannot create {}", path.display()))?;
+        state::create_new(&path)?;
         Ok(Self(path))
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use approvals::{check_webhook_secret, check_webhook_url, is_loopback}
 pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use trust::TrustSetting;
-pub(crate) use variables::Variables;
+pub(crate) use variables::{Variables, describe_invalid_lines};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -305,10 +305,13 @@ impl SourceConfig {
         single.into_iter().flatten().chain(&self.args).chain(pairs).map(String::as_str)
     }
 
-    /// Whether it refers to a variable that is not set.
-    pub(crate) fn has_unset_variable(&self) -> bool {
+    /// The variables that it refers to and that are not set.
+    pub(crate) fn unset_variables(&self) -> Vec<String> {
         let texts = self.references().chain(self.target.as_deref()).chain(self.openapi.as_deref());
-        texts.into_iter().any(|text| self.variables.expand(text).is_err())
+        let mut names: Vec<String> = texts.flat_map(|text| self.variables.unset_in(text)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Whether it is an MCP server for certain.

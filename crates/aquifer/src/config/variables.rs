@@ -8,9 +8,28 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use aquifer_discovery::servers::env_file;
+use aquifer_discovery::servers::{InvalidEnvLine, env_file, invalid_env_lines};
 
 use crate::system;
+
+/// The maximum number of lines that a message names.
+const MAX_NAMED_LINES: usize = 10;
+
+/// Describes the lines of an `env_file` that do not mean what somebody wrote. Their text is secret.
+pub(crate) fn describe_invalid_lines(text: &str) -> Option<String> {
+    let invalid = invalid_env_lines(text);
+    let lines = |wanted: InvalidEnvLine| {
+        let numbers = invalid.iter().filter(|(_, problem)| *problem == wanted).map(|(line, _)| line.to_string());
+        let numbers: Vec<String> = numbers.take(MAX_NAMED_LINES).collect();
+        (!numbers.is_empty()).then(|| numbers.join(", "))
+    };
+    let ignored =
+        lines(InvalidEnvLine::NotAVariable).map(|lines| format!("ignored, because it is not NAME=VALUE: line {lines}"));
+    let unclosed = lines(InvalidEnvLine::UnclosedQuote)
+        .map(|lines| format!("the quote is not closed, so it is part of the value: line {lines}"));
+    let parts: Vec<String> = ignored.into_iter().chain(unclosed).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
 
 /// The variables of an `env_file`, on top of the process environment.
 #[derive(Clone, Default, PartialEq)]
@@ -26,6 +45,9 @@ impl Variables {
         if system::is_open_to_others(path) {
             let advice = system::private_file_advice(path);
             tracing::warn!("{shown} holds credentials, but other users can read it. {advice}");
+        }
+        if let Some(message) = describe_invalid_lines(&text) {
+            tracing::warn!("{shown}: {message}");
         }
         Ok(Self { from_file: env_file(&text).into_iter().collect() })
     }
@@ -78,6 +100,15 @@ impl Variables {
         let references = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
         let names = references.map(|(reference, _)| reference.split(":-").next().unwrap_or(reference));
         names.filter_map(|name| self.get(name)).collect()
+    }
+
+    /// The variables that a text refers to without a default, and that are not set.
+    pub(crate) fn unset_in(&self, text: &str) -> Vec<String> {
+        // `$${` is a literal `${`.
+        let text = text.replace("$${", "");
+        let references = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+        let names = references.map(|(reference, _)| reference).filter(|reference| !reference.contains(":-"));
+        names.filter(|name| self.get(name).is_none()).map(str::to_owned).collect()
     }
 }
 

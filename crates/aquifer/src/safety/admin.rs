@@ -39,7 +39,7 @@ impl Admin {
 
     /// Reads the hash of the created secret, if there is one.
     fn from_file(state: &StateConfig) -> anyhow::Result<Option<Self>> {
-        let Ok(file) = StateFiles::new(state)?.admin() else { return Ok(None) };
+        let Some(file) = StateFiles::new(state)?.admin_path() else { return Ok(None) };
         let bytes = match state::read_small_file(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -31,7 +31,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use aquifer_adapter::IntoAdapter as _;
 use aquifer_discovery::adapter::RateLimits;
-use aquifer_discovery::servers::Server;
+use aquifer_discovery::servers::{Server, ServerTransport};
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Mount, Source};
@@ -95,6 +95,22 @@ impl Origin {
     /// The texts of the files it was read from.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
+    }
+
+    /// Its configuration. For a server in a client's file, the one that starts the same server, without the arguments,
+    /// in which references are already expanded.
+    pub(crate) fn as_configured(&self) -> SourceConfig {
+        let source = self.config.clone();
+        match self.server.as_ref().map(|server| &server.transport) {
+            Some(ServerTransport::Stdio { command, cwd, .. }) => SourceConfig {
+                target: None,
+                command: Some(command.clone()),
+                cwd: cwd.as_ref().map(PathBuf::from),
+                ..source
+            },
+            Some(ServerTransport::Http { url, .. }) => SourceConfig { target: None, url: Some(url.clone()), ..source },
+            None => source,
+        }
     }
 
     /// Whether the operator chose the name. Servers in a client's file are named by that file.
@@ -443,7 +459,7 @@ impl Plan {
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
             Kind::Rest(settings) => {
-                let source = rest::open(*settings, &origin.config).await?;
+                let source = rest::open(*settings, &origin.config, on_unreachable).await?;
                 hidden::hide(source, self.hidden, origin.config.read_only)
             }
         };

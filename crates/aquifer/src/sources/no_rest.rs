@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 
-use super::{InvalidSource, Plan};
+use super::{InvalidSource, OnUnreachable, Plan};
 use crate::config::SourceConfig;
 use crate::feature;
 use crate::state::StateFiles;
@@ -38,6 +38,10 @@ pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
     match *settings {}
 }
 
-pub(super) async fn open(settings: Settings, _source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
+pub(super) async fn open(
+    settings: Settings,
+    _source: &SourceConfig,
+    _absence: OnUnreachable,
+) -> anyhow::Result<Arc<dyn Source>> {
     match settings {}
 }

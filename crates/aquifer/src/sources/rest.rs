@@ -16,7 +16,7 @@ use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
 use serde_json::Value;
 
 use super::description_cache::DescriptionCache;
-use super::{InvalidSource, Kind, Origin, Plan, adapter_file, naming, source_label, trust};
+use super::{InvalidSource, Kind, OnUnreachable, Origin, Plan, adapter_file, naming, source_label, store, trust};
 use crate::config::target::is_http_url;
 use crate::config::{SourceConfig, StateConfig, TrustSetting};
 use crate::state::StateFiles;
@@ -336,8 +336,13 @@ async fn fetch_or_cached<T>(
 }
 
 /// Opens an API. Only a remote description is fetched; the API itself is not called.
-pub(super) async fn open(settings: Settings, source: &SourceConfig) -> anyhow::Result<Arc<dyn Source>> {
+pub(super) async fn open(
+    settings: Settings,
+    source: &SourceConfig,
+    on_unreachable: OnUnreachable,
+) -> anyhow::Result<Arc<dyn Source>> {
     let Settings { name, api, overlays, rate_limits, cache, chosen_place: _ } = settings;
+    let cache = cache.filter(|folder| store::may_write(folder, on_unreachable));
     let is_file = source.adapter.is_some();
     let api = match api {
         PlannedApi::Read(api) => *api,

@@ -23,6 +23,11 @@ pub(super) fn is_inspection(on_unreachable: OnUnreachable) -> bool {
         || std::env::var_os(INSPECT_ONLY).is_some()
 }
 
+/// Whether a cache in the state directory may be written. Inspecting sources does not create the directory.
+pub(super) fn may_write(cache: &Path, on_unreachable: OnUnreachable) -> bool {
+    !is_inspection(on_unreachable) || cache.parent().is_some_and(Path::exists)
+}
+
 /// The store of this process. Its location does not change while the process runs.
 pub(super) fn open(state: &StateConfig) -> Arc<dyn StateStore> {
     static STORE: OnceLock<Arc<dyn StateStore>> = OnceLock::new();
@@ -32,7 +37,7 @@ pub(super) fn open(state: &StateConfig) -> Arc<dyn StateStore> {
 /// The store for inspection. A missing store is not created.
 pub(super) fn open_for_inspection(state: &StateConfig) -> Arc<dyn StateStore> {
     let is_missing = |file: &Path| !file.exists();
-    match StoreLocation::new(state) {
+    match StoreLocation::find(state) {
         Ok(StoreLocation::File(file)) if is_missing(&file) => in_memory(),
         _ => open(state),
     }

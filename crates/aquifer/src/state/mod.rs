@@ -26,6 +26,15 @@ pub(crate) use version::version_of;
 const ENTRIES: &[&str] =
     &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust", "version", "version.lock"];
 
+/// The store, unless the configuration names another one.
+const STORE_FILE: &str = "state.sqlite";
+const ADMIN_FILE: &str = "admin.key";
+
+const NO_DIRECTORY: &str = "there is no state directory. Set state.dir";
+
+/// The files without which a server cannot use the directory.
+pub(crate) const FILES: [&str; 4] = ["version", "cursor.key", ADMIN_FILE, STORE_FILE];
+
 /// The maximum size of a key or hash file.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
 
@@ -58,7 +67,7 @@ impl StateFiles {
 
     /// The directory, created if it is missing.
     fn prepare(&self) -> anyhow::Result<&Path> {
-        let directory = self.directory.as_deref().context("there is no state directory. Set state.dir")?;
+        let directory = self.directory.as_deref().context(NO_DIRECTORY)?;
         directory::prepare(directory)?;
         version::mark(directory)?;
         ENTRIES.iter().for_each(|entry| system::close_to_others(&directory.join(entry)));
@@ -77,12 +86,22 @@ impl StateFiles {
 
     /// The file with confirmations, approvals, quotas and audit heads.
     pub(crate) fn store(&self) -> anyhow::Result<PathBuf> {
-        Ok(self.prepare()?.join("state.sqlite"))
+        Ok(self.prepare()?.join(STORE_FILE))
+    }
+
+    /// The path of that file, which may not exist. Creates nothing.
+    fn store_path(&self) -> anyhow::Result<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join(STORE_FILE)).context(NO_DIRECTORY)
     }
 
     /// The file with the hash of the admin secret.
     pub(crate) fn admin(&self) -> anyhow::Result<PathBuf> {
-        Ok(self.prepare()?.join("admin.key"))
+        Ok(self.prepare()?.join(ADMIN_FILE))
+    }
+
+    /// The path of that file, which may not exist. Creates nothing.
+    pub(crate) fn admin_path(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|directory| directory.join(ADMIN_FILE))
     }
 
     /// The directory of logins to remote MCP servers.
@@ -171,6 +190,12 @@ pub(crate) fn read_small_file(path: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::new(ErrorKind::FileTooLarge, "it is too large"));
     }
     fs::read(path)
+}
+
+/// Creates a state directory of the current version. Fails if it exists.
+pub(crate) fn create_new(path: &Path) -> anyhow::Result<()> {
+    system::create_new_private_directory(path).with_context(|| format!("cannot create {}", path.display()))?;
+    version::mark(path)
 }
 
 /// The path of the state directory, whether or not it can be used.

@@ -10,7 +10,7 @@ use aquifer_protocol::hex::hex;
 use aquifer_protocol::trust::Trust;
 use sha2::{Digest, Sha256};
 
-use super::{StateFiles, read_small_file, write_private};
+use super::{NO_DIRECTORY, StateFiles, read_small_file, write_private};
 use crate::system::create_private_directory;
 
 impl StateFiles {
@@ -21,7 +21,7 @@ impl StateFiles {
         level: Trust,
     ) -> anyhow::Result<()> {
         self.prepare()?;
-        let file = self.trust_file(texts).context("there is no state directory. Set state.dir")?;
+        let file = self.trust_file(texts).context(NO_DIRECTORY)?;
         if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
             create_private_directory(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }

@@ -1,6 +1,7 @@
 //! The state store: its configured location, and opening it.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -63,6 +64,19 @@ impl StoreSetting {
 impl StoreLocation {
     /// The location in the configuration, otherwise a file in the state directory, if there is one.
     pub(crate) fn new(state: &StateConfig) -> anyhow::Result<Self> {
+        Self::resolve(state, StateFiles::store, create_private_directory)
+    }
+
+    /// Like `new`, for commands that only read: creates nothing, so a file may not exist.
+    pub(crate) fn find(state: &StateConfig) -> anyhow::Result<Self> {
+        Self::resolve(state, StateFiles::store_path, |_| Ok(()))
+    }
+
+    fn resolve(
+        state: &StateConfig,
+        default_file: fn(&StateFiles) -> anyhow::Result<PathBuf>,
+        make_folder: fn(&Path) -> io::Result<()>,
+    ) -> anyhow::Result<Self> {
         let files = StateFiles::new(state)?;
         match StoreSetting::parse(state)? {
             Some(StoreSetting::Memory) => Ok(StoreLocation::Memory),
@@ -71,15 +85,15 @@ impl StoreLocation {
                 // The operator chose the folder, which may contain other files.
                 let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
                 if let Some(folder) = folder {
-                    let made = create_private_directory(folder);
+                    let made = make_folder(folder);
                     made.with_context(|| format!("cannot create {}", folder.display()))?;
                 }
                 Ok(StoreLocation::File(file))
             }
-            Some(StoreSetting::File(None)) => Ok(StoreLocation::File(files.store()?)),
+            Some(StoreSetting::File(None)) => Ok(StoreLocation::File(default_file(&files)?)),
             // If a directory is configured, it has to be used: limits in memory would start again in every process.
-            None if state.dir.is_some() => Ok(StoreLocation::File(files.store()?)),
-            None => Ok(files.store().map_or_else(
+            None if state.dir.is_some() => Ok(StoreLocation::File(default_file(&files)?)),
+            None => Ok(default_file(&files).map_or_else(
                 |error| {
                     tracing::warn!(
                         "confirmations and quotas are kept in memory, so 'aquifer approvals' cannot reach them: {error:#}"
@@ -88,6 +102,15 @@ impl StoreLocation {
                 },
                 StoreLocation::File,
             )),
+        }
+    }
+
+    /// Opens the store for a command that only reads. A missing file is not created: it is like an empty store.
+    pub(crate) fn open_existing(&self, state: &StateConfig) -> anyhow::Result<Arc<dyn StateStore>> {
+        let clock = steady_clock();
+        match self {
+            StoreLocation::File(file) if !file.exists() => Ok(Arc::new(MemoryStore::new(clock, MAX_MEMORY_RECORDS))),
+            location => location.open(state, &clock),
         }
     }
 

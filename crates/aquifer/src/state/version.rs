@@ -2,7 +2,7 @@
 //! it was made; newer state is refused.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -10,7 +10,7 @@ use aquifer_gate::store::copy_state_file;
 
 use crate::system::{create_private_directory, open_private};
 
-use super::{read_small_file, write_private};
+use super::{STORE_FILE, read_small_file, write_private};
 
 /// The current version.
 pub(crate) const STATE_VERSION: u32 = 2;
@@ -23,7 +23,7 @@ const LOCK_FILE: &str = "version.lock";
 
 /// A change from one version to the next. It can be repeated, because the process may end before the new version is
 /// written.
-type Step = fn(&Path) -> std::io::Result<()>;
+type Step = fn(&Path) -> io::Result<()>;
 
 /// The steps, starting with the one from version 1 to 2.
 const STEPS: [Step; (STATE_VERSION - FIRST_VERSION) as usize] = [rename_catalogs];
@@ -32,26 +32,38 @@ const STEPS: [Step; (STATE_VERSION - FIRST_VERSION) as usize] = [rename_catalogs
 /// appended to.
 const COPIED: [&str; 5] = ["cursor.key", "admin.key", "logins", "trust", VERSION_FILE];
 
-/// The store, which other processes may be writing to.
-const STORE_FILE: &str = "state.sqlite";
+/// One of these is in every directory that the first release has served from. Later versions write the version first. A
+/// store alone says nothing: any version may have written it there, because `state.store` names it. The steps do not
+/// change it.
+const FIRST_ENTRIES: [&str; 3] = ["cursor.key", "admin.key", "catalogues"];
 
-/// One of these is in every directory that the first release has used. Later versions write the version first.
-const FIRST_ENTRIES: [&str; 4] = ["cursor.key", "admin.key", STORE_FILE, "catalogues"];
-
-/// The version of a directory that has been used.
-pub(crate) fn version_of(directory: &Path) -> Option<u32> {
+/// The version of a directory that has been used. Fails if it cannot be read.
+pub(crate) fn version_of(directory: &Path) -> io::Result<Option<u32>> {
     match read_small_file(&directory.join(VERSION_FILE)) {
-        // A file that holds no number is not ours, so it counts as newer, and so does one that cannot be read.
-        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).trim().parse().unwrap_or(u32::MAX)),
-        Err(error) if error.kind() != ErrorKind::NotFound => Some(u32::MAX),
-        Err(_) => FIRST_ENTRIES.iter().any(|name| directory.join(name).exists()).then_some(FIRST_VERSION),
+        Ok(bytes) => {
+            let number = String::from_utf8_lossy(&bytes).trim().parse();
+            number.map(Some).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it does not contain a version number"))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Err(_) => Ok(FIRST_ENTRIES.iter().any(|name| directory.join(name).exists()).then_some(FIRST_VERSION)),
     }
+}
+
+/// Like `version_of`, with an error that says what to do. State whose version is unknown must not be changed.
+fn known_version(directory: &Path) -> anyhow::Result<Option<u32>> {
+    let file = directory.join(VERSION_FILE);
+    version_of(directory).with_context(|| {
+        format!(
+            "cannot read {}. Make it readable or restore it, or use another directory with state.dir",
+            file.display()
+        )
+    })
 }
 
 /// Brings a directory up to date. Fails if a newer version has written it.
 pub(super) fn upgrade(directory: &Path) -> anyhow::Result<()> {
     let shown = directory.display();
-    match version_of(directory) {
+    match known_version(directory)? {
         None | Some(STATE_VERSION) => return Ok(()),
         Some(version) if version > STATE_VERSION => bail!(
             "the state in {shown} was written by a newer Aquifer (state version {version}, this one knows {STATE_VERSION}). \
@@ -62,7 +74,7 @@ pub(super) fn upgrade(directory: &Path) -> anyhow::Result<()> {
     // Processes that start together take turns; the second finds the work done.
     let lock = open_private(&directory.join(LOCK_FILE)).with_context(|| format!("cannot lock {shown}"))?;
     lock.lock().with_context(|| format!("cannot lock {shown}"))?;
-    let Some(version) = version_of(directory).filter(|version| *version < STATE_VERSION) else { return Ok(()) };
+    let Some(version) = known_version(directory)?.filter(|version| *version < STATE_VERSION) else { return Ok(()) };
     let copy = back_up(directory, version).with_context(|| format!("cannot copy the state in {shown}"))?;
     for (step, from) in STEPS.iter().zip(FIRST_VERSION..).filter(|(_, from)| *from >= version) {
         step(directory).with_context(|| format!("cannot change the state in {shown} from version {from}"))?;
@@ -77,7 +89,7 @@ pub(super) fn upgrade(directory: &Path) -> anyhow::Result<()> {
 
 /// Writes the version into a new directory.
 pub(super) fn mark(directory: &Path) -> anyhow::Result<()> {
-    if version_of(directory).is_none() { write(directory, STATE_VERSION) } else { Ok(()) }
+    if known_version(directory)?.is_none() { write(directory, STATE_VERSION) } else { Ok(()) }
 }
 
 fn write(directory: &Path, version: u32) -> anyhow::Result<()> {
@@ -86,20 +98,21 @@ fn write(directory: &Path, version: u32) -> anyhow::Result<()> {
 }
 
 /// Copies the state to `backup-vN` in the directory, or to the next free name.
-fn back_up(directory: &Path, version: u32) -> std::io::Result<PathBuf> {
+fn back_up(directory: &Path, version: u32) -> io::Result<PathBuf> {
     let name = |number: u32| if number == 1 { String::new() } else { format!("-{number}") };
     let names = (1..=u32::MAX).map(|number| directory.join(format!("backup-v{version}{}", name(number))));
     let copy = names.into_iter().find(|copy| !copy.exists()).unwrap_or_else(|| directory.join("backup"));
     create_private_directory(&copy)?;
     COPIED.iter().try_for_each(|name| copy_tree(&directory.join(name), &copy.join(name)))?;
+    // Other processes may be writing to it.
     if directory.join(STORE_FILE).exists() {
-        copy_state_file(&directory.join(STORE_FILE), &copy.join(STORE_FILE)).map_err(std::io::Error::other)?;
+        copy_state_file(&directory.join(STORE_FILE), &copy.join(STORE_FILE)).map_err(io::Error::other)?;
     }
     Ok(copy)
 }
 
 /// Copies a file, or a directory with its files, for their owner only. What is missing is left out.
-fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(from) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -121,12 +134,12 @@ fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     write_private(to, &fs::read(from)?)
 }
 
 /// The folder of cached tool lists got its name of today.
-fn rename_catalogs(directory: &Path) -> std::io::Result<()> {
+fn rename_catalogs(directory: &Path) -> io::Result<()> {
     match fs::rename(directory.join("catalogues"), directory.join("catalogs")) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

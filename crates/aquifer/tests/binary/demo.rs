@@ -100,6 +100,18 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
 }
 
 #[test]
+fn its_state_is_current_from_the_start() {
+    let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
+    let talk = served.says("Press Ctrl-C to stop");
+    let state = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals list --state ")).unwrap();
+    assert_eq!(std::fs::read_to_string(format!("{state}/version")).unwrap(), "2\n");
+    let verified = shell(&format!("aquifer audit verify --state {state}"));
+    let said = text(&verified.stderr);
+    assert!(verified.status.success() && !said.contains("was changed from version"), "{said}");
+    assert!(!std::fs::exists(format!("{state}/backup-v1")).unwrap());
+}
+
+#[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
     let talk = served.says("Press Ctrl-C to stop");

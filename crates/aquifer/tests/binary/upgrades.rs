@@ -119,11 +119,11 @@ fn processes_that_start_together_upgrade_once() {
 #[test]
 fn the_state_of_a_newer_release_is_refused() {
     let folder = first_release();
-    for written in ["3\n", "no number"] {
+    for (written, expected) in [("3\n", "newer Aquifer"), ("no number", "does not contain a version number")] {
         folder.file("state/version", written);
         let refused = run(&folder, &["call", "notes_list_notes", "{}"]);
         let said = text(&refused.stderr);
-        assert!(!refused.status.success() && said.contains("newer Aquifer") && said.contains("state.dir"), "{said}");
+        assert!(!refused.status.success() && said.contains(expected) && said.contains("state.dir"), "{said}");
         assert_eq!(std::fs::read_to_string(folder.path("state/version")).unwrap(), written);
     }
     // Nor is state changed whose version cannot be read.
@@ -131,4 +131,39 @@ fn the_state_of_a_newer_release_is_refused() {
     std::fs::create_dir(folder.path("state/version")).unwrap();
     assert!(!run(&folder, &["call", "notes_list_notes", "{}"]).status.success());
     assert!(Path::new(&folder.path("state/catalogues")).exists());
+}
+
+#[test]
+fn a_store_that_the_configuration_places_is_not_an_older_state() {
+    let folder = Folder::new();
+    folder.database("notes.db", NOTES);
+    std::fs::create_dir(folder.path("kept")).unwrap();
+    let store = folder.path("kept/state.sqlite");
+    folder.file(
+        "aquifer.toml",
+        &format!(
+            "version = 1\n[state]\ndir = \"state\"\nstore = \"sqlite:{store}\"\n[[source]]\ntarget = \"sqlite:notes.db\"\n"
+        ),
+    );
+    let called = run(&folder, &["call", "list_notes", "{}"]);
+    assert!(called.status.success(), "{}", text(&called.stderr));
+    assert!(Path::new(&store).exists());
+    let verified = aquifer().args(["audit", "verify", "--state", &folder.path("kept")]).output().unwrap();
+    let said = text(&verified.stderr);
+    assert!(verified.status.success() && !said.contains("was changed"), "{said}");
+    assert!(!Path::new(&folder.path("kept/backup-v1")).exists());
+}
+
+#[test]
+fn commands_that_only_read_create_no_state() {
+    let folder = Folder::new();
+    let missing = folder.path("mistyped");
+    for words in [&["audit", "verify"][..], &["audit", "show"], &["approvals", "list"], &["approvals", "show", "x"]] {
+        let output = aquifer().args(words).args(["--state", &missing]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        let is_named = said.contains("mistyped does not exist");
+        assert!(is_named || said.contains("must be a terminal"), "{words:?}: {said}");
+        assert!(!Path::new(&missing).exists(), "{words:?}");
+    }
 }

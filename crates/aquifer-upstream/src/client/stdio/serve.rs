@@ -34,7 +34,7 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
     // This is the only place that sets it.
     let _ = shared.outbound.set(Outbound::Pipe(pipe.clone()));
     let shared = shared.clone();
-    tokio::spawn(async move {
+    crate::tasks::spawn(async move {
         let mut reader = LineReader { input: pipes.output, buffer: BytesMut::new(), searched: 0, max_bytes };
         let outage = tokio::select! {
             outage = reader.read_all(&shared) => outage,

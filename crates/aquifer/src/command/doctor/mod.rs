@@ -1,7 +1,7 @@
 //! `aquifer doctor`: checks the configuration, its sources and this machine, and says for each problem what to do.
 //!
-//! Every check returns findings. None of them calls an operation or changes a file, except that the state directory is
-//! created and brought up to date, as by every command.
+//! Every check returns findings. None of them calls an operation, creates the state directory or changes a file, except
+//! that existing state is brought up to date, as by every command.
 
 #[cfg_attr(not(feature = "gateway"), path = "no_clients.rs")]
 mod clients;
@@ -9,6 +9,7 @@ mod clock;
 mod configuration;
 mod network;
 mod programs;
+mod source_advice;
 mod sources;
 mod state;
 
@@ -21,6 +22,7 @@ use crate::CommandOutcome;
 use crate::cli::DoctorArgs;
 use crate::config::Config;
 use crate::terminal::escape_hidden;
+use sources::SourceFindings;
 
 /// What a check found.
 #[derive(Debug, Serialize)]
@@ -65,7 +67,7 @@ struct Section {
 }
 
 pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<CommandOutcome> {
-    let (config, findings) = configuration::check(&arguments.place);
+    let (config, text, findings) = configuration::check(&arguments.place);
     let mut sections = vec![Section { topic: "configuration", findings }];
     let defaults = Config::default();
     // Without a valid configuration, the state and the machine can still be checked.
@@ -77,16 +79,18 @@ pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<CommandOutcome>
     if let Some(config) = config.as_ref().filter(|config| config.path.is_some()) {
         sections.push(Section { topic: "audit", findings: state::check_audit(config).await });
         sections.push(Section { topic: "network", findings: network::check(config).await });
-        let findings = match (arguments.offline, is_state_usable) {
-            (false, true) => sources::check(config).await,
-            (true, _) => vec![Finding::ok("sources", "not checked, because of --offline")],
+        let unchecked = |why: &str| SourceFindings { sources: vec![Finding::ok("sources", why)], rules: Vec::new() };
+        let found = match (arguments.offline, is_state_usable) {
+            (false, true) => sources::check(config, &text).await,
+            (true, _) => unchecked("not checked, because of --offline"),
             // Their catalogs and logins are kept there.
-            (false, false) => vec![Finding::ok("sources", "not checked until the state can be used")],
+            (false, false) => unchecked("not checked until the state can be used"),
         };
-        sections.push(Section { topic: "sources", findings });
+        sections.push(Section { topic: "sources", findings: found.sources });
+        sections.push(Section { topic: "rules", findings: found.rules });
     }
     sections.push(Section { topic: "clients", findings: clients::check() });
-    sections.push(Section { topic: "versions", findings: programs::check() });
+    sections.push(Section { topic: "versions", findings: programs::check().await });
     sections.retain(|section| !section.findings.is_empty());
     match arguments.json {
         true => json::print(&serde_json::to_string(&sections)?)?,

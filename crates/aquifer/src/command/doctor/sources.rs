@@ -1,39 +1,47 @@
-//! The sources of the configuration: whether they are there, answer, and accept the login.
+//! The sources of the configuration: whether they are there, answer, and accept the login, and whether the rules of the
+//! configuration apply to something that they have.
 
-use std::path::Path;
-
-use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_query::CursorKey;
+use aquifer_sql::Target;
 
-use super::Finding;
+use super::{Finding, source_advice};
 use crate::cli::UpstreamArgs;
+use crate::command::validate::ReachableSources;
 use crate::config::{Config, SourceConfig};
+use crate::safety::SourceFacts;
 use crate::setup::{self, SourceSelection};
-use crate::sources::OnUnreachable;
-use crate::system::find_program;
+use crate::sources::{NameConflict, OnUnreachable, OpenSource, Plans};
 
-pub(super) async fn check(config: &Config) -> Vec<Finding> {
-    let selection = SourceSelection { targets: &[], upstream: &UpstreamArgs::default(), config };
-    let plans = match selection.plan() {
+/// The findings about the sources, and about the rules.
+#[derive(Default)]
+pub(super) struct SourceFindings {
+    pub(super) sources: Vec<Finding>,
+    pub(super) rules: Vec<Finding>,
+}
+
+/// `text` is the text of the configuration.
+pub(super) async fn check(config: &Config, text: &str) -> SourceFindings {
+    let plans = match plan(config) {
         Ok(plans) => plans,
-        Err(error) => {
-            let advice = "Give each source a name of its own, and check its settings";
-            return vec![Finding::problem("sources", format!("{error:#}"), advice)];
-        }
+        Err(error) => return SourceFindings { sources: explain(config, &error), ..SourceFindings::default() },
     };
-    let mut findings: Vec<Finding> = plans
-        .broken
-        .iter()
-        .map(|broken| Finding::problem(subject(&broken.name), &broken.why, advice(config, &broken.name)))
-        .collect();
+    let facts = SourceFacts::new(&plans);
+    let (mut findings, mut unknown) = (Vec::new(), Vec::new());
+    for broken in plans.broken {
+        findings.push(unusable(subject(&broken.name), configured(config, &broken.name), broken.why));
+        unknown.push(broken.name);
+    }
     // No data is read, so this key never encrypts a cursor.
     let key = CursorKey::new([0; 32]);
     let mut opened = Vec::new();
     for plan in plans.plans {
-        let name = plan.name.clone();
+        let (name, source) = (plan.name.clone(), plan.origin.as_configured());
         match plan.open(&key, OnUnreachable::Fail).await {
             Ok(source) => opened.push(source),
-            Err(error) => findings.push(Finding::problem(subject(&name), format!("{error:#}"), advice(config, &name))),
+            Err(error) => {
+                findings.push(unusable(subject(&name), Some(&source), format!("{error:#}")));
+                unknown.push(name);
+            }
         }
     }
     let asked = setup::check_ready(&opened, |_| true).await;
@@ -41,11 +49,43 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
         let name = source.source.name();
         findings.push(match asked.missing_reason(name) {
             Some((why, failure)) => {
-                let advice = failure.and_then(|failure| advice_for_failure(name, failure));
-                Finding::problem(subject(name), why, advice.unwrap_or_else(|| self::advice(config, name)))
+                let advice = failure.and_then(|failure| source_advice::for_failure(name, failure));
+                let advice = advice.unwrap_or_else(|| source_advice::for_source(&source.origin.as_configured(), &why));
+                Finding::problem(subject(name), why, advice)
             }
-            None => Finding::ok(subject(name), format!("answers ({})", source.place)),
+            None => answers(source),
         });
+    }
+    // A cached catalog or an adapter file is sufficient to check the rules.
+    let without: Vec<String> = asked.names().into_iter().filter(|name| asked.why_unknown(name).is_some()).collect();
+    opened.retain(|one| !without.iter().any(|name| name == one.source.name()));
+    unknown.extend(without);
+    let rules = check_rules(config, text, ReachableSources { opened, unknown, facts });
+    SourceFindings { sources: findings, rules }
+}
+
+fn plan(config: &Config) -> anyhow::Result<Plans> {
+    SourceSelection { targets: &[], upstream: &UpstreamArgs::default(), config }.plan()
+}
+
+/// Why nothing can be served. Every source that is to blame is named, not only the first.
+fn explain(config: &Config, error: &anyhow::Error) -> Vec<Finding> {
+    if error.is::<NameConflict>() {
+        return vec![Finding::problem("sources", format!("{error:#}"), "Give each source a name of its own")];
+    }
+    let enabled = config.source.iter().zip(1..).filter(|(source, _)| !source.disabled);
+    let findings: Vec<Finding> = enabled
+        .filter_map(|(source, number)| {
+            let error = plan(&Config { source: vec![source.clone()], ..config.clone() }).err()?;
+            let subject = source.name.as_deref().map_or_else(|| format!("source {number}"), subject);
+            let why = format!("{error:#}");
+            let why = why.split_once(" cannot be served: ").map_or(why.as_str(), |(_, why)| why);
+            Some(unusable(subject, Some(source), why.to_owned()))
+        })
+        .collect();
+    if findings.is_empty() {
+        let advice = "Add a [[source]] to the configuration, or enable one: see docs/configuration.md";
+        return vec![Finding::problem("sources", format!("{error:#}"), advice)];
     }
     findings
 }
@@ -54,56 +94,61 @@ fn subject(name: &str) -> String {
     format!("source '{name}'")
 }
 
-/// What to do about an MCP server that failed in this way.
-fn advice_for_failure(name: &str, failure: &Failure) -> Option<String> {
-    if let Some(FailureReason::CommandNotFound { .. }) = failure.reason() {
-        let program = failure.cause().and_then(|cause| cause.split(':').next()).unwrap_or(name);
-        return Some(install_advice(program.trim()));
+fn unusable(subject: String, source: Option<&SourceConfig>, why: String) -> Finding {
+    let advice = source.map(|source| source_advice::for_source(source, &why));
+    let advice = advice.unwrap_or_else(|| "Check its settings in the configuration".to_owned());
+    Finding::problem(subject, why, advice)
+}
+
+/// The configuration of a source by its name, or the only one without a name, which then has a derived one.
+fn configured<'c>(config: &'c Config, name: &str) -> Option<&'c SourceConfig> {
+    let named = config.source.iter().find(|source| source.name.as_deref() == Some(name));
+    let mut unnamed = config.source.iter().filter(|source| source.name.is_none() && !source.disabled);
+    named.or_else(|| unnamed.next().filter(|_| unnamed.next().is_none()))
+}
+
+/// A source that answers, unless it has nothing to answer with.
+fn answers(source: &OpenSource) -> Finding {
+    let subject = subject(source.source.name());
+    let configured = source.origin.as_configured();
+    let target = configured.target.and_then(|target| configured.variables.expand(&target).ok());
+    match target.and_then(|target| Target::parse(&target)) {
+        Some(Target::Sqlite(path)) if path.metadata().is_ok_and(|found| found.len() == 0) => {
+            let message = format!("its file is empty, so it has no tables ({})", path.display());
+            Finding::problem(subject, message, "Check the path, or create the tables")
+        }
+        _ => Finding::ok(subject, format!("answers ({})", source.place)),
     }
-    let needs_login = failure.code() == Code::AuthCredentialMissing;
-    needs_login.then(|| format!("Run: aquifer login {name}"))
 }
 
-/// What to do about a source that cannot be used, by its kind.
-fn advice(config: &Config, name: &str) -> String {
-    let mut configured = config.source.iter();
-    let words = match configured.find(|source| source.name.as_deref() == Some(name)) {
-        Some(source) if source.has_unset_variable() => {
-            "Set the variable in the environment or in the file named as env_file"
+/// The rules that apply to nothing. Most often, a name in them is misspelled.
+fn check_rules(config: &Config, text: &str, reached: ReachableSources) -> Vec<Finding> {
+    if !config.gate.has_rules() {
+        return Vec::new();
+    }
+    let shown = config.path.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+    let unknown = reached.unknown.clone();
+    match reached.rule_problems(config, text) {
+        Ok(problems) if problems.is_empty() && unknown.is_empty() => {
+            vec![Finding::ok("rules", "each applies to an operation")]
         }
-        Some(SourceConfig { openapi: Some(_), .. }) => {
-            "Check the path or URL of the description. Relative paths start at the configuration's directory"
+        Ok(problems) => {
+            let findings = problems.into_iter().map(|problem| {
+                let advice = "Correct the names in the rule. aquifer introspect shows the operations and their types";
+                Finding::problem(
+                    format!("{shown}:{}", problem.line),
+                    problem.message,
+                    problem.suggestion.unwrap_or(advice.to_owned()),
+                )
+            });
+            let mut findings: Vec<Finding> = findings.collect();
+            if !unknown.is_empty() {
+                let sources = unknown.join(", ");
+                findings
+                    .push(Finding::ok("rules", format!("those for {sources} not checked, because it does not answer")));
+            }
+            findings
         }
-        Some(SourceConfig { url: Some(_), .. }) => {
-            "Check the url, and that the server is running and can be reached from here"
-        }
-        Some(SourceConfig { command: Some(command), .. }) if find_program(command).is_none() => {
-            return install_advice(command);
-        }
-        Some(SourceConfig { command: Some(command), .. }) => {
-            return format!("Run it by hand to see what it prints: {command}. Here it is logged with --log info");
-        }
-        Some(SourceConfig { target: Some(target), .. }) if target.starts_with("postgres") => {
-            "Start PostgreSQL, and check the host, the port, the user and the password in the URL"
-        }
-        Some(SourceConfig { target: Some(_), .. }) => {
-            "Check the path, and that this user may read the file. Relative paths start at the configuration's directory"
-        }
-        _ => "Check its settings in the configuration",
-    };
-    words.to_owned()
-}
-
-/// Where to get a program that MCP servers are commonly started with.
-fn install_advice(program: &str) -> String {
-    let name = Path::new(program).file_name().map_or_else(|| program.into(), |name| name.to_string_lossy());
-    match &*name {
-        "npx" | "npm" | "node" => "Install Node.js, which includes npx".to_owned(),
-        "uvx" | "uv" => "Install uv (pip install uv), which includes uvx".to_owned(),
-        "python" | "python3" | "pipx" => format!("Install Python, and make sure that {name} is on the PATH"),
-        "docker" | "podman" => format!("Install {name}, and make sure that this user may start containers"),
-        "bunx" | "bun" => "Install Bun, which includes bunx".to_owned(),
-        "deno" => "Install Deno".to_owned(),
-        _ => format!("Install {name}, or write its full path as the command"),
+        Err(error) => vec![Finding::problem("rules", format!("{error:#}"), "Correct the configuration")],
     }
 }

@@ -1,6 +1,8 @@
 //! The state directory, the store and the audit log.
 
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aquifer_engine::store::HIGH_WATER;
@@ -12,6 +14,7 @@ use crate::config::{AuditSink, Config, StateConfig};
 use crate::safety;
 use crate::safety::admin::Admin;
 use crate::state::{self, StateFiles, StoreLocation, steady_clock};
+use crate::system::access_advice;
 
 /// How long the store may take to answer.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,14 +32,19 @@ pub(super) async fn check(config: &StateConfig) -> (Vec<Finding>, Option<Timesta
     if !findings.is_empty() {
         return (findings, None);
     }
+    findings.extend(check_files(&directory).or_else(|| check_version(&directory)));
+    if !findings.is_empty() {
+        return (findings, None);
+    }
     let shown = directory.display().to_string();
     if let Err(error) = StateFiles::new(config) {
         let advice = "Follow the message, or choose another directory with state.dir";
         return (vec![Finding::problem(shown, format!("{error:#}"), advice)], None);
     }
     let version = match state::version_of(&directory) {
-        Some(version) => format!("private, state version {version}"),
-        None => "not created yet".to_owned(),
+        Ok(Some(version)) => format!("private, state version {version}"),
+        _ if directory.exists() => "private".to_owned(),
+        _ => "not created yet".to_owned(),
     };
     findings.push(Finding::ok(&shown, version));
     findings.extend(check_space(&directory));
@@ -50,13 +58,21 @@ pub(super) async fn check(config: &StateConfig) -> (Vec<Finding>, Option<Timesta
 fn check_directory(directory: &Path) -> Vec<Finding> {
     let shown = directory.display().to_string();
     let found = match state::inspect_directory(directory) {
-        Ok(state::Privacy::Private | state::Privacy::Missing) => match is_writable(directory) {
+        Ok(state::Privacy::Private) => match probe_write(directory) {
             Ok(()) => return Vec::new(),
-            Err(error) => {
-                let advice = format!("Give this user the directory: chown -R $(id -un) {shown}");
-                Finding::problem(shown, format!("cannot be written to: {error}"), advice)
-            }
+            Err(error) => Finding::problem(shown, format!("cannot be written to: {error}"), access_advice(directory)),
         },
+        Ok(state::Privacy::Missing) => {
+            let existing = nearest_existing(directory);
+            match probe_write(existing) {
+                Ok(()) => return Vec::new(),
+                Err(error) => {
+                    let (folder, message) = (existing.display(), format!("cannot be created: {error}"));
+                    let advice = format!("Let this user write to {folder}, or choose another directory with state.dir");
+                    Finding::problem(shown, message, advice)
+                }
+            }
+        }
         Ok(state::Privacy::Open) => {
             let advice = format!("Run: chmod 700 {shown}");
             Finding::problem(shown, "other users can read or change it", advice)
@@ -69,18 +85,46 @@ fn check_directory(directory: &Path) -> Vec<Finding> {
             let advice = "Choose another directory with state.dir";
             Finding::problem(shown, reason, advice)
         }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let advice = access_advice(nearest_existing(directory));
+            Finding::problem(shown, format!("cannot be used: {error}"), advice)
+        }
         Err(error) => Finding::problem(shown, format!("cannot be used: {error}"), "Check the path given as state.dir"),
     };
     vec![found]
 }
 
-/// Whether the directory, or the nearest one above it that exists, can be written to.
-fn is_writable(directory: &Path) -> std::io::Result<()> {
-    let existing = directory.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    tempfile_in(existing)
+/// The directory, or the nearest one above it that exists and can be seen.
+fn nearest_existing(directory: &Path) -> &Path {
+    let existing = directory.ancestors().find(|folder| folder.exists());
+    existing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+/// The files of the directory that exist but cannot be used, as one problem: they usually have one cause.
+fn check_files(directory: &Path) -> Option<Finding> {
+    let closed: Vec<PathBuf> =
+        state::FILES.iter().map(|name| directory.join(name)).filter(|file| is_closed(file)).collect();
+    let first = closed.first()?;
+    let names: Vec<String> = closed.iter().map(|file| file.display().to_string()).collect();
+    Some(Finding::problem(names.join(", "), "cannot be read and written: permission denied", access_advice(first)))
+}
+
+/// Whether this user may not read or not write a file that exists.
+fn is_closed(file: &Path) -> bool {
+    let opened = OpenOptions::new().read(true).write(true).open(file);
+    file.is_file() && opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+}
+
+/// The file with the version of the state.
+fn check_version(directory: &Path) -> Option<Finding> {
+    let error = state::version_of(directory).err()?;
+    let file = directory.join("version").display().to_string();
+    let advice =
+        "Restore the file from a backup. If this version of Aquifer wrote the state, write 2 into it".to_owned();
+    Some(Finding::problem(file, format!("cannot be read: {error}"), advice))
+}
+
+fn probe_write(folder: &Path) -> std::io::Result<()> {
     let probe = folder.join(format!(".aquifer-doctor-{}", std::process::id()));
     std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
     std::fs::remove_file(&probe)
@@ -116,7 +160,7 @@ fn check_keys(config: &StateConfig, directory: &Path) -> Vec<Finding> {
 
 async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp>) {
     let clock = steady_clock();
-    let location = match StoreLocation::new(config) {
+    let location = match StoreLocation::find(config) {
         Ok(location) => location,
         Err(error) => {
             let advice = "Correct state.store in the configuration";
@@ -130,6 +174,10 @@ async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp
             return (Some(Finding::note("state.store", message, advice)), None);
         }
         StoreLocation::File(file) if !file.exists() => return (None, None),
+        StoreLocation::File(file) if is_closed(file) => {
+            let message = "cannot be read and written: permission denied";
+            return (Some(Finding::problem(file.display().to_string(), message, access_advice(file))), None);
+        }
         StoreLocation::File(file) => (
             file.display().to_string(),
             "If a newer Aquifer wrote it, use that version. Otherwise move the file away, and a new one is created",
@@ -147,7 +195,13 @@ async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp
             (Some(Finding::ok(subject, "answers")), last_use)
         }
         Ok(Err(error)) => (Some(Finding::problem(subject, format!("{error:#}"), advice)), None),
-        Err(_) => (Some(Finding::problem(subject, "does not answer", advice)), None),
+        Err(_) => {
+            let advice = match location {
+                StoreLocation::File(_) => "Another program keeps it locked. Find and stop that program",
+                _ => advice,
+            };
+            (Some(Finding::problem(subject, "does not answer", advice)), None)
+        }
     }
 }
 
@@ -158,12 +212,11 @@ pub(super) async fn check_audit(config: &Config) -> Vec<Finding> {
         return Vec::new();
     };
     let shown = directory.display().to_string();
-    if let Err(error) = tempfile_in(&directory) {
-        let advice = format!("Give this user the directory: chown -R $(id -un) {shown}");
-        return vec![Finding::problem(shown, format!("cannot be written to: {error}"), advice)];
+    if let Err(error) = probe_write(&directory) {
+        return vec![Finding::problem(shown, format!("cannot be written to: {error}"), access_advice(&directory))];
     }
-    let store = StoreLocation::new(&config.state).ok().filter(|location| *location != StoreLocation::Memory);
-    let store = store.and_then(|location| location.open(&config.state, &steady_clock()).ok());
+    let store = StoreLocation::find(&config.state).ok().filter(|location| *location != StoreLocation::Memory);
+    let store = store.and_then(|location| location.open_existing(&config.state).ok());
     let heads = match &store {
         Some(store) => Heads::load(&**store).await.ok(),
         None => None,

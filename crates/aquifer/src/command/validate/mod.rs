@@ -18,6 +18,7 @@ use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
 use super::table::count;
 use super::{call, json};
 
+pub(crate) use rules::ReachableSources;
 pub(crate) use rules::problem as unused_rule_problem;
 
 const CONFIGURATION: &str = "configuration";

@@ -32,7 +32,7 @@ pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
         Ok(config) if config.gate.has_rules() => config,
         _ => return,
     };
-    let mut reached = match open(&config, report).await {
+    let reached = match open(&config, report).await {
         Ok(reached) => reached,
         Err(error) if error.is::<NameConflict>() => {
             let (code, message) = (Code::SchemaInvalidName, error.to_string());
@@ -45,19 +45,27 @@ pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
             return;
         }
     };
-    reached.unknown.extend(safety::unknown_sources(&reached.opened));
-    match find(&config, &reached) {
-        Ok(unused) => report.problems.extend(unused.iter().map(|unused| problem(unused, text))),
+    match reached.rule_problems(&config, text) {
+        Ok(problems) => report.problems.extend(problems),
         Err(error) => report.warnings.push(format!("the rules were not checked: {error:#}")),
     }
 }
 
 /// The sources of a configuration.
-struct ReachableSources {
-    opened: Vec<OpenSource>,
+pub(crate) struct ReachableSources {
+    pub(crate) opened: Vec<OpenSource>,
     /// The names of those that cannot be reached.
-    unknown: Vec<String>,
-    facts: SourceFacts,
+    pub(crate) unknown: Vec<String>,
+    pub(crate) facts: SourceFacts,
+}
+
+impl ReachableSources {
+    /// Every rule of the configuration without effect.
+    pub(crate) fn rule_problems(mut self, config: &Config, text: &str) -> anyhow::Result<Vec<FileProblem>> {
+        self.unknown.extend(safety::unknown_sources(&self.opened));
+        let unused = find(config, &self)?;
+        Ok(unused.iter().map(|unused| problem(unused, text)).collect())
+    }
 }
 
 async fn open(config: &Config, report: &mut FileReport) -> anyhow::Result<ReachableSources> {
@@ -91,8 +99,11 @@ async fn open(config: &Config, report: &mut FileReport) -> anyhow::Result<Reacha
 }
 
 fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<UnusedRule>> {
-    let safety = Safety::for_inspection(config, &reached.facts)?;
-    let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), config, &safety)?;
+    let mut config = config.clone();
+    // No cursor is handed out, so no key is created in the state directory.
+    config.state.cursor_secret = Some("not used for any cursor".to_owned());
+    let safety = Safety::for_inspection(&config, &reached.facts)?;
+    let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), &config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
 }
 

@@ -12,12 +12,13 @@ use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
 
-use super::OnUnreachable;
+use super::{OnUnreachable, store};
 use crate::config::StateConfig;
 
 pub(crate) use aquifer_upstream::Settings;
 pub(crate) use aquifer_upstream::Upstream;
 pub(crate) use aquifer_upstream::describe_failure;
+pub(crate) use aquifer_upstream::shut_down;
 pub(crate) use pins::record_in;
 pub(super) use plan::{of_client, plan};
 
@@ -27,6 +28,7 @@ pub(super) async fn open(
     state: &StateConfig,
     on_unreachable: OnUnreachable,
 ) -> (Arc<Upstream>, Arc<dyn Source>) {
+    settings.cache_dir = settings.cache_dir.filter(|folder| store::may_write(folder, on_unreachable));
     settings.is_watched = matches!(on_unreachable, OnUnreachable::Fail | OnUnreachable::ShowCached);
     let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, on_unreachable)).await;
     (upstream.clone(), upstream)

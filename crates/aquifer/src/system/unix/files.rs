@@ -48,6 +48,17 @@ pub(crate) fn private_file_advice(path: &Path) -> String {
     format!("Run: chmod 600 {}", path.display())
 }
 
+/// How this user gets access to a file or directory that exists but is closed to them.
+pub(crate) fn access_advice(path: &Path) -> String {
+    let shown = path.display();
+    let metadata = std::fs::metadata(path);
+    let mode = if metadata.as_ref().is_ok_and(Metadata::is_dir) { "u+rwx" } else { "u+rw" };
+    match metadata.is_ok_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw()) {
+        true => format!("Run: chmod {mode} {shown}"),
+        false => format!("It belongs to another user. Run: sudo chown -R $(id -un) {shown}"),
+    }
+}
+
 /// Why somebody other than the current user and root may have written a file.
 pub(crate) fn suspicion(_: &Path, metadata: &Metadata) -> Option<&'static str> {
     const WORLD_WRITABLE: u32 = 0o002;
@@ -56,6 +67,14 @@ pub(crate) fn suspicion(_: &Path, metadata: &Metadata) -> Option<&'static str> {
         return Some("belongs to another user");
     }
     (metadata.mode() & WORLD_WRITABLE != 0).then_some("is writable by everyone")
+}
+
+/// How a file that somebody else may have written becomes one that is used.
+pub(crate) fn distrusted_file_advice(path: &Path) -> String {
+    let shown = path.display();
+    let is_own = path.metadata().is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let command = if is_own { "chmod go-w" } else { "sudo chown $(id -un)" };
+    format!("Check what is in it, then run: {command} {shown}")
 }
 
 /// Whether a file is a disk or a part of one.

@@ -49,9 +49,19 @@ pub(crate) fn private_file_advice(path: &Path) -> String {
     format!("Move {} into your user profile", path.display())
 }
 
+/// How this user gets access to a file or directory that exists but is closed to them.
+pub(crate) fn access_advice(path: &Path) -> String {
+    format!("Give this user access to {}, or run as its owner", path.display())
+}
+
 /// Why somebody else may have written a file.
 pub(crate) fn suspicion(path: &Path, _: &Metadata) -> Option<&'static str> {
     (!is_in_profile(path)).then_some("is outside your user profile, where others may have written it")
+}
+
+/// How a file that somebody else may have written becomes one that is used.
+pub(crate) fn distrusted_file_advice(path: &Path) -> String {
+    format!("Check what is in it, then name it: --config {}", path.display())
 }
 
 /// Disks are not files here.

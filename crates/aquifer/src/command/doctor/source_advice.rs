@@ -1,0 +1,133 @@
+//! What to do about a source that cannot be used.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use aquifer_protocol::error::{Code, Failure};
+use aquifer_sql::Target;
+
+use crate::config::SourceConfig;
+use crate::system::{access_advice, find_program};
+use crate::terminal::quoted;
+
+/// The maximum length of a command line in an advice.
+const MAX_COMMAND_LEN: usize = 300;
+
+/// What to do about an MCP server that failed in this way, if the failure says it.
+pub(super) fn for_failure(name: &str, failure: &Failure) -> Option<String> {
+    let needs_login = failure.code() == Code::AuthCredentialMissing;
+    needs_login.then(|| format!("Run: aquifer login {name}"))
+}
+
+/// What to do about a source, by its kind. `why` is what is wrong with it.
+pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
+    let unset = source.unset_variables();
+    if !unset.is_empty() {
+        let names = unset.join(", ");
+        return format!("Set {names} in the environment or in the file named as env_file");
+    }
+    if why.contains("without '}'") {
+        return "Close the reference, as in ${NAME}, or write $${ for the two characters".to_owned();
+    }
+    match source {
+        SourceConfig { openapi: Some(_), .. } => {
+            "Check the path or URL of the description. Relative paths start at the configuration's directory".to_owned()
+        }
+        SourceConfig { url: Some(_), .. } => {
+            "Check the url, and that the server is running and can be reached from here".to_owned()
+        }
+        SourceConfig { command: Some(command), .. } => for_command(source, command, why),
+        SourceConfig { target: Some(target), .. } if target.starts_with("postgres") => {
+            "Start PostgreSQL, and check the host, the port, the user and the password in the URL".to_owned()
+        }
+        SourceConfig { target: Some(target), .. } => {
+            match source.variables.expand(target).map(|target| Target::parse(&target)) {
+                Ok(Some(Target::Sqlite(path))) => for_file(&path, why),
+                _ => "Check the target. Relative paths start at the configuration's directory".to_owned(),
+            }
+        }
+        _ => "Check its settings in the configuration".to_owned(),
+    }
+}
+
+/// An SQLite file that cannot be used.
+fn for_file(path: &Path, why: &str) -> String {
+    const RELATIVE: &str = "Relative paths start at the configuration's directory";
+    let shown = path.display();
+    match path.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => format!("Check the path {shown}. {RELATIVE}"),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            access_advice(path.ancestors().find(|folder| folder.exists()).unwrap_or(path))
+        }
+        Err(_) => format!("Check the path {shown}. {RELATIVE}"),
+        Ok(found) if found.is_dir() => format!("{shown} is a directory. Name the database file in it"),
+        Ok(_) if is_closed(path) => access_advice(path),
+        Ok(_) if why.contains("locked") => {
+            "Close the program that is writing to it, or wait until it has finished".to_owned()
+        }
+        Ok(_) if why.contains("not a SQLite database") => {
+            format!("Check the path {shown}: the file is something else, or is encrypted")
+        }
+        Ok(_) if why.contains("damaged") => {
+            "Restore the file from a backup, or recover it with: sqlite3 FILE .recover".to_owned()
+        }
+        Ok(_) => format!("Check that this user may read and write {shown} and its directory"),
+    }
+}
+
+fn is_closed(path: &Path) -> bool {
+    std::fs::File::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+}
+
+/// A program that cannot be started, or that is not an MCP server.
+fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
+    if command.trim().is_empty() {
+        return "Name a program as the command".to_owned();
+    }
+    if let Some(folder) = source.cwd.as_deref().filter(|folder| !folder.is_dir()) {
+        return format!("Create the directory {}, or correct cwd", folder.display());
+    }
+    // As the server is started: a relative path starts at its directory.
+    let is_path = command.contains(std::path::is_separator);
+    let path = source.cwd.as_deref().map_or_else(|| command.into(), |folder| folder.join(command));
+    let mut words = command.split_whitespace();
+    match words.next() {
+        Some(program) if words.next().is_some() && !path.exists() && find_program(program).is_some() => {
+            let rest: Vec<String> = command.split_whitespace().skip(1).map(|word| format!("{word:?}")).collect();
+            return format!("Write command = {program:?} and put the rest into args = [{}]", rest.join(", "));
+        }
+        _ => {}
+    }
+    match path.metadata() {
+        Ok(found) if is_path && found.is_dir() => {
+            return format!("{} is a directory. Name the program in it", path.display());
+        }
+        Ok(_) if is_path && find_program(&path.to_string_lossy()).is_none() => {
+            return format!("It is not executable. Run: chmod +x {}", quoted(&path.to_string_lossy()));
+        }
+        Ok(_) if is_path && why.contains("interpreter does not exist") => {
+            return "Install the interpreter that the first line of the file names, or correct that line".to_owned();
+        }
+        Ok(_) if is_path => {}
+        Err(_) if is_path => return install(command),
+        _ if find_program(command).is_none() => return install(command),
+        _ => {}
+    }
+    let words = std::iter::once(command).chain(source.args.iter().map(String::as_str));
+    let line: String = words.map(quoted).collect::<Vec<_>>().join(" ").chars().take(MAX_COMMAND_LEN).collect();
+    format!("Run it by hand to see what it prints: {line}. With --log debug, doctor shows it, too")
+}
+
+/// Where to get a program that MCP servers are commonly started with.
+fn install(program: &str) -> String {
+    let name = Path::new(program).file_name().map_or_else(|| program.into(), |name| name.to_string_lossy());
+    match &*name {
+        "npx" | "npm" | "node" => "Install Node.js, which includes npx".to_owned(),
+        "uvx" | "uv" => "Install uv (pip install uv), which includes uvx".to_owned(),
+        "python" | "python3" | "pipx" => format!("Install Python, and make sure that {name} is on the PATH"),
+        "docker" | "podman" => format!("Install {name}, and make sure that this user may start containers"),
+        "bunx" | "bun" => "Install Bun, which includes bunx".to_owned(),
+        "deno" => "Install Deno".to_owned(),
+        _ => format!("Install {name}, or write its full path as the command"),
+    }
+}
