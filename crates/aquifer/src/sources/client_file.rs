@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
-use aquifer_discovery::servers::{Environment, Server, ServerTransport};
+use aquifer_discovery::servers::{Environment, Server};
 
-use super::{InvalidSource, Plans, gateway};
+use super::{InvalidSource, Plans, gateway, is_ourselves};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
@@ -54,14 +54,4 @@ pub(super) fn add(
         bail!("{file} has no MCP server that is enabled");
     }
     Ok(())
-}
-
-/// Whether a server is this program, which would start itself recursively.
-pub(crate) fn is_ourselves(server: &Server) -> bool {
-    match &server.transport {
-        ServerTransport::Stdio { command, .. } => {
-            Path::new(command).file_stem().is_some_and(|name| name.eq_ignore_ascii_case("aquifer"))
-        }
-        ServerTransport::Http { .. } => false,
-    }
 }
