@@ -130,8 +130,9 @@ impl ExistingConfig {
 
     /// Whether a text of the configuration is what `init` makes of this text of a client.
     fn is_same(&self, text: &str, own: &str) -> bool {
-        // What a person has to fill in has no value that could be compared.
-        let is_missing = own.split([' ', '=']).any(is_placeholder) || own.contains("${input:");
+        // What a person has to fill in has no value that could be compared. Inputs never match, because each client has
+        // to pass on its own.
+        let is_missing = own.split([' ', '=']).any(is_placeholder);
         let values = self.values.iter();
         let resolved = values.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value));
         resolved == normalized(own) || (is_missing && text.contains("${"))
