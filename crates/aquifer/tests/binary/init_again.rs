@@ -168,11 +168,21 @@ fn undo_says_what_it_cannot_undo() {
     std::fs::remove_file(folder.path(".cursor/mcp.json.before-aquifer")).unwrap();
     put(&folder, ".lmstudio/mcp.json.before-aquifer", "{ not json");
     let printed = run(&folder, &["--undo"], 1);
-    assert!(printed.contains("Cursor still starts Aquifer: ") && printed.contains("has no backup"), "{printed}");
+    assert!(
+        printed.contains("Cursor still starts Aquifer: ") && printed.contains("has no backup from before"),
+        "{printed}"
+    );
     assert!(printed.contains("LM Studio still starts Aquifer: "), "{printed}");
     assert!(printed.contains("mcp.json.before-aquifer. Remove 'aquifer'"), "{printed}");
     assert!(printed.contains("Codex: its file is as it was before --apply"), "{printed}");
     assert_eq!(names(&folder, CURSOR), ["aquifer"]);
+    // With a backup of the second change alone, only that one can be taken back.
+    change(&folder, CURSOR, |file| file["mcpServers"]["late"] = json!({ "command": "late" }));
+    put(&folder, ".lmstudio/mcp.json", "{}");
+    run(&folder, &["--apply"], 0);
+    let printed = run(&folder, &["--undo"], 1);
+    assert!(printed.contains("But it still starts Aquifer: "), "{printed}");
+    assert_eq!(names(&folder, CURSOR), ["aquifer", "late"]);
 }
 
 #[test]

@@ -26,9 +26,10 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     }
     for client in clients.iter().filter(|client| !client.is_unusable && !client.own_entries.is_empty()) {
         match undo(client) {
-            Ok(Some(report)) => {
-                eprintln!("{}: {}", client.name, escape_hidden(&report));
+            Ok(Some(Report { text, is_complete })) => {
+                eprintln!("{}: {}", client.name, escape_hidden(&text));
                 undone += 1;
+                failed += usize::from(!is_complete);
             }
             Ok(None) => {
                 let shown = client.path.display();
@@ -61,8 +62,15 @@ struct Restored {
     step_count: usize,
 }
 
-/// Undoes the changes of a client's file and returns what to report. `None` if `init` did not change it.
-fn undo(client: &Client) -> anyhow::Result<Option<String>> {
+/// What was undone in a client's file.
+struct Report {
+    text: String,
+    /// Whether no entry that `init` wrote is left.
+    is_complete: bool,
+}
+
+/// Undoes the changes of a client's file. `None` if `init` did not change it.
+fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let backups = backup::existing(&path, BEFORE);
     let restored = restore(client, &path, &backups)?;
@@ -89,11 +97,15 @@ fn undo(client: &Client) -> anyhow::Result<Option<String>> {
     for name in &restored.kept {
         report.push_str(&format!(" '{name}' stays as it is now."));
     }
-    if client.with_text(restored.text).is_some_and(|client| !client.own_entries.is_empty()) {
+    let own_entries = client.with_text(restored.text).map(|client| client.own_entries).unwrap_or_default();
+    let left = own_entries.iter().find(|own| own_entry::is_written_by_init(own));
+    if let Some(own) = left {
+        report.push_str(&format!(" But it still starts Aquifer: {:#}.", without_backup(client, own)));
+    } else if !own_entries.is_empty() {
         report.push_str(" It still starts Aquifer with an entry that it had before.");
     }
     report.push_str(&format!(" Copies: {} (until now), {} (before)", copy.display(), retired.join(", ")));
-    Ok(Some(report))
+    Ok(Some(Report { text: report, is_complete: left.is_none() }))
 }
 
 /// Takes back one change after the other.
@@ -167,7 +179,7 @@ fn find<'a>(servers: &'a [WrittenServer], name: &str) -> Option<&'a WrittenServe
 fn without_backup(client: &Client, own: &Server) -> anyhow::Error {
     let configuration = own_entry::configuration(client, own).unwrap_or_default();
     anyhow::anyhow!(
-        "{} has no backup ({BEFORE}). Remove '{}' from it yourself; its servers are in {}",
+        "{} has no backup from before this entry ({BEFORE}). Remove '{}' from it yourself; its servers are in {}",
         client.path.display(),
         own.name,
         configuration.display()
