@@ -28,9 +28,60 @@ impl std::fmt::Display for EditError {
 
 impl std::error::Error for EditError {}
 
-/// Removes the servers with these names from a client's JSON and inserts one in their place. Parses the result to
-/// verify that nothing else has changed.
+/// A server as it is written in a client's file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenServer {
+    /// The path of the section that contains it: `mcpServers`.
+    pub section: String,
+    /// Its name.
+    pub name: String,
+    /// Its entry.
+    pub entry: Value,
+}
+
+/// All servers of a client's JSON, invalid and disabled ones included.
+pub fn written_servers(text: &str) -> Vec<WrittenServer> {
+    let Ok(node) = json::read(text) else { return Vec::new() };
+    let mut servers = Vec::new();
+    for (section, node) in sections(&node) {
+        for entry in node.entries().unwrap_or_default() {
+            let (name, entry) = (entry.key.clone(), entry.value.to_json());
+            servers.push(WrittenServer { section: section.clone(), name, entry });
+        }
+    }
+    servers
+}
+
+/// Removes the servers with these names from a client's JSON and inserts one in their place. An entry with its name is
+/// replaced. Parses the result to verify that nothing else has changed.
 pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
+    let mut is_placed = false;
+    edit(text, |_, section, expected| {
+        if remove_servers(section, expected, removed) && !is_placed {
+            insert_entry(section, expected, name, entry);
+            is_placed = true;
+        }
+    })
+    .and_then(|edited| if is_placed { Ok(edited) } else { Err(EditError::NotFound) })
+}
+
+/// Removes the server with this name, if one is named, from a client's JSON and inserts others, each in its own section. Parses the
+/// result to verify that nothing else has changed.
+pub fn restore_servers(text: &str, removed: Option<&str>, added: &[WrittenServer]) -> Result<String, EditError> {
+    let mut is_found = removed.is_none();
+    let mut placed = 0;
+    let edited = edit(text, |path, section, expected| {
+        is_found |= remove_servers(section, expected, removed.as_slice());
+        for server in added.iter().filter(|server| server.section == path) {
+            insert_entry(section, expected, &server.name, &server.entry);
+            placed += 1;
+        }
+    })?;
+    if is_found && placed == added.len() { Ok(edited) } else { Err(EditError::NotFound) }
+}
+
+/// Changes every section of servers, and verifies that the result has the expected content.
+fn edit(text: &str, mut change: impl FnMut(&str, &CstObject, &mut Map<String, Value>)) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),
@@ -39,24 +90,17 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
     let paths: Vec<String> = sections(&before).into_iter().map(|(path, _)| path).collect();
     let mut expected = before.to_json();
     let root = CstRootNode::parse(body, &ParseOptions::default()).map_err(|_| EditError::NotFound)?;
-    let root = (root.object_value().ok_or(EditError::NotFound)?, root);
-    let mut is_placed = false;
+    let object = root.object_value().ok_or(EditError::NotFound)?;
     for path in paths {
         let keys: Vec<&str> = path.split('.').collect();
-        let section = keys.iter().try_fold(root.0.clone(), |object, key| object.object_value(key));
+        let section = keys.iter().try_fold(object.clone(), |object, key| object.object_value(key));
         let wanted =
             keys.iter().try_fold(&mut expected, |value, key| value.get_mut(key)).and_then(Value::as_object_mut);
-        let (Some(section), Some(wanted)) = (section, wanted) else { continue };
-        if remove_servers(&section, wanted, removed) && !is_placed {
-            insert_entry(&section, name, entry);
-            wanted.insert(name.to_owned(), entry.clone());
-            is_placed = true;
+        if let (Some(section), Some(wanted)) = (section, wanted) {
+            change(&path, &section, wanted);
         }
     }
-    if !is_placed {
-        return Err(EditError::NotFound);
-    }
-    let edited = root.1.to_string();
+    let edited = root.to_string();
     match json::read(&edited) {
         Ok(after) if after.to_json() == expected => Ok(format!("{mark}{edited}")),
         _ => Err(EditError::Unsafe),
@@ -77,13 +121,17 @@ fn remove_servers(section: &CstObject, expected: &mut Map<String, Value>, remove
     found
 }
 
-fn insert_entry(section: &CstObject, name: &str, entry: &Value) {
+fn insert_entry(section: &CstObject, expected: &mut Map<String, Value>, name: &str, entry: &Value) {
+    if expected.get(name) == Some(entry) {
+        return;
+    }
     match section.get(name) {
         Some(there) => there.set_value(cst_value(entry)),
         None => {
             section.append(name, cst_value(entry));
         }
     }
+    expected.insert(name.to_owned(), entry.clone());
 }
 
 fn cst_value(value: &Value) -> CstInputValue {
@@ -140,6 +188,32 @@ mod tests {
             &["a"],
             Ok("{\"mcpServers\":{\"aquifer\":{\n      \"command\": \"aquifer\"\n    }},\"servers\":{}}"),
         );
+    }
+
+    #[test]
+    fn an_equal_entry_keeps_its_formatting() {
+        check(
+            "{\"mcpServers\":{\"aquifer\": { \"command\":\"aquifer\" },\"a\":{\"command\":\"x\"}}}",
+            &["a"],
+            Ok("{\"mcpServers\":{\"aquifer\": { \"command\":\"aquifer\" }}}"),
+        );
+    }
+
+    #[test]
+    fn servers_are_restored_beside_later_edits() {
+        let text = "{\"theme\":\"new\",\"mcpServers\":{\"aquifer\":{},\"b\":{\"url\":\"y\"}}} // mine";
+        let server = |section: &str| WrittenServer {
+            section: section.to_owned(),
+            name: "a".to_owned(),
+            entry: json!({ "command": "x" }),
+        };
+        let edited = restore_servers(text, Some("aquifer"), &[server("mcpServers")]).unwrap_or_default();
+        assert!(edited.ends_with("// mine") && edited.starts_with("{\"theme\":\"new\""), "{edited}");
+        assert!(!edited.contains("aquifer"), "{edited}");
+        let names: Vec<String> = written_servers(&edited).into_iter().map(|server| server.name).collect();
+        assert_eq!(names, ["b", "a"], "{edited}");
+        assert_eq!(restore_servers(text, Some("aquifer"), &[server("servers")]), Err(EditError::NotFound));
+        assert_eq!(restore_servers(text, Some("other"), &[server("mcpServers")]), Err(EditError::NotFound));
     }
 
     #[test]

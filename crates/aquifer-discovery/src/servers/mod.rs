@@ -9,16 +9,20 @@ mod entry;
 mod expand;
 mod placeholder;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aquifer_protocol::error::Code;
 
 use crate::problem::{FileProblem, Findings, join, shown};
 use crate::text::json;
-use crate::text::yaml::{Node, Position};
+use crate::text::yaml::{Entry, Node, Position};
 
 pub use edit::EditError;
+pub use edit::WrittenServer;
 pub use edit::replace_servers;
+pub use edit::restore_servers;
+pub use edit::written_servers;
 pub use expand::Environment;
 pub use expand::InvalidEnvLine;
 pub use expand::UnresolvedReference;
@@ -176,6 +180,26 @@ impl Servers {
         }
     }
 
+    /// A key that is repeated in an object: a section of servers, a server, or a setting of one. JSON does not say
+    /// which of the two counts.
+    pub fn repeated_key(text: &str) -> Option<FileProblem> {
+        let node = json::read(text).ok()?;
+        let is_section = |key: &str| sections(&node).iter().any(|(path, _)| path.split('.').next() == Some(key));
+        let root = repeated_entries(&node).into_iter().find(|entry| is_section(&entry.key));
+        let mut nodes: Vec<&Node> = sections(&node).into_iter().map(|(_, section)| section).collect();
+        let mut found =
+            root.or_else(|| repeated_entries(node.get("mcp")?).into_iter().find(|entry| entry.key == "servers"));
+        while let (None, Some(node)) = (found, nodes.pop()) {
+            found = repeated_entries(node).first().copied();
+            nodes.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.value));
+        }
+        let entry = found?;
+        let mut findings = Findings::default();
+        let message = format!("'{}' appears twice here, and only one of the two can count", shown(&entry.key));
+        findings.add(Code::SchemaDuplicateName, "", entry.key_at, message);
+        findings.problems.pop()
+    }
+
     /// Whether the text has a section of MCP servers.
     pub fn has_servers(text: &str) -> bool {
         json::read(text).is_ok_and(|node| !sections(&node).is_empty())
@@ -203,6 +227,12 @@ fn sections(node: &Node) -> Vec<(String, &Node)> {
         }
     }
     found
+}
+
+/// The entries of an object whose key appeared before.
+fn repeated_entries(node: &Node) -> Vec<&Entry> {
+    let mut keys = BTreeSet::new();
+    node.entries().unwrap_or_default().iter().filter(|entry| !keys.insert(entry.key.as_str())).collect()
 }
 
 /// The inputs beside the section of servers. An input without an id is skipped, because nothing can refer to it.

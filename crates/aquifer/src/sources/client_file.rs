@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use aquifer_discovery::Servers;
-use aquifer_discovery::servers::{Environment, Server, ServerTransport};
+use aquifer_discovery::servers::{Environment, Server};
 use serde_json::{Map, Value};
 
-use super::{InvalidSource, Plans, gateway};
+use super::{InvalidSource, Plans, gateway, is_ourselves};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
@@ -64,14 +64,4 @@ pub(super) fn add(
 fn is_api_description(text: &str) -> bool {
     let parsed: Option<Map<String, Value>> = serde_json::from_str(text).ok();
     parsed.is_some_and(|members| members.contains_key("openapi") || members.contains_key("swagger"))
-}
-
-/// Whether a server is this program, which would start itself recursively.
-pub(crate) fn is_ourselves(server: &Server) -> bool {
-    match &server.transport {
-        ServerTransport::Stdio { command, .. } => {
-            Path::new(command).file_stem().is_some_and(|name| name.eq_ignore_ascii_case("aquifer"))
-        }
-        ServerTransport::Http { .. } => false,
-    }
 }

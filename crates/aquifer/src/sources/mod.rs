@@ -16,6 +16,7 @@ pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
 mod naming;
+mod ourselves;
 #[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
 pub(crate) mod rest;
 mod shop;
@@ -50,8 +51,8 @@ use gateway::Upstream;
 use unreachable_error::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
-pub(crate) use client_file::is_ourselves;
 pub(crate) use naming::problem as name_problem;
+pub(crate) use ourselves::is_ourselves;
 pub(crate) use store::INSPECT_ONLY;
 pub(crate) use unreachable_error::UnreachableError;
 

@@ -46,13 +46,13 @@ fn machine() -> Folder {
     folder
 }
 
-fn put(folder: &Folder, path: &str, text: &str) {
+pub(crate) fn put(folder: &Folder, path: &str, text: &str) {
     let path = folder.path(path);
     std::fs::create_dir_all(Path::new(&path).parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
-fn read(folder: &Folder, path: &str) -> String {
+pub(crate) fn read(folder: &Folder, path: &str) -> String {
     std::fs::read_to_string(folder.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -60,7 +60,7 @@ fn mode(folder: &Folder, path: &str) -> u32 {
     std::fs::metadata(folder.path(path)).unwrap().permissions().mode() & 0o777
 }
 
-fn init(folder: &Folder, arguments: &[&str]) -> Output {
+pub(crate) fn init(folder: &Folder, arguments: &[&str]) -> Output {
     let mut command = aquifer();
     command.env("HOME", folder.path("")).env_remove("XDG_CONFIG_HOME").current_dir(folder.path(""));
     command.arg("init").args(arguments).stdin(Stdio::null()).output().unwrap()
@@ -160,6 +160,7 @@ fn apply_changes_the_clients_files_and_keeps_everything_else() {
         ".codex/config.toml",
         "# mine\nmodel = \"o3\"\n\n[mcp_servers.code]\ncommand = \"code-server\"\n\n[tui]\nbell = false # quiet\n",
     );
+    put(&folder, ".gemini/settings.json", "{ \"theme\": \"y\" }");
     let untouched = [".gemini/settings.json", ".config/zed/settings.json"].map(|path| (path, read(&folder, path)));
     // Dotfiles are often links, and often private.
     let (link, real) = (folder.path(".cursor/mcp.json"), folder.path("dotfiles.json"));
@@ -195,7 +196,8 @@ fn apply_changes_the_clients_files_and_keeps_everything_else() {
 
     // Nobody has other servers than Aquifer now.
     let again = init(&folder, &["--apply"]);
-    assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("Already uses Aquifer: Claude Desktop, Cursor, VS Code, Codex"));
     assert!(!Path::new(&folder.path("dotfiles.json.before-aquifer-2")).exists());
 }
 
@@ -203,6 +205,7 @@ fn apply_changes_the_clients_files_and_keeps_everything_else() {
 #[test]
 fn undo_puts_the_files_of_clients_back() {
     let folder = machine();
+    put(&folder, ".gemini/settings.json", "{}");
     let nothing = init(&folder, &["--undo"]);
     assert_eq!(nothing.status.code(), Some(2), "{}", text(&nothing.stderr));
     let files = [".config/Claude/claude_desktop_config.json", ".config/Code/User/mcp.json", ".codex/config.toml"];

@@ -26,6 +26,7 @@ mod generated;
 mod hostile;
 mod http;
 mod init;
+mod init_again;
 mod killed;
 mod logins;
 mod missing_servers;

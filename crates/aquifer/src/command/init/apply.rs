@@ -1,15 +1,16 @@
 //! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
 //! nothing else in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use aquifer_discovery::servers::replace_servers;
+use aquifer_discovery::servers::{Server, ServerTransport, replace_servers};
+use serde_json::Value;
 
 use super::clients::{Client, Dialect};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
-use super::{backup, codex};
+use super::{backup, codex, own_entry};
 use crate::command::write;
 
 /// Changes a client's file and returns the path of its backup.
@@ -17,13 +18,8 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
     // If the path is a link, its target is written.
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();
-    let removed: Vec<&str> = client.servers.iter().map(|server| server.name.as_str()).collect();
-    let entry = start.entry(client, variables);
-    let edited = match client.dialect {
-        Dialect::Codex => codex::replace_servers(&client.text, &removed, NAME, &snippet::codex(&entry)),
-        _ => replace_servers(&client.text, &removed, NAME, &entry).ok(),
-    };
-    let Some(edited) = edited else {
+    let (name, entry) = entry(client, start, variables);
+    let Some(edited) = edited(client, &name, &entry).into_iter().next() else {
         bail!("{shown} cannot be edited safely. Paste the snippet yourself");
     };
     let copy = backup::create(&path, backup::BEFORE)?;
@@ -33,4 +29,54 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
     }
     write::file(&path, &edited, true)?;
     Ok(copy)
+}
+
+/// The text of a client's file with this entry instead of its servers, in every form that `apply` may give it. The
+/// first one is written.
+pub(super) fn edited(client: &Client, name: &str, entry: &Value) -> Vec<String> {
+    let removed: Vec<&str> = client.servers.iter().map(|server| server.name.as_str()).collect();
+    if client.dialect != Dialect::Codex {
+        return replace_servers(&client.text, &removed, name, entry).ok().into_iter().collect();
+    }
+    let is_there = client.written().iter().any(|there| there.name == name && there.entry == *entry);
+    let kept = is_there.then_some(None);
+    let table = snippet::codex(name, entry);
+    let tables = kept.into_iter().chain([Some(table.as_str())]);
+    tables.filter_map(|table| codex::replace_servers(&client.text, &removed, name, table)).collect()
+}
+
+/// The entry that starts Aquifer, and its name. A client that already starts it with this configuration keeps its entry.
+fn entry(client: &Client, start: &ServeCommand, variables: &[Variable]) -> (String, Value) {
+    let uses = |own: &&Server| own_entry::configuration(client, own).is_some_and(|path| is_same(&path, &start.path));
+    let written = client.written();
+    if let Some(own) = client.own_entries.iter().find(uses)
+        && let Some(there) = written.iter().find(|there| there.name == own.name)
+    {
+        let mut entry = there.entry.clone();
+        snippet::pass_inputs_on(&mut entry, client, variables);
+        return (own.name.clone(), entry);
+    }
+    // Another entry with this name is kept: one that is disabled or invalid, or that serves something else.
+    let is_replaced = |name: &str| {
+        client.servers.iter().any(|server| server.name == name)
+            || client.own_entries.iter().any(|own| own.name == name && is_replaceable(own))
+    };
+    let is_free = |name: &String| is_replaced(name) || !written.iter().any(|there| there.name == *name);
+    let mut names = std::iter::once(NAME.to_owned()).chain((2..).map(|number| format!("{NAME}-{number}")));
+    (names.find(is_free).unwrap_or_else(|| NAME.to_owned()), start.entry(client, variables))
+}
+
+/// Whether an entry starts Aquifer with a configuration alone, and not with sources of its own.
+fn is_replaceable(own: &Server) -> bool {
+    let ServerTransport::Stdio { args, .. } = &own.transport else { return false };
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        [] | ["serve"] | ["serve", "--config", _] => true,
+        ["serve", word] => word.starts_with("--config="),
+        _ => false,
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
 }

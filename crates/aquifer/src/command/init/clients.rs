@@ -1,9 +1,11 @@
 //! MCP clients, and the files in which they configure servers.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use aquifer_discovery::servers::{Input, Server};
+use aquifer_discovery::servers::{Input, Server, WrittenServer, written_servers};
 use aquifer_discovery::{FileProblem, Servers};
+use aquifer_protocol::error::Code;
 
 use crate::sources::is_ourselves;
 
@@ -33,12 +35,48 @@ pub(in crate::command) struct Client {
     /// Values that the client asks a person for.
     pub(super) inputs: Vec<Input>,
     pub(in crate::command) problems: Vec<FileProblem>,
+    /// Whether the file as a whole cannot be used, because of these problems.
+    pub(super) is_unusable: bool,
 }
 
 impl Client {
+    fn empty(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>, text: String) -> Self {
+        let (servers, own_entries, inputs, problems) = Default::default();
+        Self { name, path, dialect, text, workspace, servers, own_entries, inputs, problems, is_unusable: false }
+    }
+
+    /// This client with another text in its file.
+    pub(super) fn with_text(&self, text: String) -> Option<Self> {
+        parse(self.name, self.dialect, self.path.clone(), self.workspace.clone(), text)
+            .filter(|client| !client.is_unusable)
+    }
+
+    /// The servers as they are written in the file.
+    pub(super) fn written(&self) -> Vec<WrittenServer> {
+        self.json().map(|json| written_servers(&json)).unwrap_or_default()
+    }
+
+    /// The text of the file as JSON.
+    fn json(&self) -> Result<String, FileProblem> {
+        let not_toml = |error: String| file_problem(format!("Not readable as TOML: {}", error.trim()));
+        match self.dialect {
+            Dialect::Codex => {
+                let read = toml::from_str::<serde_json::Value>(&self.text);
+                let read = read.map_err(|error| not_toml(error.message().to_owned()))?;
+                serde_json::to_string(&read).map_err(|error| not_toml(error.to_string()))
+            }
+            _ => Ok(self.text.clone()),
+        }
+    }
+
     pub(super) fn summary(&self) -> String {
         let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
-        if names.is_empty() { "no servers".to_owned() } else { names.join(", ") }
+        match (names.is_empty(), self.is_unusable, self.own_entries.is_empty()) {
+            (false, _, _) => names.join(", "),
+            (true, true, _) => "left out".to_owned(),
+            (true, false, false) => "already uses Aquifer".to_owned(),
+            (true, false, true) => "no servers".to_owned(),
+        }
     }
 }
 
@@ -104,24 +142,54 @@ fn folders(base: Base) -> Vec<PathBuf> {
     }
 }
 
+/// Reads a client's file. `None` if it does not exist or has nothing to do with servers.
 fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>) -> Option<Client> {
-    let text = crate::files::read(&path).ok()?;
-    let json = match dialect {
-        Dialect::Codex => serde_json::to_string(&toml::from_str::<serde_json::Value>(&text).ok()?).ok()?,
-        _ => text.clone(),
+    let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    match crate::files::read(&path) {
+        Ok(text) => parse(name, dialect, path, workspace, text),
+        Err(error) if missing.contains(&error.kind()) => None,
+        Err(error) => {
+            let problems = vec![file_problem(format!("cannot be read: {error}"))];
+            Some(Client { problems, is_unusable: true, ..Client::empty(name, dialect, path, workspace, String::new()) })
+        }
+    }
+}
+
+fn parse(
+    name: &'static str,
+    dialect: Dialect,
+    path: PathBuf,
+    workspace: Option<PathBuf>,
+    text: String,
+) -> Option<Client> {
+    let empty = Client::empty(name, dialect, path, workspace, text);
+    let json = match empty.json() {
+        Ok(json) => json,
+        Err(problem) => return Some(Client { problems: vec![problem], is_unusable: true, ..empty }),
     };
-    let (servers, own_entries, inputs, problems) = match Servers::read(&json) {
+    match Servers::read(&json) {
         Ok(file) => {
-            let problems = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
+            let mut problems: Vec<FileProblem> = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = file.servers.into_iter().filter(|server| !server.disabled);
-            let (own_entries, servers) = in_use.partition(is_ourselves);
-            (servers, own_entries, file.inputs, problems)
+            let (own_entries, mut servers): (Vec<Server>, Vec<Server>) = in_use.partition(is_ourselves);
+            let repeated = Servers::repeated_key(&json);
+            let is_unusable = repeated.is_some();
+            if let Some(problem) = repeated {
+                // Programs differ in which of the two they use, so neither is touched.
+                problems = vec![problem];
+                servers.clear();
+            }
+            Some(Client { servers, own_entries, inputs: file.inputs, problems, is_unusable, ..empty })
         }
         // A file without servers is valid; an unreadable one is reported.
         Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {
-            (Vec::new(), Vec::new(), Vec::new(), problems)
+            Some(Client { problems, is_unusable: true, ..empty })
         }
-        Err(_) => return None,
-    };
-    Some(Client { name, path, dialect, text, workspace, servers, own_entries, inputs, problems })
+        Err(_) => None,
+    }
+}
+
+/// A problem of a file as a whole.
+fn file_problem(message: String) -> FileProblem {
+    FileProblem { code: Code::SchemaInvalidType, path: String::new(), line: 1, column: 1, message, suggestion: None }
 }

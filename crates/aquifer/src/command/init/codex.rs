@@ -4,28 +4,56 @@ use toml::{Table, Value};
 
 const SECTION: &str = "mcp_servers";
 
-/// Removes the tables of these servers and adds one. Parses the result to verify it. `None` if the servers are not
-/// written as separate tables.
-pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: &str) -> Option<String> {
+/// Removes the tables of these servers and adds one, or keeps the one that is there. Parses the result to verify it.
+/// `None` if the servers are not written as separate tables.
+pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: Option<&str>) -> Option<String> {
     let mut expected: Table = toml::from_str(text).ok()?;
     let servers = expected.get_mut(SECTION)?.as_table_mut()?;
-    servers.retain(|server, _| !removed.contains(&server) && server != name);
-    servers.insert(name.to_owned(), entry(table, name)?);
+    let is_removed = |server: &str| removed.contains(&server) || (table.is_some() && server == name);
+    servers.retain(|server, _| !is_removed(server));
+    if let Some(table) = table {
+        servers.insert(name.to_owned(), entry(table, name)?);
+    }
+    let (others, _) = split(text, is_removed);
+    let edited = joined(&others, table.unwrap_or_default());
+    (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
+}
 
-    let mut others = String::new();
-    let mut is_removed = false;
+/// Removes a server's tables, if one is named, and appends those of other servers as they are written in `before`.
+pub(super) fn restore_servers(text: &str, removed: Option<&str>, before: &str, added: &[&str]) -> Option<String> {
+    let mut expected: Table = toml::from_str(text).ok()?;
+    let original: Table = toml::from_str(before).ok()?;
+    let servers = expected.get_mut(SECTION)?.as_table_mut()?;
+    servers.retain(|server, _| removed.is_none_or(|name| server != name));
+    for name in added {
+        servers.insert((*name).to_owned(), original.get(SECTION)?.get(*name)?.clone());
+    }
+    if servers.is_empty() {
+        expected.remove(SECTION);
+    }
+    let (others, _) = split(text, |server| removed == Some(server));
+    let (_, tables) = split(before, |server| added.contains(&server));
+    let edited = joined(&others, tables.trim_end());
+    (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
+}
+
+/// Splits a text into everything else and the tables of the chosen servers.
+fn split(text: &str, is_chosen: impl Fn(&str) -> bool) -> (String, String) {
+    let (mut others, mut chosen) = (String::new(), String::new());
+    let mut is_in_chosen = false;
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with('[') {
-            is_removed = server_of(line).is_some_and(|server| removed.contains(&server.as_str()) || server == name);
+            is_in_chosen = server_of(line).is_some_and(|server| is_chosen(&server));
         }
-        if !is_removed {
-            others.push_str(line);
-        }
+        if is_in_chosen { &mut chosen } else { &mut others }.push_str(line);
     }
+    (others, chosen)
+}
+
+fn joined(others: &str, tables: &str) -> String {
     let others = others.trim_end();
-    let separator = if others.is_empty() { "" } else { "\n\n" };
-    let edited = format!("{others}{separator}{table}\n");
-    (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
+    let separator = if others.is_empty() || tables.is_empty() { "" } else { "\n\n" };
+    format!("{others}{separator}{tables}\n")
 }
 
 fn entry(table: &str, name: &str) -> Option<Value> {
@@ -71,7 +99,7 @@ mod tests {
             ("[mcp_servers.a]\ncommand = \"x\"\nnote = \"\"\"\n[tui]\n\"\"\"\n", None),
             ("not toml", None),
         ] {
-            assert_eq!(replace_servers(text, &["a"], "aquifer", ENTRY).as_deref(), expected, "{text}");
+            assert_eq!(replace_servers(text, &["a"], "aquifer", Some(ENTRY)).as_deref(), expected, "{text}");
         }
     }
 }

@@ -9,6 +9,7 @@ use aquifer_protocol::case::snake_identifier;
 use toml::{Table, Value};
 
 use super::clients::Client;
+use super::existing::ExistingConfig;
 use super::values::{Variable, VariableValue, Variables, upper};
 
 /// The order of keys in a source.
@@ -36,6 +37,13 @@ impl GeneratedConfig {
                 Value::from(file)
             ));
         }
+        text.push_str(&self.source_text());
+        text
+    }
+
+    /// The text of the sources alone.
+    pub(super) fn source_text(&self) -> String {
+        let mut text = String::new();
         for table in &self.sources {
             text.push_str("\n[[source]]\n");
             let mut keys: Vec<(&String, &Value)> = table.iter().collect();
@@ -48,18 +56,26 @@ impl GeneratedConfig {
     }
 }
 
-/// Builds one configuration for all servers, without duplicates.
-pub(super) fn build(clients: &[Client]) -> GeneratedConfig {
+/// Builds one configuration for all servers, without duplicates, or what has to be added to an existing one.
+pub(super) fn build(clients: &[&Client], existing: Option<&ExistingConfig>) -> GeneratedConfig {
+    let occupied: BTreeSet<String> = existing.into_iter().flat_map(ExistingConfig::source_names).collect();
+    let reserved = existing.map(ExistingConfig::variable_names).unwrap_or_default();
     let mut taken: BTreeMap<String, ServerTransport> = BTreeMap::new();
     let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
-    let mut variables = Variables::new(environment_references(clients));
+    let mut variables = Variables::new(environment_references(clients).into_iter().chain(reserved).collect());
     for client in clients {
         for server in &client.servers {
+            if let Some(name) = existing.and_then(|existing| existing.find(server)) {
+                made.remarks.push(format!("'{}' is already in the configuration as '{name}'", server.name));
+                continue;
+            }
             let own = format!("{}-{}", server.name, snake_identifier(client.name).replace('_', "-"));
             let numbered = (2..).map(|number| format!("{own}-{number}"));
             let mut names = [server.name.clone(), own.clone()].into_iter().chain(numbered);
             // The first name that is free or already belongs to the same server.
-            let is_usable = |name: &String| taken.get(name).is_none_or(|known| known == &server.transport);
+            let is_usable = |name: &String| {
+                !occupied.contains(name) && taken.get(name).is_none_or(|known| known == &server.transport)
+            };
             let Some(name) = names.find(is_usable) else { continue };
             if taken.insert(name.clone(), server.transport.clone()).is_some() {
                 variables.add_file(&name, &client.path);
@@ -293,7 +309,7 @@ fn environment_reference(value: &str) -> Option<String> {
 }
 
 /// The environment variables that servers refer to.
-fn environment_references(clients: &[Client]) -> BTreeSet<String> {
+fn environment_references(clients: &[&Client]) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["HOME", "PATH", "PWD"].map(str::to_owned).into();
     for server in clients.iter().flat_map(|client| &client.servers) {
         let (mut texts, pairs): (Vec<&String>, _) = match &server.transport {

@@ -10,6 +10,8 @@ use super::backup;
 use super::values::{Variable, VariableValue};
 use crate::state;
 
+const HEADING: &str = "# Credentials of the servers in the configuration beside this file. Keep it private.\n";
+
 /// An env file that is about to be written.
 pub(super) struct EnvFile {
     path: PathBuf,
@@ -35,34 +37,15 @@ impl EnvFile {
         let stored = env_file(there.as_deref().unwrap_or_default());
         let value_of =
             |name: &str| stored.iter().rev().find(|(stored_name, _)| stored_name == name).map(|(_, value)| value);
-        let mut text =
-            "# Credentials of the servers in the configuration beside this file. Keep it private.\n".to_owned();
-        for Variable { name, server, place, value: known_value, .. } in variables {
-            let remark = match known_value {
-                VariableValue::Stored(_) => String::new(),
-                VariableValue::Unfilled => "; the client's file has a placeholder here: replace it".to_owned(),
-                VariableValue::Input { description, .. } => match description {
-                    Some(words) => format!("; VS Code asks for it ({}), other clients need it here", one_line(words)),
-                    None => "; VS Code asks for it, other clients need it here".to_owned(),
-                },
-            };
-            text.push_str(&format!("\n# {place} of '{}'{remark}\n", one_line(server)));
-            let value = match (known_value, value_of(name)) {
-                (VariableValue::Stored(own), Some(there)) if own != there && !may_overwrite => {
-                    bail!("{shown} already has another value for {name}. Overwrite it with --force")
-                }
-                (VariableValue::Stored(own), _) => Some(own),
-                (VariableValue::Unfilled | VariableValue::Input { .. }, there) => there,
-            };
-            match value {
-                Some(value) => {
-                    let line = env_line(name, value);
-                    let line =
-                        line.with_context(|| format!("{place} of '{server}' cannot be written into an env file"))?;
-                    text.push_str(&format!("{line}\n"));
-                }
-                None => text.push_str(&format!("# {name}=\n")),
+        let mut text = HEADING.to_owned();
+        for variable in variables {
+            let there = value_of(&variable.name);
+            if let (VariableValue::Stored(own), Some(there), false) = (&variable.value, there, may_overwrite)
+                && own != there
+            {
+                bail!("{shown} already has another value for {}. Overwrite it with --force", variable.name);
             }
+            text.push_str(&lines(variable, there)?);
         }
         let others = stored.iter().filter(|(name, _)| !variables.iter().any(|variable| variable.name == *name));
         let others: Vec<String> = others.filter_map(|(name, value)| env_line(name, value)).collect();
@@ -73,6 +56,24 @@ impl EnvFile {
         Ok(Self { path: path.to_owned(), text, is_there })
     }
 
+    /// Plans to append variables to a file, all of which have new names.
+    pub(super) fn extend(path: &Path, variables: &[Variable]) -> anyhow::Result<Self> {
+        // If the path is a link, its target is written.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (mut text, is_there) = match crate::files::read(&path) {
+            Ok(text) => (text, true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (HEADING.to_owned(), false),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        for variable in variables {
+            text.push_str(&lines(variable, None)?);
+        }
+        Ok(Self { path, text, is_there })
+    }
+
     /// Writes the file for its owner only and keeps a backup of the old one.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
@@ -81,6 +82,29 @@ impl EnvFile {
         }
         state::write_private(&self.path, self.text.as_bytes()).with_context(|| format!("cannot write {shown}"))
     }
+}
+
+/// The lines for a variable: where it comes from, and its value, if it is known or was filled in.
+fn lines(variable: &Variable, there: Option<&String>) -> anyhow::Result<String> {
+    let Variable { name, server, place, value, .. } = variable;
+    let remark = match value {
+        VariableValue::Stored(_) => String::new(),
+        VariableValue::Unfilled => "; the client's file has a placeholder here: replace it".to_owned(),
+        VariableValue::Input { description, .. } => match description {
+            Some(words) => format!("; VS Code asks for it ({}), other clients need it here", one_line(words)),
+            None => "; VS Code asks for it, other clients need it here".to_owned(),
+        },
+    };
+    let value = match value {
+        VariableValue::Stored(own) => Some(own),
+        VariableValue::Unfilled | VariableValue::Input { .. } => there,
+    };
+    let line = match value {
+        Some(value) => env_line(name, value)
+            .with_context(|| format!("{place} of '{server}' cannot be written into an env file"))?,
+        None => format!("# {name}="),
+    };
+    Ok(format!("\n# {place} of '{}'{remark}\n{line}\n", one_line(server)))
 }
 
 /// Converts text from a client's file to one line, for a comment.

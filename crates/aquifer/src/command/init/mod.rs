@@ -7,23 +7,28 @@ pub(in crate::command) mod clients;
 mod codex;
 mod configuration;
 mod env_file;
+mod existing;
+mod own_entry;
+mod plan;
+mod repository;
 mod snippet;
+mod target;
 mod undo;
 mod values;
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use aquifer_discovery::servers::is_placeholder;
 
-use super::{call, write};
+use super::call;
 use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
 use clients::Client;
-use env_file::EnvFile;
 use snippet::ServeCommand;
+use target::{Group, Target};
 use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
@@ -31,61 +36,88 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     if arguments.undo {
         return undo::run(&clients);
     }
+    if let Some(path) = arguments.output.as_deref().filter(|path| env_file::path_of(path) == **path) {
+        let shown = path.display();
+        bail!("{shown} is the name of the file for secret values. Choose another name for the configuration");
+    }
     for client in &clients {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for problem in &client.problems {
-            eprintln!("  {}:{problem}", client.path.display());
+            eprintln!("  {}:{}", client.path.display(), terminal::escape_hidden(&problem.to_string()));
         }
     }
+    let mut outcome = CommandOutcome::Done;
+    for client in clients.iter().filter(|client| client.is_unusable && arguments.apply) {
+        eprintln!("aquifer: {}: {} stays as it is, because of the problem above", client.name, client.path.display());
+        outcome = CommandOutcome::Failure;
+    }
     if clients.iter().all(|client| client.servers.is_empty()) {
-        bail!(
-            "the clients on this machine have no MCP servers. Start with aquifer serve -- COMMAND, or write a configuration: \
-             see docs/configuration.md"
-        );
+        let users: Vec<&str> =
+            clients.iter().filter(|client| !client.own_entries.is_empty()).map(|client| client.name).collect();
+        if users.is_empty() {
+            bail!(
+                "the clients on this machine have no MCP servers. Start with aquifer serve -- COMMAND, or write a \
+                 configuration: see docs/configuration.md"
+            );
+        }
+        eprintln!("\nNothing to do. Already uses Aquifer: {}", users.join(", "));
+        return Ok(outcome);
     }
-    let mut made = configuration::build(&clients);
-    made.remarks.iter().for_each(|remark| eprintln!("{remark}"));
-    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("aquifer.toml"));
-    let values = env_file::path_of(&path);
-    if values == path {
-        bail!(
-            "{} is the name of the file for secret values. Choose another name for the configuration",
-            path.display()
-        );
+    let with_servers = clients.iter().filter(|client| !client.servers.is_empty()).collect();
+    let (groups, failures) = target::group(with_servers, &clients, arguments.output.as_deref());
+    for failure in failures {
+        eprintln!("aquifer: {failure}");
+        outcome = CommandOutcome::Failure;
     }
-    let named = values.file_name().map(|name| name.to_string_lossy().into_owned());
-    let text = made.text(named.as_deref().filter(|_| !made.variables.is_empty()));
+    for group in &groups {
+        if let CommandOutcome::Failure = configure(group, &arguments)? {
+            outcome = CommandOutcome::Failure;
+        }
+    }
+    if arguments.apply {
+        eprintln!("Restart the clients for this to take effect.");
+    }
+    Ok(outcome)
+}
+
+/// Writes or extends the configuration of some clients, and points them to it.
+fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandOutcome> {
+    let existing = match &group.target {
+        Target::Existing(existing) => Some(existing.as_ref()),
+        Target::New(_) => None,
+    };
+    let mut made = configuration::build(&group.clients, existing);
+    made.remarks.iter().for_each(|remark| eprintln!("{}", terminal::escape_hidden(remark)));
+    let plan = match &group.target {
+        Target::New(path) => plan::create(path, &mut made, arguments)?,
+        Target::Existing(existing) => plan::extend(existing, &mut made, arguments)?,
+    };
     if arguments.dry_run {
-        report_variables(&made.variables, &values);
-        call::print(text.trim_end())?;
+        report_variables(&made.variables, &plan.env_path);
+        call::print(plan.text.trim_end())?;
         return Ok(CommandOutcome::Done);
     }
-    prompt_for_missing(&mut made.variables)?;
-    // Everything that can fail is checked before anything is written.
-    let env_file = match made.variables.is_empty() {
-        true => None,
-        false => Some(EnvFile::plan(&values, &made.variables, arguments.force)?),
-    };
-    if arguments.force && path.exists() && crate::files::read(&path).ok().as_ref() != Some(&text) {
-        backup::create(&path, backup::BEFORE)?;
-    }
-    write::file(&path, &text, arguments.force)?;
-    if let Some(env_file) = env_file {
-        env_file.write()?;
-    }
-    let path = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
+    let path = plan.write()?;
     let count = made.source_count();
-    eprintln!("\nWritten: {} with {count} source{}.", path.display(), if count == 1 { "" } else { "s" });
-    report_variables(&made.variables, &values);
+    let sources = format!("{count} source{}", if count == 1 { "" } else { "s" });
+    match existing {
+        None => eprintln!("\nWritten: {} with {sources}.", path.display()),
+        Some(_) if count == 0 => eprintln!("\n{} already has these servers.", path.display()),
+        Some(_) => eprintln!("\nAdded to {}: {sources}. What was in it is kept.", path.display()),
+    }
+    report_variables(&made.variables, &plan.env_path);
+    if !made.variables.is_empty() {
+        repository::warn(&plan.env_path);
+    }
     let start = ServeCommand::new(&path)?;
     if arguments.apply {
-        return apply_to_clients(&clients, &start, &made.variables);
+        return Ok(apply_to_clients(&group.clients, &start, &made.variables));
     }
     eprintln!(
         "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
     eprintln!("each of them with this:");
-    call::print(snippet::all(&clients, &start, &made.variables)?.trim_end())?;
+    call::print(snippet::all(&group.clients, &start, &made.variables)?.trim_end())?;
     Ok(CommandOutcome::Done)
 }
 
@@ -134,22 +166,17 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
 }
 
 /// Changes every client's file. A failure does not affect the other files.
-fn apply_to_clients(
-    clients: &[Client],
-    start: &ServeCommand,
-    variables: &[Variable],
-) -> anyhow::Result<CommandOutcome> {
+fn apply_to_clients(clients: &[&Client], start: &ServeCommand, variables: &[Variable]) -> CommandOutcome {
     eprintln!();
-    let mut ending = CommandOutcome::Done;
-    for client in clients.iter().filter(|client| !client.servers.is_empty()) {
+    let mut outcome = CommandOutcome::Done;
+    for client in clients {
         match apply::apply(client, start, variables) {
             Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
                 eprintln!("aquifer: {}: {error:#}", client.name);
-                ending = CommandOutcome::Failure;
+                outcome = CommandOutcome::Failure;
             }
         }
     }
-    eprintln!("Restart the clients for this to take effect.");
-    Ok(ending)
+    outcome
 }

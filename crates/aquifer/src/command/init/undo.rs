@@ -1,54 +1,189 @@
-//! `init --undo`: puts the files of clients back as they were before `--apply`.
+//! `init --undo`: puts the servers of clients back as they were before `--apply`.
+//!
+//! Every `--apply` that changed a file left a backup, so the changes are undone from the newest to the oldest until the
+//! file does not start Aquifer any more. If the file was edited after a change, only that change is taken back.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use aquifer_discovery::servers::{Server, WrittenServer, restore_servers};
 
-use super::backup::{self, BEFORE, WITH};
-use super::clients::Client;
+use super::backup::{self, BEFORE, UNDONE, WITH};
+use super::clients::{Client, Dialect};
+use super::{apply, codex, own_entry};
 use crate::CommandOutcome;
 use crate::command::write;
+use crate::terminal::escape_hidden;
 
 /// Restores the file of every client that uses Aquifer. A failure does not affect the other files.
 pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
-    let mut changed: Vec<&Client> = clients.iter().filter(|client| !client.own_entries.is_empty()).collect();
-    changed.retain(|client| newest_backup(&client.path).is_some());
-    if changed.is_empty() {
-        bail!("no client on this machine uses Aquifer and has a backup of its file, so there is nothing to undo");
+    let (mut undone, mut failed) = (0, 0);
+    for client in clients {
+        for problem in client.problems.iter().filter(|_| client.is_unusable) {
+            eprintln!("aquifer: {}: {}:{problem}", client.name, client.path.display());
+        }
+        failed += usize::from(client.is_unusable);
     }
-    let mut outcome = CommandOutcome::Done;
-    for client in changed {
-        match restore(client) {
-            Ok((backup, copy)) => {
-                let (backup, copy) = (backup.display(), copy.display());
-                eprintln!("{} is as it was in {backup}. What it was until now: {copy}", client.name);
+    for client in clients.iter().filter(|client| !client.is_unusable && !client.own_entries.is_empty()) {
+        match undo(client) {
+            Ok(Some(Report { text, is_complete })) => {
+                eprintln!("{}: {}", client.name, escape_hidden(&text));
+                undone += 1;
+                failed += usize::from(!is_complete);
+            }
+            Ok(None) => {
+                let shown = client.path.display();
+                eprintln!("{} starts Aquifer with an entry that init did not write. It stays in {shown}", client.name);
             }
             Err(error) => {
-                eprintln!("aquifer: {}: {error:#}", client.name);
-                outcome = CommandOutcome::Failure;
+                eprintln!("aquifer: {} still starts Aquifer: {}", client.name, escape_hidden(&format!("{error:#}")));
+                failed += 1;
             }
         }
     }
-    eprintln!("Restart the clients for this to take effect.");
-    Ok(outcome)
+    eprintln!(
+        "Settings of projects were looked for in this folder only. If you ran --apply in another project, run --undo there, too."
+    );
+    match (undone, failed) {
+        (0, 0) => bail!("no client on this machine uses Aquifer because of --apply, so there is nothing to undo"),
+        (0, _) => {}
+        _ => eprintln!("Restart the clients for this to take effect."),
+    }
+    Ok(if failed > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
 }
 
-/// Returns the backup that was put back, and the copy of the file that it replaced.
-fn restore(client: &Client) -> anyhow::Result<(PathBuf, PathBuf)> {
+/// A file with its changes taken back.
+struct Restored {
+    text: String,
+    /// Whether this is exactly the text of the oldest backup that was used.
+    is_exact: bool,
+    /// Servers that are not put back, because the file has others with their names.
+    kept: Vec<String>,
+    step_count: usize,
+}
+
+/// What was undone in a client's file.
+struct Report {
+    text: String,
+    /// Whether no entry that `init` wrote is left.
+    is_complete: bool,
+}
+
+/// Undoes the changes of a client's file. `None` if `init` did not change it.
+fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
-    let backup = newest_backup(&path).or_else(|| newest_backup(&client.path)).context("there is no backup")?;
-    let text = crate::files::read(&backup).with_context(|| format!("cannot read {}", backup.display()))?;
+    let backups = backup::existing(&path, BEFORE);
+    let restored = restore(client, &path, &backups)?;
+    if restored.step_count == 0 {
+        return match client.own_entries.iter().find(|own| own_entry::is_written_by_init(own)) {
+            Some(own) => Err(without_backup(client, own)),
+            None => Ok(None),
+        };
+    }
     let copy = backup::create(&path, WITH)?;
     // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{} was changed by another program. Close {} and try again", path.display(), client.name);
     }
-    write::file(&path, &text, true)?;
-    Ok((backup, copy))
+    write::file(&path, &restored.text, true)?;
+    // Backups of changes that are undone must not replace what is written later.
+    let retired = backups.iter().rev().map(|backup| {
+        // The file is restored already, so a backup that keeps its name is no failure.
+        backup::retire(&path, backup, UNDONE).unwrap_or_else(|_| backup.clone()).display().to_string()
+    });
+    let retired: Vec<String> = retired.collect();
+    let mut report = match restored.is_exact {
+        true => "its file is as it was before --apply.".to_owned(),
+        false => "its servers from before --apply are back, and other changes since then are kept.".to_owned(),
+    };
+    for name in &restored.kept {
+        report.push_str(&format!(" '{name}' stays as it is now."));
+    }
+    let own_entries = client.with_text(restored.text).map(|client| client.own_entries).unwrap_or_default();
+    let left = own_entries.iter().find(|own| own_entry::is_written_by_init(own));
+    if let Some(own) = left {
+        report.push_str(&format!(" But it still starts Aquifer: {:#}.", without_backup(client, own)));
+    } else if !own_entries.is_empty() {
+        report.push_str(" It still starts Aquifer with an entry that it had before.");
+    }
+    report.push_str(&format!(" Copies: {} (until now), {} (before)", copy.display(), retired.join(", ")));
+    Ok(Some(Report { text: report, is_complete: left.is_none() }))
 }
 
-/// The last backup that was made of a file.
-fn newest_backup(path: &Path) -> Option<PathBuf> {
-    let path = path.canonicalize().ok()?;
-    backup::names(&path, BEFORE).take_while(|name| name.exists()).last()
+/// Takes back one change after the other.
+fn restore(client: &Client, path: &Path, backups: &[PathBuf]) -> anyhow::Result<Restored> {
+    let mut restored = Restored { text: client.text.clone(), is_exact: true, kept: Vec::new(), step_count: 0 };
+    for backup in backups {
+        let Some(now) = client.with_text(restored.text.clone()).filter(|now| !now.own_entries.is_empty()) else {
+            break;
+        };
+        let text = crate::files::read(backup).with_context(|| format!("cannot read {}", backup.display()))?;
+        let before = client.with_text(text);
+        if let Some(before) = before.as_ref().filter(|before| is_result(&now, before)) {
+            restored.text.clone_from(&before.text);
+        } else {
+            let Some(own) = now.own_entries.iter().find(|own| own_entry::is_written_by_init(own)) else { break };
+            let merged = before.as_ref().and_then(|before| merge(&now, before, own, &mut restored.kept));
+            let Some(merged) = merged else {
+                bail!(
+                    "{} was changed after --apply and cannot be merged with its backup {}. Remove '{}' from it, and copy \
+                     the servers that you want from the backup",
+                    path.display(),
+                    backup.display(),
+                    own.name
+                );
+            };
+            restored.text = merged;
+            restored.is_exact = false;
+        }
+        restored.step_count += 1;
+    }
+    Ok(restored)
+}
+
+/// Whether a text is exactly what `--apply` makes of an earlier one.
+fn is_result(now: &Client, before: &Client) -> bool {
+    let written = now.written();
+    let own = now.own_entries.iter().filter_map(|own| written.iter().find(|there| there.name == own.name));
+    own.into_iter().any(|own| apply::edited(before, &own.name, &own.entry).contains(&now.text))
+}
+
+/// The text with the servers of an earlier one instead of the entry of `--apply`.
+fn merge(now: &Client, before: &Client, own: &Server, kept: &mut Vec<String>) -> Option<String> {
+    let (written, original) = (now.written(), before.written());
+    let earlier = find(&original, &own.name);
+    let is_kept = earlier == find(&written, &own.name);
+    let mut added: Vec<WrittenServer> = Vec::new();
+    for server in &before.servers {
+        let there = find(&original, &server.name)?;
+        match server.name != own.name && written.iter().any(|now| now.name == server.name) {
+            true => kept.push(server.name.clone()),
+            false => added.push(there.clone()),
+        }
+    }
+    // `--apply` may have replaced an entry with this name.
+    let is_added = added.iter().any(|server| server.name == own.name);
+    added.extend(earlier.filter(|_| !is_kept && !is_added).cloned());
+    let removed = (!is_kept).then_some(own.name.as_str());
+    match now.dialect {
+        Dialect::Codex => {
+            let added: Vec<&str> = added.iter().map(|server| server.name.as_str()).collect();
+            codex::restore_servers(&now.text, removed, &before.text, &added)
+        }
+        _ => restore_servers(&now.text, removed, &added).ok(),
+    }
+}
+
+fn find<'a>(servers: &'a [WrittenServer], name: &str) -> Option<&'a WrittenServer> {
+    servers.iter().find(|server| server.name == name)
+}
+
+fn without_backup(client: &Client, own: &Server) -> anyhow::Error {
+    let configuration = own_entry::configuration(client, own).unwrap_or_default();
+    anyhow::anyhow!(
+        "{} has no backup from before this entry ({BEFORE}). Remove '{}' from it yourself; its servers are in {}",
+        client.path.display(),
+        own.name,
+        configuration.display()
+    )
 }

@@ -1,0 +1,33 @@
+//! Warns of secrets in a git repository.
+
+use std::path::Path;
+
+use crate::terminal::{escape_hidden, quoted};
+
+/// Lines of a `.gitignore` that cover every env file.
+const PATTERNS: &[&str] = &["*", "*.env", "*.env*"];
+
+/// Says that an env file must not be committed, if it is in a git repository that does not ignore it.
+pub(super) fn warn(env_file: &Path) {
+    let Ok(path) = env_file.canonicalize() else { return };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else { return };
+    let Some(root) = folder.ancestors().find(|folder| folder.join(".git").exists()) else { return };
+    let between = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    if between.into_iter().any(|folder| is_ignored(&folder.join(".gitignore"), name)) {
+        return;
+    }
+    let command =
+        format!("echo {} >> {}", quoted(&format!("{name}*")), quoted(&folder.join(".gitignore").display().to_string()));
+    let line = format!(
+        "\n{} contains secrets, and this is a git repository. Do not commit it. To ignore it: {command}",
+        path.display()
+    );
+    eprintln!("{}", escape_hidden(&line));
+}
+
+fn is_ignored(file: &Path, name: &str) -> bool {
+    let text = crate::files::read(file).unwrap_or_default();
+    let own = [name.to_owned(), format!("{name}*")];
+    let mut lines = text.lines().map(|line| line.trim().trim_start_matches('/'));
+    lines.any(|line| PATTERNS.contains(&line) || own.iter().any(|own| own == line))
+}
