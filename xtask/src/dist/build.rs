@@ -73,7 +73,9 @@ fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
         run(rustup.args(["target", "add", triple]), "Check that static.rust-lang.org can be reached.")?;
     }
     announce(&format!("build for {triple} with the dist profile (this takes a while)"));
-    let mut build = cargo(&["build", "--locked", "--profile", "dist", "--target", triple, "--package", "aquifer"]);
+    let mut build = cargo(&["rustc", "--locked", "--profile", "dist", "--target", triple]);
+    // Cargo ignores `strip` of the profile for a package with an `opt-level` of its own.
+    build.args(["--package", "aquifer", "--bin", "aquifer", "--", "-C", "strip=symbols"]);
     let name = triple.replace('-', "_");
     let of_cargo = |setting: &str| format!("CARGO_TARGET_{}_{setting}", name.to_uppercase());
     build.env(format!("CC_{name}"), &toolchain.compiler).env(format!("CFLAGS_{name}"), file_prefix_maps()?);
