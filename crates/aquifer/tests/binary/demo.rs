@@ -116,7 +116,8 @@ fn what_it_suggests_works_and_answers_the_same_everywhere() {
     let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
     let talk = served.says("Press Ctrl-C to stop");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
-    assert_eq!((to_agents.len(), to_shells.len()), (6, 6), "{talk}");
+    // The newsletter waits for an approval only on this server.
+    assert_eq!((to_agents.len(), to_shells.len()), (6, 5), "{talk}");
     deleting_asks_is_confirmed_happens_and_stands_in_the_audit(&served, &talk, to_agents[4], to_shells[4]);
     exporting_takes_its_time_and_ends(&served, to_agents[3], to_shells[3]);
     a_newsletter_is_sent_once_a_person_approved_it(&served, &talk, to_agents[5]);
