@@ -111,6 +111,11 @@ fn launcher(program: &str) -> Option<Launcher> {
 
 /// The first word that is not an option, and its position.
 fn first_word<'a>(args: &[&'a str], options_with_value: &[&str]) -> Option<(&'a str, usize)> {
+    first_argument(args, |option| options_with_value.contains(&option))
+}
+
+/// The first word that is neither an option nor the value of one, and its position.
+fn first_argument<'a>(args: &[&'a str], takes_value: impl Fn(&str) -> bool) -> Option<(&'a str, usize)> {
     let mut is_value = false;
     for (index, word) in args.iter().enumerate() {
         if std::mem::take(&mut is_value) || *word == "--" {
@@ -119,7 +124,7 @@ fn first_word<'a>(args: &[&'a str], options_with_value: &[&str]) -> Option<(&'a 
         if !word.starts_with('-') {
             return Some((word, index));
         }
-        is_value = options_with_value.contains(word);
+        is_value = takes_value(word);
     }
     None
 }
@@ -148,21 +153,13 @@ fn container_image<'a>(args: &[&'a str]) -> Option<(&'a str, usize)> {
         "--no-healthcheck",
         "--quiet",
     ];
-    let mut is_value = false;
-    for (index, word) in args.iter().enumerate() {
-        if std::mem::take(&mut is_value) || *word == "--" {
-            continue;
-        }
-        if !word.starts_with('-') {
-            return Some((word, index));
-        }
+    first_argument(args, |word| {
         let is_short_switch =
             !word.starts_with("--") && word.chars().skip(1).all(|c| matches!(c, 'i' | 't' | 'd' | 'q' | 'P'));
         // `-eNAME=1` contains its value.
         let has_value = word.contains('=') || (!word.starts_with("--") && word.len() > 2);
-        is_value = !is_short_switch && !has_value && !SWITCHES.contains(word);
-    }
-    None
+        !is_short_switch && !has_value && !SWITCHES.contains(&word)
+    })
 }
 
 /// Whether a command line of a shell starts Aquifer.
