@@ -39,12 +39,17 @@ fn find(path: &str, headers: &HeaderMap) -> Response {
     if let Some(file) = SITE.get(path) {
         return send(file, headers);
     }
-    // The name of the file, as people know it from the repository.
-    let name = path.strip_suffix(".md").map(str::to_ascii_lowercase);
-    if let Some(name) = name.filter(|name| SITE.get(name).is_some()) {
+    if let Some(name) = page_of_repository_path(path) {
         return Redirect::permanent(&format!("/docs/{name}")).into_response();
     }
     (StatusCode::NOT_FOUND, Html(SITE.not_found())).into_response()
+}
+
+/// The page for a path as people know it from the repository: the name of a file, or of a directory with a README.
+fn page_of_repository_path(path: &str) -> Option<String> {
+    let path = path.trim_end_matches('/').to_ascii_lowercase();
+    let name = path.strip_suffix(".md").unwrap_or(&path);
+    [name.to_owned(), format!("{name}/readme")].into_iter().find(|name| SITE.get(name).is_some())
 }
 
 fn send(file: &'static SiteFile, headers: &HeaderMap) -> Response {

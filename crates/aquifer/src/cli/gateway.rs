@@ -175,11 +175,11 @@ pub(crate) struct LogoutArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Write the configuration here instead of to aquifer.toml.
+    /// Write a new configuration here instead of to aquifer.toml. Clients that use Aquifer keep their configuration.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Overwrite an existing configuration, keeping a backup beside it.
+    /// Overwrite a configuration that no client uses, keeping a backup beside it.
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -187,7 +187,7 @@ pub(crate) struct InitArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) apply: bool,
 
-    /// Undo --apply: put the backup of each client's file back, keeping a copy of the changed file.
+    /// Undo --apply: put the servers of each client back and keep later changes of its file. Also keeps a copy of the file.
     #[arg(long, conflicts_with_all = ["output", "force", "apply", "dry_run"])]
     pub(crate) undo: bool,
 

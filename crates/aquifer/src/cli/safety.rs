@@ -234,7 +234,8 @@ Examples:
 'aquifer serve --http' prints such a link when it starts in a terminal. 'aquifer approvals secret' creates the admin \
 secret.")]
     Link {
-        /// The address of the server. Default: the address in the configuration, or http://127.0.0.1:3910.
+        /// The address of the server. Default: `explorer_url` or the address in the configuration, or
+        /// http://127.0.0.1:3910.
         #[arg(long, value_name = "URL")]
         url: Option<String>,
         #[command(flatten)]

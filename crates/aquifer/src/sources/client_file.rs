@@ -7,7 +7,7 @@ use aquifer_discovery::Servers;
 use aquifer_discovery::servers::{Environment, Server};
 use serde_json::{Map, Value};
 
-use super::{InvalidSource, Plans, gateway, is_ourselves};
+use super::{InvalidSource, Plans, gateway, is_aquifer};
 use crate::config::SourceConfig;
 use crate::state::StateFiles;
 
@@ -48,7 +48,7 @@ pub(super) fn add(
         Environment { variable: &|name| source.variables.get(name), folder: folder.as_deref().unwrap_or(".") };
     let used = listed.servers.iter().filter(|server| wanted(&server.name));
     for server in used.filter(|server| !server.disabled || source.servers.contains(&server.name)) {
-        if is_ourselves(server) {
+        if is_aquifer(server) {
             plans.remarks.push(format!("{file}: skipping '{}', which is Aquifer itself", server.name));
             continue;
         }

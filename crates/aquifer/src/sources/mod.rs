@@ -16,7 +16,7 @@ pub(crate) mod gateway;
 pub(crate) mod gather;
 mod hidden;
 mod naming;
-mod ourselves;
+mod own_program;
 #[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
 pub(crate) mod rest;
 mod shop;
@@ -53,7 +53,7 @@ use unreachable_error::into_error;
 
 pub(crate) use adapter_file::sidecar_of;
 pub(crate) use naming::problem as name_problem;
-pub(crate) use ourselves::is_ourselves;
+pub(crate) use own_program::is_aquifer;
 pub(crate) use store::INSPECT_ONLY;
 pub(crate) use unique_names::NameConflict;
 pub(crate) use unreachable_error::UnreachableError;

@@ -24,8 +24,15 @@ fn the_documentation_is_served_to_everybody_but_mcp_clients() {
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'") && policy.contains("style-src 'self'"), "{path}: {policy}");
     }
-    let moved = demo.send("GET", "/docs/SECURITY.md", &[], b"");
-    assert_eq!((moved.status, moved.header("location").as_deref()), (308, Some("/docs/security")));
+    for (path, page) in [
+        ("/docs/SECURITY.md", "/docs/security"),
+        ("/docs/how-to", "/docs/how-to/readme"),
+        ("/docs/adr/", "/docs/adr/readme"),
+        ("/docs/databases/", "/docs/databases"),
+    ] {
+        let moved = demo.send("GET", path, &[], b"");
+        assert_eq!((moved.status, moved.header("location").as_deref()), (308, Some(page)), "{path}");
+    }
     let etag = demo.send("GET", "/docs", &[], b"").header("etag").unwrap();
     let unchanged = demo.send("GET", "/docs/databases", &[("if-none-match", &etag)], b"");
     assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));

@@ -83,8 +83,8 @@ fn a_second_apply_adds_to_the_configuration_that_clients_use() {
         assert_eq!(windsurf["mcpServers"]["aquifer"]["args"], entry["args"]);
         // The result is valid, and nothing is left to do.
         assert!(text(&init_in(&folder, directory, &["--apply", "--force"]).stderr).contains("Already uses Aquifer"));
-        let check = aquifer().args(["sources", "--config", &folder.path("aquifer.toml")]).output().unwrap();
-        assert!(!text(&check.stderr).contains("not a valid configuration"), "{}", text(&check.stderr));
+        let check = aquifer().args(["validate", &folder.path("aquifer.toml")]).output().unwrap();
+        assert_eq!(check.status.code(), Some(0), "{}{}", text(&check.stdout), text(&check.stderr));
     }
 }
 
@@ -106,7 +106,7 @@ fn an_env_file_is_named_when_the_first_secret_is_added() {
     // A configuration that cannot be extended is left alone, and so is the client.
     put(&folder, "aquifer.toml", "source = [{ command = \"files\", name = \"files\" }]\n");
     change(&folder, CURSOR, |file| file["mcpServers"]["b"] = json!({ "command": "b" }));
-    assert!(run(&folder, &["--apply"], 2).contains("Add these sources yourself"));
+    assert!(run(&folder, &["--apply"], 1).contains("Add these sources yourself"));
     put(&folder, "aquifer.toml", "not toml");
     assert!(run(&folder, &["--apply", "--force"], 1).contains("not a valid configuration"));
     assert_eq!(read(&folder, "aquifer.toml"), "not toml");
@@ -114,11 +114,111 @@ fn an_env_file_is_named_when_the_first_secret_is_added() {
 }
 
 #[test]
+fn only_a_server_that_is_served_is_already_in_the_configuration() {
+    let folder = Folder::new();
+    let remote = |url: &str| json!({ "command": "npx", "args": ["-y", "mcp-remote", url] });
+    let servers = json!({
+        "search": { "url": "https://search.example.com/?api_key=hush-4814" },
+        "docs": remote("<url>"),
+        "off": { "command": "off" },
+    });
+    put(&folder, CURSOR, &json!({ "mcpServers": servers }).to_string());
+    run(&folder, &["--apply"], 0);
+    let disabled = read(&folder, "aquifer.toml").replace("name = \"off\"", "name = \"off\"\ndisabled = true");
+    put(&folder, "aquifer.toml", &disabled);
+    change(&folder, CURSOR, |file| {
+        file["mcpServers"]["maps"] = json!({ "url": "https://maps.example.com/?api_key=YOUR_API_KEY" });
+        file["mcpServers"]["web"] = remote("<url>");
+        file["mcpServers"]["off"] = json!({ "command": "off" });
+        // The same one again, which may have its value by now.
+        file["mcpServers"]["docs"] = remote("<url>");
+    });
+    let printed = run(&folder, &["--apply"], 0);
+    assert_eq!(printed.matches("is already in the configuration").count(), 1, "{printed}");
+    assert!(printed.contains("'docs' is already in the configuration as 'docs'"), "{printed}");
+    let extended = read(&folder, "aquifer.toml");
+    for name in ["maps", "web", "off-cursor"] {
+        assert!(extended.contains(&format!("name = \"{name}\"")), "{name}: {extended}");
+    }
+}
+
+/// The configuration of a checkout runs the commands of whoever wrote it.
+#[test]
+fn a_configuration_of_a_project_is_joined_by_this_project_alone() {
+    let folder = Folder::new();
+    let start = json!({ "command": "aquifer", "args": ["serve", "--config", "./aquifer.toml"] });
+    put(&folder, "repo/.mcp.json", &json!({ "mcpServers": { "aquifer": start } }).to_string());
+    put(&folder, "repo/aquifer.toml", "[[source]]\nname = \"theirs\"\ncommand = \"theirs\"\n");
+    put(&folder, "repo/.cursor/mcp.json", &json!({ "mcpServers": { "team": { "command": "team" } } }).to_string());
+    let mine =
+        json!({ "mcpServers": { "mine": { "command": "mine", "env": { "TOKEN": "hush-4815-x" } } } }).to_string();
+    put(&folder, CURSOR, &mine);
+    let output = init_in(&folder, "repo", &["--apply"]);
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("Cursor left out: aquifer.toml already exists"), "{printed}");
+    assert!(printed.contains("Cursor (project) now uses Aquifer"), "{printed}");
+    assert_eq!(read(&folder, CURSOR), mine);
+    let extended = read(&folder, "repo/aquifer.toml");
+    assert!(extended.contains("\"team\"") && !extended.contains("mine"), "{extended}");
+    // In a folder of its own, it gets a configuration of its own. The project can then join that one.
+    std::fs::remove_file(folder.path("repo/.mcp.json")).unwrap();
+    std::fs::create_dir_all(folder.path("home")).unwrap();
+    assert_eq!(init_in(&folder, "home", &["--apply"]).status.code(), Some(0));
+    assert!(read(&folder, "home/aquifer.toml").contains("\"mine\""));
+}
+
+#[test]
+fn an_entry_whose_configuration_is_unknown_or_elsewhere_is_kept() {
+    for config in ["${workspaceFolder}/cfg/aquifer.toml", "${UNKNOWN}/aquifer.toml", "relative/aquifer.toml"] {
+        let folder = Folder::new();
+        let own = json!({ "command": "aquifer", "args": ["serve", "--config", config] });
+        let servers = json!({ "aquifer": own, "files": { "command": "files" } });
+        put(&folder, CURSOR, &json!({ "mcpServers": servers }).to_string());
+        let output = init_in(&folder, "elsewhere", &["--apply"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(names(&folder, CURSOR), ["aquifer", "aquifer-2"], "{config}");
+        assert_eq!(parsed(&folder, CURSOR)["mcpServers"]["aquifer"], own);
+    }
+    // Variables of clients have their values.
+    let folder = Folder::new();
+    let own = json!({ "command": "aquifer", "args": ["serve", "--config", "${userHome}/cfg/aquifer.toml"] });
+    put(&folder, CURSOR, &json!({ "mcpServers": { "aquifer": own, "files": { "command": "files" } } }).to_string());
+    put(&folder, "cfg/aquifer.toml", "[[source]]\nname = \"notes\"\ncommand = \"notes\"\n");
+    let output = init_in(&folder, "elsewhere", &["--apply"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(parsed(&folder, CURSOR)["mcpServers"], json!({ "aquifer": own }));
+    assert!(read(&folder, "cfg/aquifer.toml").contains("\"files\""));
+    // A configuration that is gone is replaced.
+    std::fs::remove_file(folder.path("cfg/aquifer.toml")).unwrap();
+    change(&folder, CURSOR, |file| file["mcpServers"]["late"] = json!({ "command": "late" }));
+    assert_eq!(init_in(&folder, "elsewhere", &["--apply"]).status.code(), Some(0));
+    assert_eq!(names(&folder, CURSOR), ["aquifer"]);
+}
+
+#[test]
+fn configurations_that_share_an_env_file_share_no_values() {
+    let folder = Folder::new();
+    let start = |name: &str| json!({ "command": "aquifer", "args": ["serve", "--config", folder.path(name)] });
+    for (client, config, token) in
+        [(CURSOR, "one.toml", "hush-4816-a"), (".lmstudio/mcp.json", "two.toml", "hush-4816-b")]
+    {
+        put(&folder, config, "env_file = \"shared.env\"\n");
+        let server = json!({ "command": "notes", "env": { "TOKEN": token } });
+        put(&folder, client, &json!({ "mcpServers": { "aquifer": start(config), "notes": server } }).to_string());
+    }
+    run(&folder, &["--apply"], 0);
+    let values = read(&folder, "shared.env");
+    assert!(values.contains("\nTOKEN=hush-4816-a") && values.contains("\nNOTES_TOKEN=hush-4816-b"), "{values}");
+    assert!(read(&folder, "two.toml").contains("${NOTES_TOKEN}"));
+}
+
+#[test]
 fn force_says_what_it_replaces() {
     let folder = machine();
     put(&folder, "aquifer.toml", "[[source]]\nname = \"old\"\ncommand = \"old\"\n");
     let printed = run(&folder, &["--force"], 0);
-    assert!(printed.contains("loses these sources: old"), "{printed}");
+    assert!(printed.contains("No longer in aquifer.toml: old"), "{printed}");
     assert!(printed.contains("aquifer.toml.before-aquifer"), "{printed}");
 }
 

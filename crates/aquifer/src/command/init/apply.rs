@@ -1,13 +1,13 @@
 //! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
 //! nothing else in it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::{Server, ServerTransport, replace_servers};
 use serde_json::Value;
 
-use super::clients::{Client, Dialect};
+use super::clients::{Client, Dialect, is_same_file};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex, own_entry};
@@ -47,7 +47,8 @@ pub(super) fn edited(client: &Client, name: &str, entry: &Value) -> Vec<String> 
 
 /// The entry that starts Aquifer, and its name. A client that already starts it with this configuration keeps its entry.
 fn entry(client: &Client, start: &ServeCommand, variables: &[Variable]) -> (String, Value) {
-    let uses = |own: &&Server| own_entry::configuration(client, own).is_some_and(|path| is_same(&path, &start.path));
+    let uses =
+        |own: &&Server| own_entry::configuration(client, own).is_some_and(|path| is_same_file(&path, &start.path));
     let written = client.written();
     if let Some(own) = client.own_entries.iter().find(uses)
         && let Some(there) = written.iter().find(|there| there.name == own.name)
@@ -59,24 +60,22 @@ fn entry(client: &Client, start: &ServeCommand, variables: &[Variable]) -> (Stri
     // Another entry with this name is kept: one that is disabled or invalid, or that serves something else.
     let is_replaced = |name: &str| {
         client.servers.iter().any(|server| server.name == name)
-            || client.own_entries.iter().any(|own| own.name == name && is_replaceable(own))
+            || client.own_entries.iter().any(|own| own.name == name && is_replaceable(client, own))
     };
     let is_free = |name: &String| is_replaced(name) || !written.iter().any(|there| there.name == *name);
     let mut names = std::iter::once(NAME.to_owned()).chain((2..).map(|number| format!("{NAME}-{number}")));
     (names.find(is_free).unwrap_or_else(|| NAME.to_owned()), start.entry(client, variables))
 }
 
-/// Whether an entry starts Aquifer with a configuration alone, and not with sources of its own.
-fn is_replaceable(own: &Server) -> bool {
+/// Whether an entry starts Aquifer with a configuration that does not exist, and with no sources of its own.
+fn is_replaceable(client: &Client, own: &Server) -> bool {
     let ServerTransport::Stdio { args, .. } = &own.transport else { return false };
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args.as_slice() {
-        [] | ["serve"] | ["serve", "--config", _] => true,
+    let is_alone = match args.as_slice() {
+        ["serve", "--config", _] => true,
         ["serve", word] => word.starts_with("--config="),
         _ => false,
-    }
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
+    };
+    let is_missing = |path: PathBuf| path.try_exists().is_ok_and(|exists| !exists);
+    is_alone && own_entry::configuration(client, own).is_some_and(is_missing)
 }

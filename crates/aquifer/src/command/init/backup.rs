@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 /// The ending of backups made before a file is changed.
 pub(super) const BEFORE: &str = ".before-aquifer";
 /// The ending of copies made before a change is undone.
-pub(super) const WITH: &str = ".with-aquifer";
+pub(super) const BEFORE_UNDO: &str = ".with-aquifer";
 /// The ending of backups whose change was undone.
 pub(super) const UNDONE: &str = ".undone-aquifer";
 

@@ -7,7 +7,7 @@ use aquifer_discovery::servers::{Input, Server, WrittenServer, written_servers};
 use aquifer_discovery::{FileProblem, Servers};
 use aquifer_protocol::error::Code;
 
-use crate::sources::is_ourselves;
+use crate::sources::is_aquifer;
 
 /// The file format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub(in crate::command) fn find() -> Vec<Client> {
     for ConfigLocation(name, dialect, base, relative) in PLACES {
         for folder in folders(*base) {
             let path = folder.join(relative);
-            let is_known = |client: &Client| same(&client.path, &path);
+            let is_known = |client: &Client| is_same_file(&client.path, &path);
             let workspace = matches!(base, Base::Here).then(|| folder.clone());
             if !clients.iter().any(is_known)
                 && let Some(client) = read(name, *dialect, path, workspace)
@@ -130,7 +130,7 @@ pub(in crate::command) fn find() -> Vec<Client> {
     clients
 }
 
-fn same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
 }
 
@@ -171,7 +171,7 @@ fn parse(
         Ok(file) => {
             let mut problems: Vec<FileProblem> = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = file.servers.into_iter().filter(|server| !server.disabled);
-            let (own_entries, mut servers): (Vec<Server>, Vec<Server>) = in_use.partition(is_ourselves);
+            let (own_entries, mut servers): (Vec<Server>, Vec<Server>) = in_use.partition(is_aquifer);
             let repeated = Servers::repeated_key(&json);
             let is_unusable = repeated.is_some();
             if let Some(problem) = repeated {

@@ -37,16 +37,30 @@ pub(super) fn restore_servers(text: &str, removed: Option<&str>, before: &str, a
     (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
 }
 
-/// Splits a text into everything else and the tables of the chosen servers.
+/// Splits a text into everything else and the tables of the chosen servers. Comments below a table are about what comes
+/// next, unless that is another table of the same server.
 fn split(text: &str, is_chosen: impl Fn(&str) -> bool) -> (String, String) {
     let (mut others, mut chosen) = (String::new(), String::new());
-    let mut is_in_chosen = false;
+    let mut current: Option<String> = None;
+    // Blank lines and comments below the current table.
+    let mut below = String::new();
     for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with('[') {
-            is_in_chosen = server_of(line).is_some_and(|server| is_chosen(&server));
+        let start = line.trim_start();
+        if current.is_some() && (start.is_empty() || start.starts_with('#')) {
+            below.push_str(line);
+            continue;
         }
-        if is_in_chosen { &mut chosen } else { &mut others }.push_str(line);
+        if start.starts_with('[') {
+            let next = server_of(line).filter(|server| is_chosen(server));
+            let is_about_current = current.is_some() && (next == current || !below.contains('#'));
+            if is_about_current { &mut chosen } else { &mut others }.push_str(&std::mem::take(&mut below));
+            current = next;
+        }
+        let part = if current.is_some() { &mut chosen } else { &mut others };
+        part.push_str(&std::mem::take(&mut below));
+        part.push_str(line);
     }
+    if below.contains('#') { &mut others } else { &mut chosen }.push_str(&below);
     (others, chosen)
 }
 
@@ -92,6 +106,11 @@ mod tests {
             (
                 "[mcp_servers.aquifer]\ncommand = \"old\"\n[mcp_servers.a]\ncommand = \"x\"\nargs = [\n  \"y\",\n]\n",
                 Some("[mcp_servers.aquifer]\ncommand = \"aquifer\"\n"),
+            ),
+            // Comments above the next table stay.
+            (
+                "[mcp_servers.a]\n# its own\ncommand = \"x\"\n# of its env\n[mcp_servers.a.env]\nT = \"1\"\n\n# my theme\n[tui]\nbell = false\n[mcp_servers.a.tools]\n# the end\n",
+                Some("\n# my theme\n[tui]\nbell = false\n# the end\n\n[mcp_servers.aquifer]\ncommand = \"aquifer\"\n"),
             ),
             // The servers are not separate tables, so the user has to edit the file.
             ("mcp_servers = { a = { command = \"x\" } }\n", None),

@@ -61,12 +61,12 @@ pub(super) fn build(clients: &[&Client], existing: Option<&ExistingConfig>) -> G
     let occupied: BTreeSet<String> = existing.into_iter().flat_map(ExistingConfig::source_names).collect();
     let reserved = existing.map(ExistingConfig::variable_names).unwrap_or_default();
     let mut taken: BTreeMap<String, ServerTransport> = BTreeMap::new();
-    let mut made = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
+    let mut generated = GeneratedConfig { sources: Vec::new(), variables: Vec::new(), remarks: Vec::new() };
     let mut variables = Variables::new(environment_references(clients).into_iter().chain(reserved).collect());
     for client in clients {
         for server in &client.servers {
             if let Some(name) = existing.and_then(|existing| existing.find(server)) {
-                made.remarks.push(format!("'{}' is already in the configuration as '{name}'", server.name));
+                generated.remarks.push(format!("'{}' is already in the configuration as '{name}'", server.name));
                 continue;
             }
             let own = format!("{}-{}", server.name, snake_identifier(client.name).replace('_', "-"));
@@ -82,12 +82,12 @@ pub(super) fn build(clients: &[&Client], existing: Option<&ExistingConfig>) -> G
                 continue;
             }
             variables.start_server(&name, &client.path);
-            let mut writer = Writer { name: &name, client, variables: &mut variables, remarks: &mut made.remarks };
-            made.sources.push(writer.source(server));
+            let mut writer = Writer { name: &name, client, variables: &mut variables, remarks: &mut generated.remarks };
+            generated.sources.push(writer.source(server));
         }
     }
-    made.variables = variables.all;
-    made
+    generated.variables = variables.all;
+    generated
 }
 
 fn inline(value: &Value) -> String {

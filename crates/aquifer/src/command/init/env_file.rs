@@ -16,7 +16,8 @@ const HEADING: &str = "# Credentials of the servers in the configuration beside 
 pub(super) struct EnvFile {
     path: PathBuf,
     text: String,
-    is_there: bool,
+    /// The text of the file that is replaced.
+    before: Option<String>,
 }
 
 /// The path of the env file: beside the configuration, with the same stem.
@@ -29,12 +30,8 @@ impl EnvFile {
     /// entries. Fails if the file has a different value for a name, unless it may be overwritten.
     pub(super) fn plan(path: &Path, variables: &[Variable], may_overwrite: bool) -> anyhow::Result<Self> {
         let shown = path.display();
-        let there = match crate::files::read(path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
-        };
-        let stored = env_file(there.as_deref().unwrap_or_default());
+        let before = read(path)?;
+        let stored = env_file(before.as_deref().unwrap_or_default());
         let value_of =
             |name: &str| stored.iter().rev().find(|(stored_name, _)| stored_name == name).map(|(_, value)| value);
         let mut text = HEADING.to_owned();
@@ -52,35 +49,45 @@ impl EnvFile {
         if !others.is_empty() {
             text.push_str(&format!("\n# Kept from the earlier file.\n{}\n", others.join("\n")));
         }
-        let is_there = there.is_some_and(|there| there != text);
-        Ok(Self { path: path.to_owned(), text, is_there })
+        Ok(Self { path: path.to_owned(), text, before })
     }
 
     /// Plans to append variables to a file, all of which have new names.
     pub(super) fn extend(path: &Path, variables: &[Variable]) -> anyhow::Result<Self> {
         // If the path is a link, its target is written.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (mut text, is_there) = match crate::files::read(&path) {
-            Ok(text) => (text, true),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (HEADING.to_owned(), false),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let before = read(&path)?;
+        let mut text = before.clone().unwrap_or_else(|| HEADING.to_owned());
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         for variable in variables {
             text.push_str(&lines(variable, None)?);
         }
-        Ok(Self { path, text, is_there })
+        Ok(Self { path, text, before })
+    }
+
+    /// Whether the file is still as it was when this was planned.
+    pub(super) fn is_unchanged(&self) -> bool {
+        read(&self.path).is_ok_and(|text| text == self.before)
     }
 
     /// Writes the file for its owner only and keeps a backup of the old one.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
-        if self.is_there {
+        if self.before.as_ref().is_some_and(|before| *before != self.text) {
             backup::create(&self.path, backup::BEFORE)?;
         }
         state::write_private(&self.path, self.text.as_bytes()).with_context(|| format!("cannot write {shown}"))
+    }
+}
+
+/// The text of a file, if it exists.
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    match crate::files::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

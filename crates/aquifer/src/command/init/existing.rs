@@ -65,10 +65,26 @@ impl ExistingConfig {
         self.source_names().into_iter().filter(|name| !others.contains(&name.as_str())).collect()
     }
 
-    /// The source that is this server.
+    /// The source in use that is this server. A placeholder has no value to compare, so a source with a value in its place
+    /// must have the same name.
     pub(super) fn find(&self, server: &Server) -> Option<String> {
-        let source = self.sources().find(|source| self.is_source(source, &server.transport))?;
-        Some(source.get("name")?.as_str()?.to_owned())
+        let name_of = |source: &Table| Some(source.get("name")?.as_str()?.to_owned());
+        let is_disabled = |source: &Table| source.get("disabled").and_then(Value::as_bool) == Some(true);
+        let in_use = || self.sources().filter(|source| !is_disabled(source));
+        let is_equal =
+            |source: &&Table| self.is_source(source, &server.transport, |text, own| self.is_equal(text, own));
+        let is_filled_in = |source: &&Table| {
+            name_of(source).as_ref() == Some(&server.name)
+                && self.is_source(source, &server.transport, |text, own| {
+                    self.is_equal(text, own) || replaces_placeholder(text, own)
+                })
+        };
+        in_use().find(is_equal).or_else(|| in_use().find(is_filled_in)).and_then(name_of)
+    }
+
+    /// Whether the file is still as it was read.
+    pub(super) fn is_unchanged(&self) -> bool {
+        crate::files::read(&self.path).is_ok_and(|text| text == self.text)
     }
 
     /// The text with more sources.
@@ -100,17 +116,17 @@ impl ExistingConfig {
         self.table.get("source").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table)
     }
 
-    fn is_source(&self, source: &Table, transport: &ServerTransport) -> bool {
+    fn is_source(&self, source: &Table, transport: &ServerTransport, is_same: impl Fn(&str, &str) -> bool) -> bool {
         let text = |key: &str| source.get(key).and_then(Value::as_str);
         let same = |key: &str, own: Option<&str>| match (text(key), own) {
-            (Some(text), Some(own)) => self.is_same(text, own),
+            (Some(text), Some(own)) => is_same(text, own),
             (text, own) => text.is_none() && own.is_none(),
         };
         let same_pairs = |key: &str, own: &[(String, String)]| {
             let table = source.get(key).and_then(Value::as_table);
             let of = |name: &str| table.and_then(|table| table.get(name)?.as_str());
             table.map_or(0, Table::len) == own.len()
-                && own.iter().all(|(name, value)| of(name).is_some_and(|text| self.is_same(text, value)))
+                && own.iter().all(|(name, value)| of(name).is_some_and(|text| is_same(text, value)))
         };
         match transport {
             // The variables of an env file of the server were copied. They are not compared.
@@ -120,7 +136,7 @@ impl ExistingConfig {
                 let list: Vec<&str> = list.filter_map(Value::as_str).collect();
                 same("command", Some(command))
                     && list.len() == args.len()
-                    && list.iter().zip(args).all(|(text, own)| self.is_same(text, own))
+                    && list.iter().zip(args).all(|(text, own)| is_same(text, own))
                     && same_pairs("env", env)
                     && same("cwd", cwd.as_deref())
             }
@@ -128,15 +144,20 @@ impl ExistingConfig {
         }
     }
 
-    /// Whether a text of the configuration is what `init` makes of this text of a client.
-    fn is_same(&self, text: &str, own: &str) -> bool {
-        // What a person has to fill in has no value that could be compared. Inputs never match, because each client has
-        // to pass on its own.
-        let is_missing = own.split([' ', '=']).any(is_placeholder);
+    /// Whether a text of the configuration is what `init` makes of this text of a client. Inputs never are, because each
+    /// client has to pass on its own.
+    fn is_equal(&self, text: &str, own: &str) -> bool {
         let values = self.values.iter();
         let resolved = values.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value));
-        resolved == normalized(own) || (is_missing && text.contains("${"))
+        resolved == normalized(own)
     }
+}
+
+/// Whether a text of the configuration has a reference where the text of a client has a placeholder.
+fn replaces_placeholder(text: &str, own: &str) -> bool {
+    let Some((before, rest)) = text.split_once("${") else { return false };
+    let Some((_, after)) = rest.split_once('}') else { return false };
+    own.strip_prefix(before).and_then(|own| own.strip_suffix(after)).is_some_and(is_placeholder)
 }
 
 /// A text of a client with references as the configuration writes them.

@@ -27,6 +27,7 @@ use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
 use clients::Client;
+use existing::ExistingConfig;
 use snippet::ServeCommand;
 use target::{Group, Target};
 use values::{Variable, VariableValue};
@@ -63,18 +64,22 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
         eprintln!("\nNothing to do. Already uses Aquifer: {}", users.join(", "));
         return Ok(outcome);
     }
-    let with_servers = clients.iter().filter(|client| !client.servers.is_empty()).collect();
-    let (groups, failures) = target::group(with_servers, &clients, arguments.output.as_deref());
-    for failure in failures {
-        eprintln!("aquifer: {failure}");
-        outcome = CommandOutcome::Failure;
-    }
-    for group in &groups {
-        if let CommandOutcome::Failure = configure(group, &arguments)? {
-            outcome = CommandOutcome::Failure;
+    let mut is_any_configured = false;
+    for group in target::group(&clients, arguments.output.as_deref()) {
+        match configure(&group, &arguments) {
+            Ok(of_group) => {
+                is_any_configured = true;
+                if let CommandOutcome::Failure = of_group {
+                    outcome = CommandOutcome::Failure;
+                }
+            }
+            Err(error) => {
+                eprintln!("aquifer: {} left out: {error:#}", group.client_names());
+                outcome = CommandOutcome::Failure;
+            }
         }
     }
-    if arguments.apply {
+    if arguments.apply && is_any_configured {
         eprintln!("Restart the clients for this to take effect.");
     }
     Ok(outcome)
@@ -83,41 +88,41 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
 /// Writes or extends the configuration of some clients, and points them to it.
 fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandOutcome> {
     let existing = match &group.target {
-        Target::Existing(existing) => Some(existing.as_ref()),
+        Target::Existing(path) => Some(ExistingConfig::read(path)?),
         Target::New(_) => None,
     };
-    let mut made = configuration::build(&group.clients, existing);
-    made.remarks.iter().for_each(|remark| eprintln!("{}", terminal::escape_hidden(remark)));
-    let plan = match &group.target {
-        Target::New(path) => plan::create(path, &mut made, arguments)?,
-        Target::Existing(existing) => plan::extend(existing, &mut made, arguments)?,
+    let mut generated = configuration::build(&group.clients, existing.as_ref());
+    generated.remarks.iter().for_each(|remark| eprintln!("{}", terminal::escape_hidden(remark)));
+    let plan = match (&existing, &group.target) {
+        (Some(existing), _) => plan::extend(existing, &mut generated, arguments)?,
+        (None, Target::New(path) | Target::Existing(path)) => plan::create(path, &mut generated, arguments)?,
     };
     if arguments.dry_run {
-        report_variables(&made.variables, &plan.env_path);
+        report_variables(&generated.variables, &plan.env_path);
         call::print(plan.text.trim_end())?;
         return Ok(CommandOutcome::Done);
     }
-    let path = plan.write()?;
-    let count = made.source_count();
+    let path = plan.write(existing.as_ref())?;
+    let count = generated.source_count();
     let sources = format!("{count} source{}", if count == 1 { "" } else { "s" });
     match existing {
         None => eprintln!("\nWritten: {} with {sources}.", path.display()),
         Some(_) if count == 0 => eprintln!("\n{} already has these servers.", path.display()),
         Some(_) => eprintln!("\nAdded to {}: {sources}. What was in it is kept.", path.display()),
     }
-    report_variables(&made.variables, &plan.env_path);
-    if !made.variables.is_empty() {
+    report_variables(&generated.variables, &plan.env_path);
+    if !generated.variables.is_empty() {
         repository::warn(&plan.env_path);
     }
     let start = ServeCommand::new(&path)?;
     if arguments.apply {
-        return Ok(apply_to_clients(&group.clients, &start, &made.variables));
+        return Ok(apply_to_clients(&group.clients, &start, &generated.variables));
     }
     eprintln!(
         "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
     eprintln!("each of them with this:");
-    call::print(snippet::all(&group.clients, &start, &made.variables)?.trim_end())?;
+    call::print(snippet::all(&group.clients, &start, &generated.variables)?.trim_end())?;
     Ok(CommandOutcome::Done)
 }
 

@@ -25,11 +25,27 @@ pub(super) fn configuration(client: &Client, own: &Server) -> Option<PathBuf> {
     let target = || after("serve").filter(|word| is_config(word));
     let default = || folder.filter(|_| words.last() == Some(&"serve")).map(|_| "aquifer.toml");
     let named = after("--config").or_else(joined).or_else(target).or_else(default)?;
-    let path = match named.strip_prefix("~/").zip(crate::system::home()) {
-        Some((rest, home)) => home.join(rest),
-        None => folder.unwrap_or(Path::new("")).join(named),
-    };
+    let path = folder.unwrap_or(Path::new("")).join(expanded(client, named)?);
     path.is_absolute().then_some(path)
+}
+
+/// A path of a client with the values of its variables. `None` if it has others than the usual ones.
+fn expanded(client: &Client, path: &str) -> Option<PathBuf> {
+    let home = crate::system::home();
+    if let Some(rest) = path.strip_prefix("~/") {
+        return Some(home?.join(rest));
+    }
+    let known = [
+        (["${workspaceFolder}", "${PWD}"], client.workspace.as_deref()),
+        (["${userHome}", "${env:HOME}"], home.as_deref()),
+        (["${HOME}", "$HOME"], home.as_deref()),
+    ];
+    let mut path = path.to_owned();
+    for (variables, folder) in known {
+        let Some(folder) = folder.and_then(Path::to_str) else { continue };
+        path = variables.iter().fold(path, |path, variable| path.replace(variable, folder));
+    }
+    (!path.contains('$')).then(|| PathBuf::from(path))
 }
 
 /// Whether an entry looks like one that `init` wrote. More options may have been added since.

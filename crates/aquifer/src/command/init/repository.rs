@@ -22,7 +22,7 @@ pub(super) fn warn(env_file: &Path) {
     let command =
         format!("echo {} >> {}", quoted(&format!("{name}*")), quoted(&folder.join(".gitignore").display().to_string()));
     let line = format!(
-        "\n{} contains secrets, and this is a git repository. Do not commit it. To ignore it: {command}",
+        "\n{} is for secrets, and this is a git repository. Do not commit it. To ignore it: {command}",
         path.display()
     );
     eprintln!("{}", escape_hidden(&line));

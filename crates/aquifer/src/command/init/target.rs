@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::clients::Client;
-use super::existing::ExistingConfig;
 use super::own_entry;
 
 /// A configuration that is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     New(PathBuf),
     /// One that a client already uses.
-    Existing(Box<ExistingConfig>),
+    Existing(PathBuf),
 }
 
 /// Clients whose servers go to the same configuration.
@@ -19,49 +19,49 @@ pub(super) struct Group<'a> {
     pub(super) clients: Vec<&'a Client>,
 }
 
-/// Groups the clients that have servers. Also returns which of them are left out, and why.
-pub(super) fn group<'a>(
-    with_servers: Vec<&'a Client>,
-    all: &[Client],
-    output: Option<&Path>,
-) -> (Vec<Group<'a>>, Vec<String>) {
-    let in_use: Vec<PathBuf> = all.iter().filter_map(configuration).collect();
-    let wanted = output.unwrap_or(Path::new("aquifer.toml"));
-    let default = match wanted.canonicalize() {
-        Ok(path) if in_use.contains(&path) => path,
-        // Without a file of that name, a new client joins the others.
-        _ if output.is_none() && !wanted.exists() => in_use.first().cloned().unwrap_or_else(|| wanted.to_owned()),
-        _ => wanted.to_owned(),
-    };
-    let mut paths: Vec<(PathBuf, Vec<&Client>)> = Vec::new();
-    for client in with_servers {
-        let own = configuration(client);
-        if let (Some(own), Some(output)) = (&own, output)
-            && *own != default
-        {
-            eprintln!("{} keeps using {}, and not {}", client.name, own.display(), output.display());
-        }
-        let path = own.unwrap_or_else(|| default.clone());
-        match paths.iter_mut().find(|(known, _)| *known == path) {
-            Some((_, clients)) => clients.push(client),
-            None => paths.push((path, vec![client])),
-        }
+impl Group<'_> {
+    pub(super) fn client_names(&self) -> String {
+        let names: Vec<&str> = self.clients.iter().map(|client| client.name).collect();
+        names.join(", ")
     }
-    let (mut groups, mut failures) = (Vec::new(), Vec::new());
-    for (path, clients) in paths {
-        if !in_use.contains(&path) {
-            groups.push(Group { target: Target::New(path), clients });
-            continue;
-        }
-        match ExistingConfig::read(&path) {
-            Ok(existing) => groups.push(Group { target: Target::Existing(Box::new(existing)), clients }),
-            Err(error) => {
-                let names: Vec<&str> = clients.iter().map(|client| client.name).collect();
-                failures.push(format!("{} left out: {error:#}", names.join(", ")));
+}
+
+/// Groups the clients that have servers.
+pub(super) fn group<'a>(clients: &'a [Client], output: Option<&Path>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for client in clients.iter().filter(|client| !client.servers.is_empty()) {
+        let target = match configuration(client) {
+            Some(own) => {
+                if let Some(output) = output.filter(|output| output.canonicalize().ok().as_ref() != Some(&own)) {
+                    eprintln!("{} keeps using {}, and not {}", client.name, own.display(), output.display());
+                }
+                Target::Existing(own)
             }
+            None => target_of_new(client, clients, output),
+        };
+        match groups.iter_mut().find(|group| group.target == target) {
+            Some(group) => group.clients.push(client),
+            None => groups.push(Group { target, clients: vec![client] }),
         }
     }
-    (groups, failures)
+    groups
+}
+
+/// The configuration for a client that does not use Aquifer yet: the named one, or that of other clients.
+fn target_of_new(client: &Client, all: &[Client], output: Option<&Path>) -> Target {
+    let wanted = output.unwrap_or(Path::new("aquifer.toml"));
+    let used_by = |is_meant: &dyn Fn(&&Client) -> bool| all.iter().filter(is_meant).filter_map(configuration).collect();
+    // Settings of a project come with its repository. They must not decide what clients start outside of it.
+    let mut in_use: Vec<PathBuf> = used_by(&|other| other.workspace == client.workspace);
+    in_use.extend::<Vec<PathBuf>>(used_by(&|other| other.workspace.is_none() || output.is_some()));
+    match wanted.canonicalize() {
+        Ok(path) if in_use.contains(&path) => Target::Existing(path),
+        Err(_) if output.is_none() => match in_use.into_iter().next() {
+            Some(path) => Target::Existing(path),
+            None => Target::New(wanted.to_owned()),
+        },
+        _ => Target::New(wanted.to_owned()),
+    }
 }
 
 /// The existing configuration that a client starts Aquifer with.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::{Server, WrittenServer, restore_servers};
 
-use super::backup::{self, BEFORE, UNDONE, WITH};
+use super::backup::{self, BEFORE, BEFORE_UNDO, UNDONE};
 use super::clients::{Client, Dialect};
 use super::{apply, codex, own_entry};
 use crate::CommandOutcome;
@@ -80,7 +80,7 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
             None => Ok(None),
         };
     }
-    let copy = backup::create(&path, WITH)?;
+    let copy = backup::create(&path, BEFORE_UNDO)?;
     // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
         bail!("{} was changed by another program. Close {} and try again", path.display(), client.name);
@@ -106,7 +106,7 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     } else if !own_entries.is_empty() {
         report.push_str(" It still starts Aquifer with an entry that it had before.");
     }
-    report.push_str(&format!(" Copies: {} (until now), {} (before)", copy.display(), retired.join(", ")));
+    report.push_str(&format!(" Saved: {} (before --undo), {} (earlier backups)", copy.display(), retired.join(", ")));
     Ok(Some(Report { text: report, is_complete: left.is_none() }))
 }
 

@@ -12,8 +12,8 @@ const MAX_DEPTH: usize = 8;
 
 /// How a program names the program that it starts.
 enum Launcher {
-    /// The rest is a command: `env A=1 COMMAND`.
-    Wrapper { options_with_value: &'static [&'static str] },
+    /// The rest is a command, after some operands: `env A=1 COMMAND`, `timeout 60 COMMAND`.
+    Wrapper { options_with_value: &'static [&'static str], operand_count: usize },
     /// The first word is a package, an image or a script, after a subcommand if there is one: `uv tool run PACKAGE`.
     Package { subcommands: &'static [&'static str], options_with_value: &'static [&'static str] },
     /// The first word is an image. Nearly every option has a value: `docker run -v A:B IMAGE`.
@@ -23,7 +23,7 @@ enum Launcher {
 }
 
 /// Whether a server is this program.
-pub(crate) fn is_ourselves(server: &Server) -> bool {
+pub(crate) fn is_aquifer(server: &Server) -> bool {
     match &server.transport {
         ServerTransport::Stdio { command, args, .. } => {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -42,56 +42,64 @@ fn starts_aquifer(program: &str, args: &[&str], depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match launcher(&base_name(program)) {
         None => false,
-        Some(Launcher::Shell) => {
-            let is_command =
-                |word: &str| word.eq_ignore_ascii_case("/c") || (word.starts_with('-') && word.ends_with('c'));
-            let Some(at) = args.iter().position(|word| is_command(word)) else {
-                return first_word(args, &[]).is_some_and(|(script, _)| names_aquifer(script));
-            };
-            let rest = args.get(at + 1..).unwrap_or_default();
-            // `cmd /c` joins its arguments, and so do people who forget the quotes.
-            line_starts_aquifer(&rest.join(" "), depth)
-        }
-        Some(Launcher::Wrapper { options_with_value }) => {
+        Some(Launcher::Shell) => shell_starts_aquifer(args, depth),
+        Some(Launcher::Wrapper { options_with_value, operand_count }) => {
             let is_assignment = |word: &&&str| word.contains('=') && !word.starts_with('-');
-            let Some((_, from)) = first_word(args, options_with_value) else { return false };
-            let mut rest = args.get(from..).unwrap_or_default().iter().skip_while(|word| is_assignment(word)).copied();
+            let Some((_, at)) = first_word(args, options_with_value) else { return false };
+            let rest = args.get(at + operand_count..).unwrap_or_default();
+            let mut rest = rest.iter().skip_while(|word| is_assignment(word)).copied();
             let Some(program) = rest.next() else { return false };
             starts_aquifer(program, &rest.collect::<Vec<_>>(), depth)
         }
         Some(Launcher::Package { subcommands, options_with_value }) => {
-            let mut args = args;
-            while let Some((word, at)) = first_word(args, options_with_value)
-                && subcommands.contains(&word)
-            {
-                args = args.get(at + 1..).unwrap_or_default();
-            }
-            let of_option = |names: &[&str]| option_value(args, names).is_some_and(names_aquifer);
-            let is_line = option_value(args, &["-c", "--call"]).is_some_and(|line| line_starts_aquifer(line, depth));
-            let is_first = first_word(args, options_with_value).is_some_and(|(word, _)| names_aquifer(word));
-            is_first || is_line || of_option(&["-p", "--package", "--from", "--spec", "-m"])
+            package_is_aquifer(args, subcommands, options_with_value, depth)
         }
-        Some(Launcher::Container) => {
-            let Some(at) = args.iter().position(|word| matches!(*word, "run" | "exec")) else { return false };
-            let rest = args.get(at + 1..).unwrap_or_default();
-            let Some((image, index)) = container_image(rest) else { return false };
-            // Arguments of an image may be folders with this name.
-            let is_program = |word: &&str| *word == "aquifer" || word.ends_with("/bin/aquifer");
-            names_aquifer(image) || rest.get(index + 1).is_some_and(is_program)
-        }
+        Some(Launcher::Container) => container_is_aquifer(args),
     }
 }
 
+fn shell_starts_aquifer(args: &[&str], depth: usize) -> bool {
+    let is_command = |word: &str| word.eq_ignore_ascii_case("/c") || (word.starts_with('-') && word.ends_with('c'));
+    let Some(at) = args.iter().position(|word| is_command(word)) else {
+        return first_word(args, &[]).is_some_and(|(script, _)| names_aquifer(script));
+    };
+    let rest = args.get(at + 1..).unwrap_or_default();
+    // `cmd /c` joins its arguments, and so do people who forget the quotes.
+    line_starts_aquifer(&rest.join(" "), depth)
+}
+
+fn package_is_aquifer(mut args: &[&str], subcommands: &[&str], options_with_value: &[&str], depth: usize) -> bool {
+    while let Some((word, at)) = first_word(args, options_with_value)
+        && subcommands.contains(&word)
+    {
+        args = args.get(at + 1..).unwrap_or_default();
+    }
+    let of_option = |names: &[&str]| option_value(args, names).is_some_and(names_aquifer);
+    let is_line = option_value(args, &["-c", "--call"]).is_some_and(|line| line_starts_aquifer(line, depth));
+    let is_first = first_word(args, options_with_value).is_some_and(|(word, _)| names_aquifer(word));
+    is_first || is_line || of_option(&["-p", "--package", "--from", "--spec", "-m"])
+}
+
+fn container_is_aquifer(args: &[&str]) -> bool {
+    let Some(at) = args.iter().position(|word| matches!(*word, "run" | "exec")) else { return false };
+    let rest = args.get(at + 1..).unwrap_or_default();
+    let Some((image, index)) = container_image(rest) else { return false };
+    // Arguments of an image may be folders with this name.
+    let is_program = |word: &&str| *word == "aquifer" || word.ends_with("/bin/aquifer");
+    names_aquifer(image) || rest.get(index + 1).is_some_and(is_program)
+}
+
 fn launcher(program: &str) -> Option<Launcher> {
+    const WRAPPER: &[&str] = &["-u", "--user", "-n", "-C", "--chdir", "-d", "-k", "-s", "-c"];
     const NPM: &[&str] = &["-p", "--package", "-c", "--call", "--registry", "--prefix", "-w", "--workspace", "--cache"];
     const UV: &[&str] = &["--from", "--with", "-p", "--python", "--index", "--index-url", "--directory", "--spec"];
     const NIX: &[&str] = &["--extra-experimental-features", "--experimental-features", "--inputs-from", "-j", "-p"];
     let launcher = match program {
         "sh" | "bash" | "zsh" | "dash" | "fish" | "ash" | "ksh" | "cmd" | "powershell" | "pwsh" => Launcher::Shell,
-        "env" | "sudo" | "doas" | "nice" | "nohup" | "exec" | "command" | "time" | "timeout" | "setsid" | "wsl"
-        | "stdbuf" | "caffeinate" => {
-            Launcher::Wrapper { options_with_value: &["-u", "--user", "-n", "-C", "--chdir", "-d", "-k", "-s"] }
-        }
+        "env" | "sudo" | "doas" | "nice" | "nohup" | "exec" | "command" | "time" | "setsid" | "wsl" | "stdbuf"
+        | "caffeinate" | "ionice" => Launcher::Wrapper { options_with_value: WRAPPER, operand_count: 0 },
+        // They begin with a duration, or with a priority.
+        "timeout" | "chrt" => Launcher::Wrapper { options_with_value: WRAPPER, operand_count: 1 },
         "npx" | "bunx" | "pnpx" => Launcher::Package { subcommands: &[], options_with_value: NPM },
         "npm" | "pnpm" | "yarn" | "bun" | "deno" => {
             Launcher::Package { subcommands: &["exec", "x", "dlx", "run"], options_with_value: NPM }
@@ -208,7 +216,7 @@ mod tests {
             cwd: None,
         };
         let name = "x".to_owned();
-        is_ourselves(&Server { name, line: 1, disabled: false, transport, timeout: None, hidden_tools: Vec::new() })
+        is_aquifer(&Server { name, line: 1, disabled: false, transport, timeout: None, hidden_tools: Vec::new() })
     }
 
     #[test]
@@ -238,6 +246,8 @@ mod tests {
             "bash | -lc | cd /srv && exec env A=1 '/usr/bin/aquifer' serve",
             "env | A=1 | B=2 | aquifer | serve",
             "sudo | -u | me | aquifer",
+            "timeout | -k | 5 | 60 | aquifer | serve",
+            "ionice | -c | 3 | nice | -n | 10 | aquifer",
             "docker | run | -i | --rm | -v | /home/me/aquifer:/data | ghcr.io/aquifer-mcp/aquifer:0.1 | serve",
             "podman | run | --rm | -it | localhost/aquifer",
             "docker | exec | -i | gateway | aquifer | serve",
@@ -262,6 +272,8 @@ mod tests {
             "sh | -c | notes --folder aquifer",
             "sh | -c",
             "env | A=1",
+            "timeout | 60",
+            "timeout | 60 | notes | aquifer",
             "python3 | aquifer_notes.py",
             "nix | run | github:aquifer/notes",
         ] {
