@@ -5,6 +5,7 @@ mod agent;
 mod compose;
 mod container;
 mod debian;
+mod emulated;
 mod lint;
 mod listing;
 mod npm;
@@ -89,6 +90,7 @@ pub(crate) fn run(subject: &Subject, updates_docs: bool) -> Result<()> {
     measurements.push(wheel::check(subject, &agent, &tools).context("the Python wheel")?);
     announce("tar.gz: unpack, use, remove");
     measurements.push(tarball::check(subject, &agent).context("the archive")?);
+    emulated::check(subject, &agent).context("the archive for ARM64")?;
     if is_root() {
         announce("Debian package: install in a minimal Debian, use, upgrade, purge");
         measurements.push(debian::check(subject, &agent).context("the Debian package")?);
