@@ -12,6 +12,7 @@ mod resources;
 mod routing;
 mod schema_overview;
 mod signatures;
+mod source_call;
 mod table_models;
 
 pub use builder::BuildError;
@@ -19,4 +20,4 @@ pub use builder::EngineBuilder;
 pub use builder::Settings;
 pub use pipeline::Engine;
 pub use pipeline::Reply;
-pub use pipeline::panic_message;
+pub use source_call::panic_message;

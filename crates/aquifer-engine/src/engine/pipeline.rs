@@ -1,6 +1,5 @@
 //! The request pipeline: parse, route, check, gate, source, shape, envelope.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,12 +8,10 @@ use aquifer_protocol::batch::refused;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::OperationClass;
-use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::{ParsedRequest, Request, RequestError, parse};
 use aquifer_protocol::response::{Meta, Response, Success};
 use aquifer_protocol::surface::{Receiver, Surface};
 use aquifer_protocol::validate::Checked;
-use aquifer_protocol::warning::Warning;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,17 +19,16 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::builder::Settings;
-use super::cancellation::run_unless_cancelled;
-use super::introspection;
 use super::rehearsal::{SnapshotRehearsal, can_rehearse};
+use super::source_call::SourceResult;
 use crate::clients::ClientRegistry;
 use crate::clock::{SharedClock, random_id};
-use crate::configuration::{Validity, configuration_changed};
+use crate::configuration::configuration_changed;
 use crate::event::{Event, Observer};
 use crate::gate::{Cleared, Decision, Grant};
-use crate::shape::{Shaper, Shaping, ShapingEnd, ShapingStart};
+use crate::shape::Shaper;
 use crate::snapshot::{Route, Snapshot};
-use crate::source::{Answer, Call, Context, InputRequest, Outcome};
+use crate::source::{Answer, Context, InputRequest, Outcome};
 use crate::store::StateStore;
 use crate::trace::{CallLog, Stage};
 
@@ -357,101 +353,6 @@ impl Engine {
         }
     }
 
-    async fn ask_source(
-        &self,
-        snapshot: &Snapshot,
-        route: Option<&Route>,
-        request: Checked,
-        more_warnings: Vec<Warning>,
-        context: &Arc<Context>,
-    ) -> SourceResult {
-        let (operation, mut params, mut warnings) = request.into_parts();
-        warnings.extend(more_warnings);
-        let Some(route) = route else {
-            return match introspection::answer(snapshot, &self.shaper, &params, context).boxed().await {
-                Ok(data) => SourceResult::Answered(Outcome::Done(Answer::new(data))),
-                Err(failure) => SourceResult::Answered(Outcome::Failed(failure)),
-            };
-        };
-        let max_tokens = match self.shaper.take_budget(&operation, &mut params) {
-            Ok(max_tokens) => max_tokens,
-            Err(failure) => return SourceResult::Answered(Outcome::Failed(failure)),
-        };
-        let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
-        let mut shaping =
-            match self.shaper.begin(&operation, &mut params, &context.caller, collection, max_tokens).await {
-                None => None,
-                Some(ShapingStart::CallSource(shaping)) => Some(shaping),
-                Some(ShapingStart::Answered(outcome)) => {
-                    return SourceResult::Answered(with_warnings(outcome, warnings));
-                }
-            };
-        if let Err(failure) = count_first_read(snapshot, &operation, context).await {
-            return SourceResult::Answered(Outcome::Failed(failure));
-        }
-        let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
-        let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
-        let validity = validity(snapshot, category);
-        let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
-        let repeated_params = is_paged.then(|| params.clone());
-        loop {
-            let page = shaping.as_ref().map(Shaping::page_request).unwrap_or_default();
-            let call = Call {
-                name: own_name.clone(),
-                operation: operation.clone(),
-                params: std::mem::take(&mut params),
-                context: context.clone(),
-                uri_prefix: uri_prefix.clone(),
-                max_tokens,
-                page,
-                validity: validity.clone(),
-            };
-            let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
-            let Some(outcome) = run_unless_cancelled(running, &context.cancelled).await else {
-                let (request_id, caller) = (&context.request_id, context.as_ref().into());
-                self.observer.observe(Event::Cancelled { request_id, operation: &name, caller });
-                return SourceResult::Unknown(unknown_outcome_unless_read(category, cancelled_failure()));
-            };
-            context.trace.end(Stage::Source);
-            self.refresh_if_changed();
-            return match outcome {
-                Ok(Outcome::Failed(failure)) if is_idempotent && failure.is_outcome_unknown() => {
-                    SourceResult::Answered(Outcome::Failed(repeatable(failure)))
-                }
-                Ok(Outcome::Done(mut answer)) => {
-                    if !warnings.is_empty() {
-                        warnings.append(&mut answer.warnings);
-                        answer.warnings = std::mem::take(&mut warnings);
-                    }
-                    answer.next_page = answer.next_page.filter(|_| is_paged);
-                    SourceResult::Answered(match (shaping.take(), max_tokens) {
-                        (Some(begun), _) => match self.shaper.finish(begun, answer).boxed().await {
-                            ShapingEnd::Finished(outcome) => outcome,
-                            ShapingEnd::NeedsNextPage(more) => {
-                                if snapshot.gate().count_page(&operation, context).await.is_ok() {
-                                    shaping = Some(more);
-                                    params = repeated_params.clone().unwrap_or_default();
-                                    continue;
-                                }
-                                self.shaper.finish_early(more).boxed().await
-                            }
-                        },
-                        (None, Some(max_tokens)) => self.shaper.keep_budget(&operation, answer, max_tokens),
-                        (None, None) => Outcome::Done(answer),
-                    })
-                }
-                Ok(other) => SourceResult::Answered(other),
-                Err(panic) => {
-                    let message = panic_message(&*panic);
-                    let (request_id, caller) = (&context.request_id, context.as_ref().into());
-                    self.observer.observe(Event::Panicked { request_id, operation: &name, message, caller });
-                    let failure = unknown_outcome_unless_read(category, Failure::internal(message));
-                    SourceResult::Unknown(if is_idempotent { repeatable(failure) } else { failure })
-                }
-            };
-        }
-    }
-
     pub(super) fn observe_failure(&self, context: &Context, operation: &str, failure: &Failure) {
         self.observer.observe(Event::Failed {
             request_id: &context.request_id,
@@ -466,15 +367,6 @@ impl Engine {
 /// Whether the call succeeded with warnings.
 pub(super) fn has_warnings(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Done(answer) if !answer.warnings.is_empty())
-}
-
-/// Counts the request that reads before an operation writes. If a limit is reached, nothing is sent.
-async fn count_first_read(snapshot: &Snapshot, operation: &Operation, context: &Context) -> Result<(), Failure> {
-    let Some(own_name) = &operation.reads_first else { return Ok(()) };
-    match snapshot.operation_of(&operation.source, own_name) {
-        Some((reader, _)) => snapshot.gate().count_page(reader, context).await,
-        None => Ok(()),
-    }
 }
 
 /// A failure, reduced to what answers of this class of operation can contain.
@@ -498,51 +390,4 @@ impl OperationState {
             None => Self::Unknown,
         }
     }
-}
-
-/// The result of calling a source.
-enum SourceResult {
-    /// The source answered.
-    Answered(Outcome),
-    /// The source did not answer. It may have carried out the call.
-    Unknown(Failure),
-}
-
-fn with_warnings(outcome: Outcome, mut warnings: Vec<Warning>) -> Outcome {
-    match outcome {
-        Outcome::Done(answer) => {
-            warnings.extend(answer.warnings);
-            Outcome::Done(Answer { warnings, ..answer })
-        }
-        other => other,
-    }
-}
-
-/// Whether a request of this category may still be carried out: a read always, a change under the same configuration.
-pub(super) fn validity(snapshot: &Snapshot, category: Category) -> Validity {
-    if category == Category::Read { Validity::default() } else { Validity::for_change(snapshot.configuration()) }
-}
-
-/// A call that did not finish may have been carried out, unless it only reads.
-fn unknown_outcome_unless_read(category: Category, failure: Failure) -> Failure {
-    if category == Category::Read { failure } else { failure.with_unknown_outcome() }
-}
-
-/// Tells the caller that the call can be repeated without further effect.
-fn repeatable(failure: Failure) -> Failure {
-    failure.detail("may_be_repeated", true)
-}
-
-/// Nobody waits for this response, but a batch needs an entry for it.
-fn cancelled_failure() -> Failure {
-    Failure::new(Code::InternalError, "The request was cancelled before it was finished")
-}
-
-/// The message of a panic.
-pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no panic message")
 }

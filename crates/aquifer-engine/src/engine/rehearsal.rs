@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::Engine;
-use super::pipeline::{panic_message, validity};
+use super::source_call::{panic_message, validity};
 use crate::rehearsal::{Rehearsal, RehearsalResult};
 use crate::snapshot::Snapshot;
 use crate::source::{Call, Context, PageRequest};
