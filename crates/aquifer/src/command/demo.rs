@@ -1,13 +1,14 @@
 //! `aquifer demo`: serves sample data to try Aquifer out.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use aquifer_engine::event::LogObserver;
 use aquifer_explorer::CallFeed;
 
+use super::serve::ServedAddresses;
 use crate::CommandOutcome;
 use crate::cli::{DemoArgs, UpstreamArgs};
 use crate::config::Config;
@@ -75,7 +76,6 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
         return ending;
     }
     let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
-    let directory = folder.0.display();
     let operator = ExplorerOperator::new(OperatorContext {
         engine: engine.clone(),
         safety: safety.clone(),
@@ -90,45 +90,51 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     let explorer = ExplorerSetup { operator, feed, safety: safety.clone(), link: LinkPrinting::Always };
     let explorer = is_served(&config.http, &arguments.access, address).then_some(explorer);
     let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, explorer, |served| {
-        let url = &served.mcp;
-        eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
-        eprintln!();
-        if let Some(explorer) = &served.explorer {
-            eprintln!("{explorer}");
-            eprintln!();
-        }
-        eprintln!("Add it to an MCP client:");
-        eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
-        eprintln!();
-        eprintln!("Then ask the agent to try:");
-        for (operation, params) in WORTH_TRYING {
-            eprintln!("  {operation} {params}");
-        }
-        eprintln!();
-        eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
-        // The approval of the newsletter is a rule of this server.
-        for (operation, params) in WORTH_TRYING.iter().filter(|(operation, _)| *operation != NEWSLETTER) {
-            eprintln!("  aquifer call {operation} '{params}' --source demo:");
-        }
-        eprintln!();
-        eprintln!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
-        eprintln!("cancel_execution stops it.");
-        eprintln!();
-        eprintln!(
-            "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
-        );
-        eprintln!("the request with. The newsletter waits until you approve it, in the explorer or here:");
-        eprintln!("  aquifer approvals secret --state {directory}");
-        eprintln!("  aquifer approvals list --state {directory}");
-        eprintln!("The audit log records every decision and its outcome:");
-        eprintln!("  aquifer audit show --state {directory}");
-        eprintln!("  aquifer policy show demo:");
-        eprintln!();
-        eprintln!("Press Ctrl-C to stop. All changes are lost then.");
+        introduce(served, &folder.0);
     })
     .await;
     safety.close().await;
     ending
+}
+
+/// Says what to try.
+fn introduce(served: &ServedAddresses, state: &Path) {
+    let directory = state.display();
+    let url = &served.mcp;
+    eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
+    eprintln!();
+    if let Some(explorer) = &served.explorer {
+        eprintln!("{explorer}");
+        eprintln!();
+    }
+    eprintln!("Add it to an MCP client:");
+    eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
+    eprintln!();
+    eprintln!("Then ask the agent to try:");
+    for (operation, params) in WORTH_TRYING {
+        eprintln!("  {operation} {params}");
+    }
+    eprintln!();
+    eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
+    // The approval of the newsletter is a rule of this server.
+    for (operation, params) in WORTH_TRYING.iter().filter(|(operation, _)| *operation != NEWSLETTER) {
+        eprintln!("  aquifer call {operation} '{params}' --source demo:");
+    }
+    eprintln!();
+    eprintln!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
+    eprintln!("cancel_execution stops it.");
+    eprintln!();
+    eprintln!(
+        "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
+    );
+    eprintln!("the request with. The newsletter waits until you approve it, in the explorer or here:");
+    eprintln!("  aquifer approvals secret --state {directory}");
+    eprintln!("  aquifer approvals list --state {directory}");
+    eprintln!("The audit log records every decision and its outcome:");
+    eprintln!("  aquifer audit show --state {directory}");
+    eprintln!("  aquifer policy show demo:");
+    eprintln!();
+    eprintln!("Press Ctrl-C to stop. All changes are lost then.");
 }
 
 /// A state directory that is removed when the demo ends. Other commands use it with `--state`.
