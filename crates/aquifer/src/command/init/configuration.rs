@@ -103,6 +103,17 @@ fn inline(value: &Value) -> String {
     }
 }
 
+fn insert_unless_empty(table: &mut Table, key: &str, value: Value) {
+    let is_empty = match &value {
+        Value::Array(list) => list.is_empty(),
+        Value::Table(pairs) => pairs.is_empty(),
+        _ => false,
+    };
+    if !is_empty {
+        table.insert(key.to_owned(), value);
+    }
+}
+
 /// Writes one server as a source.
 struct Writer<'a> {
     name: &'a str,
@@ -119,33 +130,8 @@ impl Writer<'_> {
             ServerTransport::Stdio { command, args, env, env_file, cwd } => {
                 let command = self.value("COMMAND", command, "command", false);
                 table.insert("command".to_owned(), command.into());
-                let shown = redact::arguments(args);
-                let written = args.iter().zip(&shown).enumerate().map(|(index, (own, shown))| {
-                    let wanted = format!("{}_ARGUMENT_{}", upper(self.name), index + 1);
-                    // In `--token=VALUE`, only the value is secret.
-                    let option = own.split_once('=').filter(|(option, _)| option.starts_with('-'));
-                    let (option, rest) =
-                        option.map_or((String::new(), own.as_str()), |(option, rest)| (format!("{option}="), rest));
-                    let rest = self.value(&wanted, rest, &format!("argument {}", index + 1), own != shown);
-                    Value::from(format!("{option}{rest}"))
-                });
-                let written: Vec<Value> = written.collect();
-                if !written.is_empty() {
-                    table.insert("args".to_owned(), written.into());
-                }
-                let mut all = env.clone();
-                all.extend(self.env_of_file(env_file.as_deref(), env));
-                let pairs = all.iter().map(|(variable, value)| {
-                    let reference = match environment_reference(value) {
-                        Some(reference) => reference,
-                        None => self.value(variable, value, &format!("env {variable}"), !is_open(variable, value)),
-                    };
-                    (variable.clone(), Value::from(reference))
-                });
-                let pairs: Table = pairs.collect();
-                if !pairs.is_empty() {
-                    table.insert("env".to_owned(), Value::Table(pairs));
-                }
+                insert_unless_empty(&mut table, "args", self.arguments(args));
+                insert_unless_empty(&mut table, "env", self.env(env, env_file.as_deref()));
                 if let Some(cwd) = cwd {
                     let wanted = format!("{}_FOLDER", upper(self.name));
                     table.insert("cwd".to_owned(), self.value(&wanted, cwd, "cwd", false).into());
@@ -158,24 +144,7 @@ impl Writer<'_> {
                     None => self.value(&wanted, url, "url", redact::url(url) != *url),
                 };
                 table.insert("url".to_owned(), written.into());
-                let pairs = headers.iter().map(|(header, value)| {
-                    let wanted = format!("{}_{}", upper(self.name), upper(header));
-                    let is_secret = redact::header(header, value) != *value;
-                    // In `Bearer TOKEN`, only the token is secret.
-                    let (scheme, rest) = match value.split_once(' ') {
-                        Some((scheme @ ("Bearer" | "Basic" | "Token"), rest)) => (format!("{scheme} "), rest),
-                        _ => (String::new(), value.as_str()),
-                    };
-                    let reference = match environment_reference(rest) {
-                        Some(reference) => reference,
-                        None => self.value(&wanted, rest, &format!("header {header}"), is_secret),
-                    };
-                    (header.clone(), Value::from(format!("{scheme}{reference}")))
-                });
-                let pairs: Table = pairs.collect();
-                if !pairs.is_empty() {
-                    table.insert("headers".to_owned(), Value::Table(pairs));
-                }
+                insert_unless_empty(&mut table, "headers", self.headers(headers));
             }
         }
         if let Some(timeout) = server.timeout {
@@ -190,6 +159,51 @@ impl Writer<'_> {
             ));
         }
         table
+    }
+
+    fn arguments(&mut self, args: &[String]) -> Value {
+        let shown = redact::arguments(args);
+        let written = args.iter().zip(&shown).enumerate().map(|(index, (own, shown))| {
+            let wanted = format!("{}_ARGUMENT_{}", upper(self.name), index + 1);
+            // In `--token=VALUE`, only the value is secret.
+            let option = own.split_once('=').filter(|(option, _)| option.starts_with('-'));
+            let (option, rest) =
+                option.map_or((String::new(), own.as_str()), |(option, rest)| (format!("{option}="), rest));
+            let rest = self.value(&wanted, rest, &format!("argument {}", index + 1), own != shown);
+            Value::from(format!("{option}{rest}"))
+        });
+        Value::Array(written.collect())
+    }
+
+    fn env(&mut self, env: &[(String, String)], env_file: Option<&str>) -> Value {
+        let mut all = env.to_vec();
+        all.extend(self.env_of_file(env_file, env));
+        let pairs = all.iter().map(|(variable, value)| {
+            let reference = match environment_reference(value) {
+                Some(reference) => reference,
+                None => self.value(variable, value, &format!("env {variable}"), !is_open(variable, value)),
+            };
+            (variable.clone(), Value::from(reference))
+        });
+        Value::Table(pairs.collect())
+    }
+
+    fn headers(&mut self, headers: &[(String, String)]) -> Value {
+        let pairs = headers.iter().map(|(header, value)| {
+            let wanted = format!("{}_{}", upper(self.name), upper(header));
+            let is_secret = redact::header(header, value) != *value;
+            // In `Bearer TOKEN`, only the token is secret.
+            let (scheme, rest) = match value.split_once(' ') {
+                Some((scheme @ ("Bearer" | "Basic" | "Token"), rest)) => (format!("{scheme} "), rest),
+                _ => (String::new(), value.as_str()),
+            };
+            let reference = match environment_reference(rest) {
+                Some(reference) => reference,
+                None => self.value(&wanted, rest, &format!("header {header}"), is_secret),
+            };
+            (header.clone(), Value::from(format!("{scheme}{reference}")))
+        });
+        Value::Table(pairs.collect())
     }
 
     /// Converts a text for the configuration: references to its own syntax, secrets and placeholders to references.
