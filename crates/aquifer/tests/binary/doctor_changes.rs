@@ -23,7 +23,7 @@ fn read_tree(folder: &Path) -> Tree {
     // By these, processes that have an SQLite file open take turns. The log is empty if nothing was written.
     let is_empty =
         |content: &Option<(i64, i64, Vec<u8>)>| content.as_ref().is_some_and(|(_, _, bytes)| bytes.is_empty());
-    tree.retain(|path, (_, content)| !path.ends_with("-shm") && !(path.ends_with("-wal") && is_empty(content)));
+    tree.retain(|path, (_, content)| !(path.ends_with("-shm") || path.ends_with("-wal") && is_empty(content)));
     tree
 }
 
