@@ -10,6 +10,8 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+include!("src/system/musl/flags.rs");
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     compile_memory_functions();
@@ -32,11 +34,9 @@ fn compile_memory_functions() {
     if is("CARGO_CFG_TARGET_ENV", "musl") && is("CARGO_CFG_TARGET_ARCH", "x86_64") {
         cc::Build::new()
             .file(SOURCE)
-            .opt_level(2)
-            .flag("-ffreestanding")
-            .flag("-fno-builtin")
-            .flag("-fno-stack-protector")
-            .flag_if_supported("-fno-tree-loop-distribute-patterns")
+            .opt_level(OPTIMIZATION)
+            .flags(FLAGS)
+            .flag_if_supported(OPTIONAL_FLAG)
             .link_lib_modifier("+whole-archive")
             .compile("aquifer_memory");
     }

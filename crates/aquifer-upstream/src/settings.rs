@@ -30,6 +30,8 @@ pub struct Settings {
     pub max_answer_bytes: usize,
     /// The folder for cached catalogs.
     pub cache_dir: Option<PathBuf>,
+    /// Whether cached catalogs are only read, for commands that change nothing.
+    pub is_cache_read_only: bool,
     /// Decisions of a reviewer that override what the server reports.
     pub overrides: Option<Overrides>,
     /// A reviewed adapter that is served instead of the server's own definitions.
@@ -156,6 +158,7 @@ impl Settings {
             concurrency: 32,
             max_answer_bytes: 16 * 1024 * 1024,
             cache_dir: None,
+            is_cache_read_only: false,
             overrides: None,
             adapter: None,
             controls: Controls::default(),
@@ -172,6 +175,11 @@ impl Settings {
             pinned_as: None,
             inherits_pins: false,
         }
+    }
+
+    /// Whether catalogs and accepted definitions are written to the cache.
+    pub(crate) fn writes_cache(&self) -> bool {
+        self.cache_dir.is_some() && !self.is_cache_read_only
     }
 
     /// The name under which accepted definitions are stored.

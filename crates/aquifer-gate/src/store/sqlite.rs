@@ -21,7 +21,7 @@ use aquifer_engine::store::{HighWater, MAX_VALUE_BYTES, Record, SpendResult, Sta
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
-use state_file::StateFile;
+use state_file::{FileAccess, StateFile};
 
 use super::new_version;
 
@@ -48,7 +48,17 @@ impl SqliteStore {
     /// Creates a store in this file, readable only by its owner. The file is created if it is missing; its directory is
     /// not. Nothing is opened yet: the first call reports errors.
     pub fn new(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
-        let mut state_file = StateFile::new(path.into(), HighWater::new(clock));
+        Self::with_access(path.into(), clock, FileAccess::ReadWrite)
+    }
+
+    /// Opens the store in this file without changing the file, its permissions or the time in it. A missing file is an
+    /// error, and so is every change.
+    pub fn read_only(path: impl Into<PathBuf>, clock: Arc<SteadyClock>) -> Result<Self, StoreError> {
+        Self::with_access(path.into(), clock, FileAccess::ReadOnly)
+    }
+
+    fn with_access(path: PathBuf, clock: Arc<SteadyClock>, access: FileAccess) -> Result<Self, StoreError> {
+        let mut state_file = StateFile::new(path, HighWater::new(clock), access);
         let (jobs, waiting): (_, Receiver<Job>) = sync_channel(MAX_QUEUED_CALLS);
         let work = move || {
             for job in waiting {

@@ -53,7 +53,7 @@ impl Supervisor {
         let interrogation = Interrogation::from_connection(connection, capture, left_out);
         let now = self.clock.now();
         self.source_capabilities.store(Arc::new(capabilities::source_capabilities(&interrogation.capabilities)));
-        if self.settings.cache_dir.is_some() {
+        if self.settings.writes_cache() {
             let (cached, settings) =
                 (CachedCatalog::new(&interrogation, connection.mode, now.to_string()), self.settings.clone());
             tokio::task::spawn_blocking(move || cached.write(&settings));
@@ -179,7 +179,7 @@ impl Supervisor {
     /// Stores the pinned definitions for later comparison. Waits for completion, because a command that makes one call
     /// would otherwise exit earlier.
     async fn save_accepted(&self, capture: &Arc<Capture>, book: aquifer_discovery::PinBook) {
-        if self.settings.cache_dir.is_some() {
+        if self.settings.writes_cache() {
             let (capture, settings) = (capture.clone(), self.settings.clone());
             let save = move || accepted_definitions::save(&settings, &book, capture.listing.tools.iter());
             // If saving panics, only the comparison with the earlier definition is lost.

@@ -405,6 +405,19 @@ pub(crate) struct StateConfig {
     /// The values of its `${NAME}` references.
     #[serde(skip)]
     pub(crate) variables: Variables,
+    /// What the command may do with it.
+    #[serde(skip)]
+    pub(crate) access: StateAccess,
+}
+
+/// What a command may do with the state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum StateAccess {
+    /// It is created, made private, brought up to date and changed.
+    #[default]
+    Use,
+    /// It is only read, and stays as it is.
+    Inspect,
 }
 
 impl Config {

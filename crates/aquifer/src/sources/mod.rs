@@ -369,7 +369,7 @@ impl Plan {
                 return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
             }
             Kind::Rest(settings) => {
-                let source = rest::open(*settings, &origin.config, on_unreachable).await?;
+                let source = rest::open(*settings, &origin.config, &self.state, on_unreachable).await?;
                 hidden::hide(source, self.hidden, origin.config.read_only)
             }
         };

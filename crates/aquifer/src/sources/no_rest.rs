@@ -7,7 +7,7 @@ use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 
 use super::{InvalidSource, OnUnreachable, Plan};
-use crate::config::SourceConfig;
+use crate::config::{SourceConfig, StateConfig};
 use crate::feature;
 use crate::state::StateFiles;
 
@@ -41,6 +41,7 @@ pub(crate) fn rate_limits(settings: &Settings) -> Option<&RateLimits> {
 pub(super) async fn open(
     settings: Settings,
     _source: &SourceConfig,
+    _state: &StateConfig,
     _absence: OnUnreachable,
 ) -> anyhow::Result<Arc<dyn Source>> {
     match settings {}

@@ -339,6 +339,7 @@ async fn fetch_or_cached<T>(
 pub(super) async fn open(
     settings: Settings,
     source: &SourceConfig,
+    state: &StateConfig,
     on_unreachable: OnUnreachable,
 ) -> anyhow::Result<Arc<dyn Source>> {
     let Settings { name, api, overlays, rate_limits, cache, chosen_place: _ } = settings;
@@ -347,7 +348,7 @@ pub(super) async fn open(
     let api = match api {
         PlannedApi::Read(api) => *api,
         PlannedApi::At(url) => {
-            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url, state.access));
             let use_it = |description| {
                 let options = ReadOptions { url: Some(url.clone()), ..read_options(source, &name) };
                 read(description, &overlays, &options)
@@ -355,7 +356,7 @@ pub(super) async fn open(
             fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?
         }
         PlannedApi::Reviewed(mut api, url) => {
-            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url));
+            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url, state.access));
             let use_it = |description| compare(&mut api, description, &overlays, Some(url.clone()), None);
             fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?;
             *api

@@ -8,6 +8,7 @@ use std::sync::Once;
 
 use anyhow::{Context, bail};
 
+use crate::config::StateAccess;
 use crate::system::{self, DirectoryVerdict};
 
 /// Prefixes of the names of our own files.
@@ -80,8 +81,9 @@ pub(super) fn prepare(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Ensures that a directory is private, if it exists. Fails if the path is not a directory.
-pub(super) fn check(path: &Path) -> anyhow::Result<()> {
+pub(super) fn check(path: &Path, access: StateAccess) -> anyhow::Result<()> {
     match examine(path) {
+        Ok(DirectoryVerdict::Repair) if access == StateAccess::Inspect => Ok(()),
         Ok(verdict) => enforce(path, verdict),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).with_context(|| format!("cannot use the state directory {}", path.display())),

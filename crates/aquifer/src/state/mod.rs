@@ -2,6 +2,7 @@
 //! state of the gate. Only its owner can access it.
 
 mod directory;
+mod inspected_store;
 mod recorded_trust;
 mod store;
 mod version;
@@ -14,13 +15,13 @@ use anyhow::{Context, bail};
 use aquifer_query::CursorKey;
 use sha2::{Digest, Sha256};
 
-use crate::config::StateConfig;
+use crate::config::{StateAccess, StateConfig};
 use crate::system;
 
 pub(crate) use directory::Privacy;
 pub(crate) use directory::inspect as inspect_directory;
 pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
-pub(crate) use version::version_of;
+pub(crate) use version::{STATE_VERSION, version_of};
 
 /// The files in the state directory, apart from the store, which manages its own files.
 const ENTRIES: &[&str] =
@@ -32,8 +33,8 @@ const ADMIN_FILE: &str = "admin.key";
 
 const NO_DIRECTORY: &str = "there is no state directory. Set state.dir";
 
-/// The files without which a server cannot use the directory.
-pub(crate) const FILES: [&str; 4] = ["version", "cursor.key", ADMIN_FILE, STORE_FILE];
+/// The small files that commands read, if they exist.
+pub(crate) const FILES: [&str; 3] = ["version", "cursor.key", ADMIN_FILE];
 
 /// The maximum size of a key or hash file.
 const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
@@ -44,29 +45,34 @@ const MIN_SECRET_LEN: usize = 16;
 /// The paths of files in the state directory.
 pub(crate) struct StateFiles {
     directory: Option<PathBuf>,
+    access: StateAccess,
 }
 
 impl StateFiles {
     /// Uses the directory that the configuration names, and fails if others could change its contents. Without one,
     /// uses the standard directory if possible.
     pub(crate) fn new(config: &StateConfig) -> anyhow::Result<Self> {
+        let access = config.access;
         if let Some(chosen) = &config.dir {
-            directory::check(chosen)?;
-            version::upgrade(chosen)?;
-            return Ok(Self { directory: Some(chosen.clone()) });
+            directory::check(chosen, access)?;
+            version::check(chosen, access)?;
+            return Ok(Self { directory: Some(chosen.clone()), access });
         }
         let is_usable = |found: &PathBuf| {
             // The code that needs the directory reports the consequences.
-            directory::check(found).inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
+            directory::check(found, access).inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
         };
         let directory = default_directory().filter(is_usable);
         // Without the state of a newer version, limits and approvals would start again, so this is an error.
-        directory.as_deref().map_or(Ok(()), version::upgrade)?;
-        Ok(Self { directory })
+        directory.as_deref().map_or(Ok(()), |directory| version::check(directory, access))?;
+        Ok(Self { directory, access })
     }
 
     /// The directory, created if it is missing.
     fn prepare(&self) -> anyhow::Result<&Path> {
+        if self.access == StateAccess::Inspect {
+            bail!("this command does not change the state");
+        }
         let directory = self.directory.as_deref().context(NO_DIRECTORY)?;
         directory::prepare(directory)?;
         version::mark(directory)?;

@@ -10,7 +10,8 @@ use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::store::{RedisSettings, SqliteStore, open_redis};
 
 use super::StateFiles;
-use crate::config::StateConfig;
+use super::inspected_store::InspectedStore;
+use crate::config::{StateAccess, StateConfig};
 use crate::feature;
 use crate::system::create_private_directory;
 
@@ -64,7 +65,10 @@ impl StoreSetting {
 impl StoreLocation {
     /// The location in the configuration, otherwise a file in the state directory, if there is one.
     pub(crate) fn new(state: &StateConfig) -> anyhow::Result<Self> {
-        Self::resolve(state, StateFiles::store, create_private_directory)
+        match state.access {
+            StateAccess::Use => Self::resolve(state, StateFiles::store, create_private_directory),
+            StateAccess::Inspect => Self::find(state),
+        }
     }
 
     /// Like `new`, for commands that only read: creates nothing, so a file may not exist.
@@ -116,10 +120,20 @@ impl StoreLocation {
 
     /// Opens the store. Connections are made later.
     pub(crate) fn open(&self, state: &StateConfig, clock: &Arc<SteadyClock>) -> anyhow::Result<Arc<dyn StateStore>> {
-        let clock = clock.clone();
+        let store = self.connect(state, clock.clone())?;
+        Ok(match state.access {
+            StateAccess::Use => store,
+            StateAccess::Inspect => Arc::new(InspectedStore(store)),
+        })
+    }
+
+    fn connect(&self, state: &StateConfig, clock: Arc<SteadyClock>) -> anyhow::Result<Arc<dyn StateStore>> {
         Ok(match self {
             StoreLocation::Memory => Arc::new(MemoryStore::new(clock, MAX_MEMORY_RECORDS)),
-            StoreLocation::File(file) => Arc::new(SqliteStore::new(file, clock)?),
+            StoreLocation::File(file) => Arc::new(match state.access {
+                StateAccess::Use => SqliteStore::new(file, clock)?,
+                StateAccess::Inspect => SqliteStore::read_only(file, clock)?,
+            }),
             StoreLocation::Redis(url) => {
                 let mut settings = RedisSettings::new(url);
                 if let Some(prefix) = &state.redis_prefix {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use aquifer_gate::store::copy_state_file;
 
+use crate::config::StateAccess;
 use crate::system::{create_private_directory, open_private};
 
 use super::{STORE_FILE, read_small_file, write_private};
@@ -60,17 +61,22 @@ fn known_version(directory: &Path) -> anyhow::Result<Option<u32>> {
     })
 }
 
-/// Brings a directory up to date. Fails if a newer version has written it.
-pub(super) fn upgrade(directory: &Path) -> anyhow::Result<()> {
+/// Brings a directory up to date, unless it is only inspected. Fails if a newer version has written it.
+pub(super) fn check(directory: &Path, access: StateAccess) -> anyhow::Result<()> {
     let shown = directory.display();
     match known_version(directory)? {
-        None | Some(STATE_VERSION) => return Ok(()),
+        None | Some(STATE_VERSION) => Ok(()),
         Some(version) if version > STATE_VERSION => bail!(
             "the state in {shown} was written by a newer Aquifer (state version {version}, this one knows {STATE_VERSION}). \
              Use that version, or another directory with state.dir"
         ),
-        Some(_) => {}
+        Some(_) if access == StateAccess::Inspect => Ok(()),
+        Some(_) => upgrade(directory),
     }
+}
+
+fn upgrade(directory: &Path) -> anyhow::Result<()> {
+    let shown = directory.display();
     // Processes that start together take turns; the second finds the work done.
     let lock = open_private(&directory.join(LOCK_FILE)).with_context(|| format!("cannot lock {shown}"))?;
     lock.lock().with_context(|| format!("cannot lock {shown}"))?;

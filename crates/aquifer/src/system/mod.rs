@@ -12,8 +12,8 @@ pub(crate) use platform::directory::{
     close_to_others, create_new_private_directory, create_private_directory, examine_directory, restrict_directory,
 };
 pub(crate) use platform::files::{
-    access_advice, create_new, create_private, distrusted_file_advice, free_bytes, is_block_device, is_open_to_others,
-    open_private, private_file_advice, suspicion,
+    check_access, create_new, create_private, distrusted_file_advice, find_obstacle, free_bytes, is_block_device,
+    is_open_to_others, open_private, private_file_advice, suspicion,
 };
 pub(crate) use platform::processes::{Hangup, ShutdownSignals, browser, raise_descriptor_limit};
 pub(crate) use platform::stamp::FileChange;
@@ -31,6 +31,27 @@ pub(crate) enum DirectoryVerdict {
     Warn(&'static str),
     /// It is not used.
     Refuse(&'static str),
+}
+
+/// What a program wants to do with a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Read,
+    ReadAndWrite,
+    /// Create files in a directory.
+    CreateFiles,
+}
+
+/// What denies this user access to a file or directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "permissions are not read there"))]
+pub(crate) enum Obstacle {
+    /// The permissions of a file or directory that belongs to this user.
+    Permissions { path: PathBuf, is_directory: bool },
+    /// A file or directory that belongs to somebody else.
+    OtherOwner { path: PathBuf, owner: String },
+    /// Something else, such as an access control list.
+    Unknown,
 }
 
 /// A directory named by an environment variable.

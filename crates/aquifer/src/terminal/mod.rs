@@ -7,4 +7,4 @@ mod shell_word;
 
 pub(crate) use escape::escape_hidden;
 pub(crate) use prompt::{print, require, require_input, secret, size, yes};
-pub(crate) use shell_word::quoted;
+pub(crate) use shell_word::{quoted, quoted_path};

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::support::{Folder, alter, aquifer, server, text, tools};
 
 /// A machine on which everything works: a database, an MCP server, a client, secrets, state that was used.
-struct Machine {
-    folder: Folder,
+pub(crate) struct Machine {
+    pub(crate) folder: Folder,
     /// Held for faults that need another program.
     _listener: TcpListener,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let library = folder.database("library.db", "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT);");
         let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
@@ -50,16 +50,16 @@ impl Machine {
         assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path(name)
     }
 
-    fn set_mode(&self, name: &str, mode: u32) {
+    pub(crate) fn set_mode(&self, name: &str, mode: u32) {
         std::fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
     }
 
     /// Replaces text in the configuration.
-    fn edit(&self, from: &str, to: &str) {
+    pub(crate) fn edit(&self, from: &str, to: &str) {
         let path = self.path("aquifer.toml");
         let before = std::fs::read_to_string(&path).unwrap();
         let after = before.replace(from, to);
@@ -74,13 +74,13 @@ impl Machine {
     }
 
     /// A line of the configuration that begins like this.
-    fn line(&self, begin: &str) -> String {
+    pub(crate) fn line(&self, begin: &str) -> String {
         let text = std::fs::read_to_string(self.path("aquifer.toml")).unwrap();
         text.lines().find(|line| line.starts_with(begin)).unwrap().to_owned()
     }
 
     /// The findings of the doctor, each with its topic, and whether it found problems.
-    fn examine(&self) -> (Vec<Value>, bool) {
+    pub(crate) fn examine(&self) -> (Vec<Value>, bool) {
         self.examine_with(&["--config", &self.path("aquifer.toml")], &[])
     }
 
@@ -203,7 +203,7 @@ fn the_report_is_written_for_people() {
 }
 
 /// The only problem among the findings, as text.
-fn only_problem(findings: &[Value]) -> String {
+pub(crate) fn only_problem(findings: &[Value]) -> String {
     let problems: Vec<&Value> = findings.iter().filter(|finding| finding["status"] == "problem").collect();
     assert_eq!(problems.len(), 1, "{findings:#?}");
     problems[0].to_string()
@@ -214,7 +214,7 @@ fn a_configuration_that_other_commands_ignore_is_a_problem() {
     let machine = Machine::new();
     machine.set_mode("aquifer.toml", 0o666);
     let problem = only_problem(&machine.examine_with(&[], &[]).0);
-    assert!(problem.contains("writable by everyone") && problem.contains("chmod go-w"), "{problem}");
+    assert!(problem.contains("writable by everyone") && problem.contains("run: chmod go-w aquifer.toml"), "{problem}");
 
     std::fs::rename(machine.path("aquifer.toml"), machine.path("other.toml")).unwrap();
     std::fs::remove_file(machine.path(".cursor/mcp.json")).unwrap();

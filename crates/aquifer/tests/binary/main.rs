@@ -17,6 +17,8 @@ mod databases;
 mod demo;
 mod docs_pages;
 mod doctor;
+mod doctor_access;
+mod doctor_changes;
 mod documents;
 mod env_files;
 mod floods;

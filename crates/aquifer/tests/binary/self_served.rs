@@ -31,8 +31,35 @@ fn a_configuration_that_starts_itself_fails_instead_of_starting_processes_withou
         let (code, printed) = introspect(&folder, &config);
 
         assert_ne!(code, Some(0), "{printed}");
-        assert!(printed.contains("start the same command again"), "{printed}");
+        assert!(printed.contains("in an endless loop"), "{printed}");
     }
+}
+
+/// A server may give people a shell, from which they use the same configuration. The message has to be true there, too.
+#[test]
+fn a_shell_that_a_server_has_started_is_told_how_to_go_on() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_aquifer");
+    let config = folder.path("aquifer.toml");
+    let report = folder.path("report.json");
+    // The server, which makes a report as a person in its shell would.
+    let script = folder.file(
+        "server.sh",
+        &format!("{program} doctor --json --config {config} > {report}.draft\nmv {report}.draft {report}\nexec {program} serve tasks:\n"),
+    );
+    folder.file(
+        "aquifer.toml",
+        &format!("[state]\ndir = \"state\"\n[[source]]\nname = \"host\"\ncommand = \"sh\"\nargs = [{script:?}]\n"),
+    );
+
+    let (code, printed) = introspect(&folder, &config);
+
+    assert_eq!(code, Some(0), "{printed}");
+    let report = std::fs::read_to_string(report).unwrap();
+    for words in ["was itself started by the same command", "unset AQUIFER_ANCESTRY", "another shell"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    assert!(!report.contains("Run it by hand"), "{report}");
 }
 
 #[test]

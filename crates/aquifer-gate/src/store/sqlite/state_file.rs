@@ -22,9 +22,17 @@ const MAX_PAGES: i64 = (1 << 30) / 4096;
 /// Maximum size of the write-ahead log that is kept on disk.
 const MAX_WAL_BYTES: i64 = 4 << 20;
 
+/// What may be done with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileAccess {
+    ReadWrite,
+    ReadOnly,
+}
+
 pub(super) struct StateFile {
     path: PathBuf,
     time: HighWater,
+    access: FileAccess,
     open: Option<OpenConnection>,
     /// When the file was last swept, in milliseconds.
     swept_at: Option<u64>,
@@ -37,8 +45,8 @@ struct OpenConnection {
 }
 
 impl StateFile {
-    pub(super) fn new(path: PathBuf, time: HighWater) -> Self {
-        Self { path, time, open: None, swept_at: None }
+    pub(super) fn new(path: PathBuf, time: HighWater, access: FileAccess) -> Self {
+        Self { path, time, access, open: None, swept_at: None }
     }
 
     /// Closes the file. The next call reopens it.
@@ -50,9 +58,10 @@ impl StateFile {
         &mut self,
         act: impl FnOnce(&Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        let access = self.access;
         self.run(|open, stored, now| {
             let output = act(&open.connection, now)?;
-            if HighWater::is_due(stored, now) {
+            if access == FileAccess::ReadWrite && HighWater::is_due(stored, now) {
                 open.try_to_write_time(now);
             }
             Ok(output)
@@ -80,6 +89,9 @@ impl StateFile {
         is_durable: bool,
         act: impl FnOnce(&mut Connection, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        if self.access == FileAccess::ReadOnly {
+            return Err(self.error("is only read here, and cannot be changed"));
+        }
         let due = self.swept_at.is_none_or(|swept_at| self.time.now().abs_diff(swept_at) >= SWEEP_INTERVAL_MS);
         let mut swept_at = self.swept_at;
         let outcome = self.run(|open, _, now| {
@@ -135,15 +147,27 @@ impl StateFile {
     }
 
     fn open_file(&self) -> Result<OpenConnection, StoreError> {
-        file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
+        if self.access == FileAccess::ReadWrite {
+            file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
+        }
         let before = Identity::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
         let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
-        match tables::owner(&connection).map_err(|error| self.sqlite_error(&error))? {
-            Owner::Ours | Owner::Empty => {}
-            Owner::NewerVersion => return Err(self.error("was written by a newer version")),
-            Owner::Other => return Err(self.error("is another application's database")),
-        }
-        initialize_with_retry(&mut connection).map_err(|error| self.sqlite_error(&error))?;
+        let owner = tables::owner(&connection).map_err(|error| self.sqlite_error(&error))?;
+        let prepared = match (owner, self.access) {
+            (Owner::NewerVersion, _) => return Err(self.error("was written by a newer version")),
+            (Owner::Other, _) => return Err(self.error("is another application's database")),
+            (_, FileAccess::ReadWrite) => initialize_with_retry(&mut connection),
+            (Owner::Ours, FileAccess::ReadOnly) => {
+                // The last connection to be closed would otherwise move the log into the file.
+                connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+            }
+            // The tables of a new store, outside of the file.
+            (Owner::Empty, FileAccess::ReadOnly) => Connection::open_in_memory().and_then(|empty| {
+                connection = empty;
+                tables::create(&mut connection)
+            }),
+        };
+        prepared.map_err(|error| self.sqlite_error(&error))?;
         if !Identity::read(&self.path).is_ok_and(|after| after == before) {
             return Err(self.error("was removed"));
         }

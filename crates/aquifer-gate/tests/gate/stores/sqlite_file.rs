@@ -44,6 +44,47 @@ async fn r_saf_6_the_file_survives_and_is_private_to_its_owner() {
 }
 
 #[tokio::test]
+async fn a_store_that_is_only_read_stays_as_it_is() {
+    let folder = Folder::new();
+    let clock = ManualClock::new();
+    let store = SqliteStore::new(folder.file(), clock.steady.clone()).unwrap();
+    assert!(put(&store, "k").await.unwrap());
+    drop(store);
+    std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    let contents = || {
+        let file = Connection::open(folder.file()).unwrap();
+        let rows = "SELECT key, hex(value), version, until FROM records ORDER BY key";
+        let mut rows = file.prepare(rows).unwrap();
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?))
+        };
+        rows.query_map([], row).unwrap().map(Result::unwrap).collect::<Vec<_>>()
+    };
+    let before = contents();
+    // A store that may be written notes the time when it is read.
+    clock.pass(60_000);
+
+    let reader = SqliteStore::read_only(folder.file(), clock.steady.clone()).unwrap();
+
+    assert_eq!(reader.list("k", 5).await.unwrap().len(), 1);
+    assert!(put(&reader, "new").await.unwrap_err().contains("only read"));
+    assert!(reader.spend("s", 1, 5, MINUTE).await.is_err());
+    assert!(reader.spend("s", 0, 5, MINUTE).await.unwrap().accepted);
+    assert_eq!((contents(), mode(&folder.file())), (before, 0o644));
+}
+
+#[tokio::test]
+async fn a_file_without_tables_is_read_as_a_new_store() {
+    let folder = Folder::new();
+    let reader = || SqliteStore::read_only(folder.file(), system_clock()).unwrap();
+    assert!(reader().get("k").await.is_err());
+    assert!(!folder.file().exists());
+    std::fs::write(folder.file(), "").unwrap();
+    assert!(reader().get("k").await.unwrap().is_none());
+    assert_eq!(std::fs::metadata(folder.file()).unwrap().len(), 0);
+}
+
+#[tokio::test]
 async fn r_saf_6_expired_records_are_swept() {
     let folder = Folder::new();
     let clock = ManualClock::new();

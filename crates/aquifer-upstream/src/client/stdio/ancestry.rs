@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::settings::Transport;
 
-/// The environment variable with the digests of the commands, separated by spaces.
+/// The environment variable with the digests of the commands, separated by spaces. Shells that a server starts inherit it.
 pub(super) const VARIABLE: &str = "AQUIFER_ANCESTRY";
 
 /// How many gateways may be behind each other.
@@ -28,10 +28,23 @@ pub enum Recursion {
 
 impl std::fmt::Display for Recursion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Recursion::Repeated => "it starts Aquifer, which would start the same command again, without end",
-            Recursion::TooDeep => "it would be the ninth server in a row that is started by another Aquifer",
-        })
+        match self {
+            Recursion::Repeated => f.write_str(
+                "it may start itself in an endless loop: this process was itself started by the same command, directly or \
+                 indirectly",
+            ),
+            Recursion::TooDeep => write!(f, "more than {MAX_DEPTH} Aquifer servers would be chained"),
+        }
+    }
+}
+
+impl Recursion {
+    /// What a person can do about it. A shell that a server provides looks like a loop from inside.
+    pub fn advice(self) -> String {
+        format!(
+            "Remove it from the sources. If this is not a loop, but a shell that a server has started, use another shell \
+             or unset {VARIABLE}"
+        )
     }
 }
 

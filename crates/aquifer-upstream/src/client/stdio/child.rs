@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use aquifer_discovery::redact;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
@@ -119,18 +120,27 @@ impl Child {
 /// Explains why a program cannot be started, in the words of a shell. The system reports the same error for a missing
 /// program, folder or interpreter.
 fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: &std::io::Error) -> Outage {
+    let shown = shown_command(command);
     if error.kind() != ErrorKind::NotFound {
-        return Outage::new(reason, format!("{command}: {error}"));
+        return Outage::new(reason, format!("{shown}: {error}"));
     }
     if let Some(folder) = cwd.filter(|folder| !folder.is_dir()) {
         return Outage::new(reason, format!("its folder {} does not exist", folder.display()));
     }
     let program = cwd.map_or_else(|| command.into(), |folder| folder.join(command));
     match command.contains(std::path::is_separator) {
-        false => Outage::command_not_found(reason, command),
-        true if program.exists() => Outage::new(reason, format!("{command}: its interpreter does not exist")),
-        true => Outage::new(reason, format!("{command}: no such file")),
+        false => Outage::command_not_found(reason, &shown),
+        true if program.exists() => Outage::new(reason, format!("{shown}: its interpreter does not exist")),
+        true => Outage::new(reason, format!("{shown}: no such file")),
     }
+}
+
+/// A command without secrets, in case that somebody has written its arguments behind it.
+fn shown_command(command: &str) -> String {
+    let mut words = command.split(' ');
+    let program = words.next().unwrap_or_default().to_owned();
+    let arguments: Vec<&str> = words.collect();
+    std::iter::once(program).chain(redact::arguments(&arguments)).collect::<Vec<_>>().join(" ")
 }
 
 impl Drop for Child {

@@ -4,13 +4,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::Finding;
+use super::access::{self, Role};
 use crate::cli::{DefaultConfig, StateArgs, SurfaceArgs};
 use crate::command::table::count;
 use crate::command::validate::configuration_problems;
 use crate::config::{Config, describe_invalid_lines};
 use crate::setup;
 use crate::state;
-use crate::system::{access_advice, distrusted_file_advice, is_open_to_others, private_file_advice};
+use crate::system::{distrusted_file_advice, is_open_to_others, private_file_advice};
 
 /// Reads the configuration that other commands would use, and its text. `None` if it cannot be used.
 pub(super) fn check(place: &StateArgs) -> (Option<Config>, String, Vec<Finding>) {
@@ -29,7 +30,7 @@ pub(super) fn check(place: &StateArgs) -> (Option<Config>, String, Vec<Finding>)
         Ok(text) => text,
         Err(error) => {
             let advice = match error.kind() {
-                ErrorKind::PermissionDenied if path.exists() => access_advice(&path),
+                ErrorKind::PermissionDenied => access::for_error(&error, &path, Role::Configuration),
                 _ => "Check the path and the permissions of the file".to_owned(),
             };
             return (None, String::new(), vec![Finding::problem(shown, format!("cannot be read: {error}"), advice)]);

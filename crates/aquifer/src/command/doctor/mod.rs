@@ -1,8 +1,10 @@
 //! `aquifer doctor`: checks the configuration, its sources and this machine, and says for each problem what to do.
 //!
-//! Every check returns findings. None of them calls an operation, creates the state directory or changes a file, except
-//! that existing state is brought up to date, as by every command.
+//! Every check returns findings. None of them calls an operation or changes anything: state is not created, made private,
+//! brought up to date or written to. What cannot be avoided: an expired login is renewed, a Redis notes the time, and
+//! SQLite creates the files by which processes that read a database take turns.
 
+mod access;
 #[cfg_attr(not(feature = "gateway"), path = "no_clients.rs")]
 mod clients;
 mod clock;
@@ -20,7 +22,7 @@ use super::table::count;
 use super::{call, json};
 use crate::CommandOutcome;
 use crate::cli::DoctorArgs;
-use crate::config::Config;
+use crate::config::{Config, StateAccess};
 use crate::terminal::escape_hidden;
 use sources::SourceFindings;
 
@@ -67,9 +69,10 @@ struct Section {
 }
 
 pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<CommandOutcome> {
-    let (config, text, findings) = configuration::check(&arguments.place);
+    let (mut config, text, findings) = configuration::check(&arguments.place);
     let mut sections = vec![Section { topic: "configuration", findings }];
-    let defaults = Config::default();
+    let mut defaults = Config::default();
+    config.iter_mut().chain([&mut defaults]).for_each(|config| config.state.access = StateAccess::Inspect);
     // Without a valid configuration, the state and the machine can still be checked.
     let effective = config.as_ref().unwrap_or(&defaults);
     let (state, last_use) = state::check(&effective.state).await;

@@ -11,6 +11,12 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
     let Some(address) = config.http.address else { return Vec::new() };
     let subject = format!("http.address {address}");
     let found = match TcpListener::bind(address).await {
+        // The server warns of it, too.
+        Ok(_) if !address.ip().is_loopback() => {
+            let message = "free, can be reached from other machines, and callers are not authenticated";
+            let advice = "Use 127.0.0.1, unless a proxy in front of it or a closed network decides who can call it";
+            Finding::note(subject, message, advice)
+        }
         Ok(_) => Finding::ok(subject, "free"),
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             let advice = "If that is not an Aquifer that is already running, stop it, or choose another port";

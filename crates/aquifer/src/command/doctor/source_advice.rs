@@ -3,20 +3,24 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use aquifer_discovery::redact;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_sql::Target;
 
+use super::access::{self, Role, is_denied};
 use crate::config::SourceConfig;
-use crate::system::{access_advice, find_program};
-use crate::terminal::quoted;
+use crate::system::{AccessKind, find_program};
+use crate::terminal::{quoted, quoted_path};
 
+/// The variable by which a server recognizes that it would start itself.
+const ANCESTRY: &str = "AQUIFER_ANCESTRY";
 /// The maximum length of a command line in an advice.
 const MAX_COMMAND_LEN: usize = 300;
 
 /// What to do about an MCP server that failed in this way, if the failure says it.
 pub(super) fn for_failure(name: &str, failure: &Failure) -> Option<String> {
     let needs_login = failure.code() == Code::AuthCredentialMissing;
-    needs_login.then(|| format!("Run: aquifer login {name}"))
+    needs_login.then(|| format!("Run: aquifer login {}", quoted(name)))
 }
 
 /// What to do about a source, by its kind. `why` is what is wrong with it.
@@ -56,12 +60,10 @@ fn for_file(path: &Path, why: &str) -> String {
     let shown = path.display();
     match path.metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => format!("Check the path {shown}. {RELATIVE}"),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            access_advice(path.ancestors().find(|folder| folder.exists()).unwrap_or(path))
-        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => access::for_error(&error, path, Role::Database),
         Err(_) => format!("Check the path {shown}. {RELATIVE}"),
         Ok(found) if found.is_dir() => format!("{shown} is a directory. Name the database file in it"),
-        Ok(_) if is_closed(path) => access_advice(path),
+        Ok(_) if is_denied(path, AccessKind::Read) => access::for_denied(&[path.to_owned()], Role::Database),
         Ok(_) if why.contains("locked") => {
             "Close the program that is writing to it, or wait until it has finished".to_owned()
         }
@@ -75,14 +77,15 @@ fn for_file(path: &Path, why: &str) -> String {
     }
 }
 
-fn is_closed(path: &Path) -> bool {
-    std::fs::File::open(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-}
-
 /// A program that cannot be started, or that is not an MCP server.
 fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
     if command.trim().is_empty() {
         return "Name a program as the command".to_owned();
+    }
+    if why.contains(ANCESTRY) {
+        let advice =
+            "If it is a loop, remove the source. To check it from a shell that the server has started, run: env -u";
+        return format!("{advice} {ANCESTRY} aquifer doctor");
     }
     if let Some(folder) = source.cwd.as_deref().filter(|folder| !folder.is_dir()) {
         return format!("Create the directory {}, or correct cwd", folder.display());
@@ -93,7 +96,8 @@ fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
     let mut words = command.split_whitespace();
     match words.next() {
         Some(program) if words.next().is_some() && !path.exists() && find_program(program).is_some() => {
-            let rest: Vec<String> = command.split_whitespace().skip(1).map(|word| format!("{word:?}")).collect();
+            let rest: Vec<&str> = command.split_whitespace().skip(1).collect();
+            let rest: Vec<String> = redact::arguments(&rest).iter().map(|word| format!("{word:?}")).collect();
             return format!("Write command = {program:?} and put the rest into args = [{}]", rest.join(", "));
         }
         _ => {}
@@ -103,7 +107,7 @@ fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
             return format!("{} is a directory. Name the program in it", path.display());
         }
         Ok(_) if is_path && find_program(&path.to_string_lossy()).is_none() => {
-            return format!("It is not executable. Run: chmod +x {}", quoted(&path.to_string_lossy()));
+            return format!("It is not executable. Run: chmod +x {}", quoted_path(&path));
         }
         Ok(_) if is_path && why.contains("interpreter does not exist") => {
             return "Install the interpreter that the first line of the file names, or correct that line".to_owned();
@@ -113,8 +117,9 @@ fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
         _ if find_program(command).is_none() => return install(command),
         _ => {}
     }
-    let words = std::iter::once(command).chain(source.args.iter().map(String::as_str));
-    let line: String = words.map(quoted).collect::<Vec<_>>().join(" ").chars().take(MAX_COMMAND_LEN).collect();
+    let words: Vec<&str> = std::iter::once(command).chain(source.args.iter().map(String::as_str)).collect();
+    let words: Vec<String> = redact::arguments(&words).iter().map(|word| quoted(word)).collect();
+    let line: String = words.join(" ").chars().take(MAX_COMMAND_LEN).collect();
     format!("Run it by hand to see what it prints: {line}. With --log debug, doctor shows it, too")
 }
 

@@ -1,7 +1,5 @@
 //! The state directory, the store and the audit log.
 
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,11 +8,13 @@ use aquifer_gate::audit::{self, Heads};
 use jiff::Timestamp;
 
 use super::Finding;
+use super::access::{self, Role, is_denied};
 use crate::config::{AuditSink, Config, StateConfig};
 use crate::safety;
 use crate::safety::admin::Admin;
-use crate::state::{self, StateFiles, StoreLocation, steady_clock};
-use crate::system::access_advice;
+use crate::state::{self, STATE_VERSION, StateFiles, StoreLocation, steady_clock};
+use crate::system::{AccessKind, check_access};
+use crate::terminal::quoted_path;
 
 /// How long the store may take to answer.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +42,9 @@ pub(super) async fn check(config: &StateConfig) -> (Vec<Finding>, Option<Timesta
         return (vec![Finding::problem(shown, format!("{error:#}"), advice)], None);
     }
     let version = match state::version_of(&directory) {
+        Ok(Some(version)) if version < STATE_VERSION => {
+            format!("private, state version {version}, which the next server brings up to date")
+        }
         Ok(Some(version)) => format!("private, state version {version}"),
         _ if directory.exists() => "private".to_owned(),
         _ => "not created yet".to_owned(),
@@ -57,41 +60,33 @@ pub(super) async fn check(config: &StateConfig) -> (Vec<Finding>, Option<Timesta
 /// Problems with the directory itself.
 fn check_directory(directory: &Path) -> Vec<Finding> {
     let shown = directory.display().to_string();
-    let found = match state::inspect_directory(directory) {
-        Ok(state::Privacy::Private) => match probe_write(directory) {
-            Ok(()) => return Vec::new(),
-            Err(error) => Finding::problem(shown, format!("cannot be written to: {error}"), access_advice(directory)),
-        },
-        Ok(state::Privacy::Missing) => {
-            let existing = nearest_existing(directory);
-            match probe_write(existing) {
-                Ok(()) => return Vec::new(),
-                Err(error) => {
-                    let (folder, message) = (existing.display(), format!("cannot be created: {error}"));
-                    let advice = format!("Let this user write to {folder}, or choose another directory with state.dir");
-                    Finding::problem(shown, message, advice)
-                }
-            }
+    let usable = |existing: &Path, problem: &str| match check_access(existing, AccessKind::CreateFiles) {
+        Ok(()) => None,
+        Err(error) => {
+            let advice = access::for_error(&error, directory, Role::State);
+            Some(Finding::problem(&shown, format!("{problem}: {error}"), advice))
         }
+    };
+    let found = match state::inspect_directory(directory) {
+        Ok(state::Privacy::Private) => usable(directory, "cannot be written to"),
+        Ok(state::Privacy::Missing) => usable(nearest_existing(directory), "cannot be created"),
         Ok(state::Privacy::Open) => {
-            let advice = format!("Run: chmod 700 {shown}");
-            Finding::problem(shown, "other users can read or change it", advice)
+            let advice = format!("Run: chmod 700 {}", quoted_path(directory));
+            Some(Finding::problem(&shown, "other users can read or change it", advice))
         }
         Ok(state::Privacy::Shared(reason)) => {
             let advice = "Choose a directory of its own with state.dir";
-            Finding::note(shown, format!("it is not private: {reason}"), advice)
+            Some(Finding::note(&shown, format!("it is not private: {reason}"), advice))
         }
         Ok(state::Privacy::Unusable(reason)) => {
-            let advice = "Choose another directory with state.dir";
-            Finding::problem(shown, reason, advice)
+            Some(Finding::problem(&shown, reason, "Choose another directory with state.dir"))
         }
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let advice = access_advice(nearest_existing(directory));
-            Finding::problem(shown, format!("cannot be used: {error}"), advice)
+        Err(error) => {
+            let advice = access::for_error(&error, directory, Role::State);
+            Some(Finding::problem(&shown, format!("cannot be used: {error}"), advice))
         }
-        Err(error) => Finding::problem(shown, format!("cannot be used: {error}"), "Check the path given as state.dir"),
     };
-    vec![found]
+    found.into_iter().collect()
 }
 
 /// The directory, or the nearest one above it that exists and can be seen.
@@ -100,19 +95,18 @@ fn nearest_existing(directory: &Path) -> &Path {
     existing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The files of the directory that exist but cannot be used, as one problem: they usually have one cause.
+/// The files of the directory that exist but cannot be read, as one problem: they usually have one cause.
 fn check_files(directory: &Path) -> Option<Finding> {
-    let closed: Vec<PathBuf> =
-        state::FILES.iter().map(|name| directory.join(name)).filter(|file| is_closed(file)).collect();
-    let first = closed.first()?;
-    let names: Vec<String> = closed.iter().map(|file| file.display().to_string()).collect();
-    Some(Finding::problem(names.join(", "), "cannot be read and written: permission denied", access_advice(first)))
+    let files = state::FILES.iter().map(|name| directory.join(name));
+    let denied: Vec<PathBuf> = files.filter(|file| is_denied(file, AccessKind::Read)).collect();
+    denied_finding(&denied, "cannot be read", Role::State)
 }
 
-/// Whether this user may not read or not write a file that exists.
-fn is_closed(file: &Path) -> bool {
-    let opened = OpenOptions::new().read(true).write(true).open(file);
-    file.is_file() && opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+/// Files to which access is denied, as one problem.
+fn denied_finding(files: &[PathBuf], problem: &str, role: Role) -> Option<Finding> {
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let message = format!("{problem}: permission denied");
+    (!files.is_empty()).then(|| Finding::problem(names.join(", "), message, access::for_denied(files, role)))
 }
 
 /// The file with the version of the state.
@@ -122,12 +116,6 @@ fn check_version(directory: &Path) -> Option<Finding> {
     let advice =
         "Restore the file from a backup. If this version of Aquifer wrote the state, write 2 into it".to_owned();
     Some(Finding::problem(file, format!("cannot be read: {error}"), advice))
-}
-
-fn probe_write(folder: &Path) -> std::io::Result<()> {
-    let probe = folder.join(format!(".aquifer-doctor-{}", std::process::id()));
-    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
-    std::fs::remove_file(&probe)
 }
 
 fn check_space(directory: &Path) -> Option<Finding> {
@@ -158,8 +146,8 @@ fn check_keys(config: &StateConfig, directory: &Path) -> Vec<Finding> {
     findings
 }
 
+/// The store, and when it was last used.
 async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp>) {
-    let clock = steady_clock();
     let location = match StoreLocation::find(config) {
         Ok(location) => location,
         Err(error) => {
@@ -167,26 +155,42 @@ async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp
             return (Some(Finding::problem("state.store", format!("{error:#}"), advice)), None);
         }
     };
-    let (subject, advice) = match &location {
+    match &location {
         StoreLocation::Memory => {
             let advice = "Set state.store to \"sqlite\" or to a Redis URL to keep them";
             let message = "in memory: approvals and limits are forgotten with the process";
-            return (Some(Finding::note("state.store", message, advice)), None);
+            (Some(Finding::note("state.store", message, advice)), None)
         }
-        StoreLocation::File(file) if !file.exists() => return (None, None),
-        StoreLocation::File(file) if is_closed(file) => {
-            let message = "cannot be read and written: permission denied";
-            return (Some(Finding::problem(file.display().to_string(), message, access_advice(file))), None);
-        }
+        StoreLocation::File(file) if !file.exists() => (None, None),
+        StoreLocation::File(file) => match check_store_files(file) {
+            Some(denied) => (Some(denied), None),
+            None => ask_store(&location, config).await,
+        },
+        StoreLocation::Redis(_) => ask_store(&location, config).await,
+    }
+}
+
+/// The file of the store and those that SQLite keeps beside it.
+fn check_store_files(file: &Path) -> Option<Finding> {
+    let files = ["", "-wal", "-shm"].map(|ending| PathBuf::from(format!("{}{ending}", file.display())));
+    let denied: Vec<PathBuf> = files.into_iter().filter(|file| is_denied(file, AccessKind::ReadAndWrite)).collect();
+    denied_finding(&denied, "cannot be read and written", Role::Store)
+}
+
+/// Whether the store answers, and when it was last used.
+async fn ask_store(location: &StoreLocation, config: &StateConfig) -> (Option<Finding>, Option<Timestamp>) {
+    let (subject, failed, silent) = match location {
         StoreLocation::File(file) => (
             file.display().to_string(),
             "If a newer Aquifer wrote it, use that version. Otherwise move the file away, and a new one is created",
+            "Another program keeps it locked. Find and stop that program",
         ),
-        StoreLocation::Redis(_) => {
-            ("state.store".to_owned(), "Start Redis, and check the host, the port and the password in the URL")
+        _ => {
+            let advice = "Start Redis, and check the host, the port and the password in the URL";
+            ("state.store".to_owned(), advice, advice)
         }
     };
-    let read = async { anyhow::Ok(location.open(config, &clock)?.get(HIGH_WATER).await?) };
+    let read = async { anyhow::Ok(location.open(config, &steady_clock())?.get(HIGH_WATER).await?) };
     match tokio::time::timeout(STORE_TIMEOUT, read).await {
         Ok(Ok(record)) => {
             let last_use = record
@@ -194,14 +198,8 @@ async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp
                 .and_then(|milliseconds| Timestamp::from_millisecond(milliseconds).ok());
             (Some(Finding::ok(subject, "answers")), last_use)
         }
-        Ok(Err(error)) => (Some(Finding::problem(subject, format!("{error:#}"), advice)), None),
-        Err(_) => {
-            let advice = match location {
-                StoreLocation::File(_) => "Another program keeps it locked. Find and stop that program",
-                _ => advice,
-            };
-            (Some(Finding::problem(subject, "does not answer", advice)), None)
-        }
+        Ok(Err(error)) => (Some(Finding::problem(subject, format!("{error:#}"), failed)), None),
+        Err(_) => (Some(Finding::problem(subject, "does not answer", silent)), None),
     }
 }
 
@@ -212,8 +210,9 @@ pub(super) async fn check_audit(config: &Config) -> Vec<Finding> {
         return Vec::new();
     };
     let shown = directory.display().to_string();
-    if let Err(error) = probe_write(&directory) {
-        return vec![Finding::problem(shown, format!("cannot be written to: {error}"), access_advice(&directory))];
+    if let Err(error) = check_access(&directory, AccessKind::CreateFiles) {
+        let advice = access::for_error(&error, &directory, Role::Audit);
+        return vec![Finding::problem(shown, format!("cannot be written to: {error}"), advice)];
     }
     let store = StoreLocation::find(&config.state).ok().filter(|location| *location != StoreLocation::Memory);
     let store = store.and_then(|location| location.open_existing(&config.state).ok());

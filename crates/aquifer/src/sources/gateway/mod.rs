@@ -13,7 +13,7 @@ use aquifer_engine::Source;
 use aquifer_engine::clock::SystemClock;
 
 use super::{OnUnreachable, store};
-use crate::config::StateConfig;
+use crate::config::{StateAccess, StateConfig};
 
 pub(crate) use aquifer_upstream::Settings;
 pub(crate) use aquifer_upstream::Upstream;
@@ -29,6 +29,7 @@ pub(super) async fn open(
     on_unreachable: OnUnreachable,
 ) -> (Arc<Upstream>, Arc<dyn Source>) {
     settings.cache_dir = settings.cache_dir.filter(|folder| store::may_write(folder, on_unreachable));
+    settings.is_cache_read_only = state.access == StateAccess::Inspect;
     settings.is_watched = matches!(on_unreachable, OnUnreachable::Fail | OnUnreachable::ShowCached);
     let upstream = Upstream::open(settings, Arc::new(SystemClock), pins::pinning(state, on_unreachable)).await;
     (upstream.clone(), upstream)

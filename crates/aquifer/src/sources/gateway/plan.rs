@@ -203,7 +203,7 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
 /// Refuses a server that leads back to this process, before anything is started.
 fn refuse_recursion(transport: &Transport) -> Result<(), String> {
     match aquifer_upstream::recursion(transport) {
-        Some(recursion) => Err(format!("it cannot be started: {recursion}. Remove it from the sources")),
+        Some(recursion) => Err(format!("it cannot be started: {recursion}. {}", recursion.advice())),
         None => Ok(()),
     }
 }

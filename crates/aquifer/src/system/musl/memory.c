@@ -6,7 +6,7 @@
  * ranges are copied and filled 64 bytes at a time, the target aligned. String instructions would be faster on some
  * processors for very long ranges, and are many times slower on others.
  *
- * Everything is SSE2, which every x86-64 processor has. build.rs says how the file is compiled: a loop in here must not
+ * Everything is SSE2, which every x86-64 processor has. flags.rs says how the file is compiled: a loop in here must not
  * become a call of the function that it implements, and the C library calls these functions before it can keep a canary
  * for the stack. */
 

@@ -13,7 +13,7 @@ pub(super) const ANY_ACCESS_OF_OTHERS: u32 = 0o077;
 const WRITE_ACCESS_OF_OTHERS: u32 = 0o022;
 const WRITE_ACCESS_OF_EVERYBODY: u32 = 0o002;
 const STICKY: u32 = 0o1000;
-const ROOT: u32 = 0;
+pub(super) const ROOT: u32 = 0;
 
 /// The properties of an existing directory.
 #[derive(Debug, Clone, Copy)]

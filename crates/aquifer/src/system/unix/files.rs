@@ -3,9 +3,17 @@
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::Result;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::directory::ANY_ACCESS_OF_OTHERS;
+use rustix::fs::{Access, AtFlags, CWD};
+
+use super::directory::{ANY_ACCESS_OF_OTHERS, ROOT};
+use crate::system::{AccessKind, Obstacle};
+use crate::terminal::quoted_path;
+
+const WORLD_WRITABLE: u32 = 0o002;
+/// The maximum number of links that are followed to what denies access.
+const MAX_LINKS: usize = 16;
 
 /// Whether a file exists and can be executed.
 pub(in crate::system) fn is_program(path: &Path) -> bool {
@@ -45,24 +53,37 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
 
 /// How to make a file private.
 pub(crate) fn private_file_advice(path: &Path) -> String {
-    format!("Run: chmod 600 {}", path.display())
+    format!("Run: chmod 600 {}", quoted_path(path))
 }
 
-/// How this user gets access to a file or directory that exists but is closed to them.
-pub(crate) fn access_advice(path: &Path) -> String {
-    let shown = path.display();
-    let metadata = std::fs::metadata(path);
-    let mode = if metadata.as_ref().is_ok_and(Metadata::is_dir) { "u+rwx" } else { "u+rw" };
-    match metadata.is_ok_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw()) {
-        true => format!("Run: chmod {mode} {shown}"),
-        false => format!("It belongs to another user. Run: sudo chown -R $(id -un) {shown}"),
+/// Whether this user may use a file or directory in this way. Changes nothing.
+pub(crate) fn check_access(path: &Path, kind: AccessKind) -> Result<()> {
+    let mode = match kind {
+        AccessKind::Read => Access::READ_OK,
+        AccessKind::ReadAndWrite => Access::READ_OK | Access::WRITE_OK,
+        AccessKind::CreateFiles => Access::WRITE_OK | Access::EXEC_OK,
+    };
+    Ok(rustix::fs::accessat(CWD, path, mode, AtFlags::EACCESS)?)
+}
+
+/// What denies this user access to a file or directory: itself, or the first directory above it that hides it.
+pub(crate) fn find_obstacle(path: &Path) -> Obstacle {
+    let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for _ in 0..MAX_LINKS {
+        let visible = path.ancestors().find_map(|part| Some((part.to_owned(), part.symlink_metadata().ok()?)));
+        let Some((found, metadata)) = visible else { return Obstacle::Unknown };
+        match (metadata.is_symlink(), std::fs::read_link(&found)) {
+            // The obstacle is where the link leads.
+            (true, Ok(target)) => path = found.parent().unwrap_or(&found).join(target),
+            _ => return FileFacts::new(&metadata).obstacle(found, rustix::process::geteuid().as_raw()),
+        }
     }
+    Obstacle::Unknown
 }
 
 /// Why somebody other than the current user and root may have written a file.
 pub(crate) fn suspicion(_: &Path, metadata: &Metadata) -> Option<&'static str> {
-    const WORLD_WRITABLE: u32 = 0o002;
-    let is_own = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == 0;
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == ROOT;
     if !is_own {
         return Some("belongs to another user");
     }
@@ -71,13 +92,91 @@ pub(crate) fn suspicion(_: &Path, metadata: &Metadata) -> Option<&'static str> {
 
 /// How a file that somebody else may have written becomes one that is used.
 pub(crate) fn distrusted_file_advice(path: &Path) -> String {
-    let shown = path.display();
-    let is_own = path.metadata().is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
-    let command = if is_own { "chmod go-w" } else { "sudo chown $(id -un)" };
-    format!("Check what is in it, then run: {command} {shown}")
+    let Ok(metadata) = path.metadata() else { return "Check what is in it, then name it with --config".to_owned() };
+    let commands = FileFacts::new(&metadata).trust_commands(rustix::process::geteuid().as_raw());
+    let commands: Vec<String> = commands.iter().map(|command| format!("{command} {}", quoted_path(path))).collect();
+    format!("Check what is in it, then run: {}. Or name it with --config", commands.join(" && "))
+}
+
+/// The properties of a file or directory on which advice depends.
+#[derive(Debug, Clone, Copy)]
+struct FileFacts {
+    owner: u32,
+    mode: u32,
+    is_directory: bool,
+}
+
+impl FileFacts {
+    fn new(metadata: &Metadata) -> Self {
+        Self { owner: metadata.uid(), mode: metadata.mode(), is_directory: metadata.is_dir() }
+    }
+
+    /// What denies a user access to it, if anything of it does.
+    fn obstacle(self, path: PathBuf, user: u32) -> Obstacle {
+        let Self { owner, mode, is_directory } = self;
+        let wanted = if is_directory { 0o700 } else { 0o600 };
+        match owner {
+            _ if owner == user && mode & wanted == wanted => Obstacle::Unknown,
+            _ if owner == user => Obstacle::Permissions { path, is_directory },
+            ROOT => Obstacle::OtherOwner { path, owner: "root".to_owned() },
+            _ => Obstacle::OtherOwner { path, owner: format!("the user with the id {owner}") },
+        }
+    }
+
+    /// The commands after which a user trusts it.
+    fn trust_commands(self, user: u32) -> Vec<&'static str> {
+        let is_writable = self.mode & WORLD_WRITABLE != 0;
+        match self.owner {
+            owner if owner == user => vec!["chmod go-w"],
+            ROOT => vec!["sudo chmod go-w"],
+            _ if is_writable => vec!["sudo chown $(id -un)", "chmod go-w"],
+            _ => vec!["sudo chown $(id -un)"],
+        }
+    }
 }
 
 /// Whether a file is a disk or a part of one.
 pub(crate) fn is_block_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u32 = 1000;
+    const OTHER: u32 = 1001;
+
+    fn facts(owner: u32, mode: u32) -> FileFacts {
+        FileFacts { owner, mode, is_directory: false }
+    }
+
+    #[test]
+    fn the_commands_remove_every_reason_to_distrust_a_file() {
+        for (owner, mode, commands) in [
+            (US, 0o666, &["chmod go-w"][..]),
+            (ROOT, 0o666, &["sudo chmod go-w"]),
+            (OTHER, 0o644, &["sudo chown $(id -un)"]),
+            (OTHER, 0o646, &["sudo chown $(id -un)", "chmod go-w"]),
+        ] {
+            assert_eq!(facts(owner, mode).trust_commands(US), commands, "{owner} {mode:o}");
+        }
+    }
+
+    #[test]
+    fn an_obstacle_is_named_with_its_owner() {
+        let folder = FileFacts { is_directory: true, ..facts(US, 0o600) };
+        let path = || PathBuf::from("/x");
+        let of_other = |owner: &str| Obstacle::OtherOwner { path: path(), owner: owner.to_owned() };
+        for (facts, expected) in [
+            (facts(US, 0o400), Obstacle::Permissions { path: path(), is_directory: false }),
+            (folder, Obstacle::Permissions { path: path(), is_directory: true }),
+            // Something else denies what these permissions allow.
+            (facts(US, 0o600), Obstacle::Unknown),
+            (facts(ROOT, 0o644), of_other("root")),
+            (facts(OTHER, 0o600), of_other("the user with the id 1001")),
+        ] {
+            assert_eq!(facts.obstacle(path(), US), expected, "{facts:?}");
+        }
+    }
 }

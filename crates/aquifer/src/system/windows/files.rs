@@ -5,6 +5,7 @@ use std::io::Result;
 use std::path::Path;
 
 use super::directories::is_in_profile;
+use crate::system::{AccessKind, Obstacle};
 
 /// Whether a file exists. There is no permission to execute it.
 pub(in crate::system) fn is_program(path: &Path) -> bool {
@@ -49,9 +50,23 @@ pub(crate) fn private_file_advice(path: &Path) -> String {
     format!("Move {} into your user profile", path.display())
 }
 
-/// How this user gets access to a file or directory that exists but is closed to them.
-pub(crate) fn access_advice(path: &Path) -> String {
-    format!("Give this user access to {}, or run as its owner", path.display())
+/// Whether this user may use a file or directory in this way. Only trying tells: an empty file is created in a directory,
+/// and removed.
+pub(crate) fn check_access(path: &Path, kind: AccessKind) -> Result<()> {
+    match kind {
+        AccessKind::Read => File::open(path).map(drop),
+        AccessKind::ReadAndWrite => OpenOptions::new().read(true).write(true).open(path).map(drop),
+        AccessKind::CreateFiles => {
+            let probe = path.join(format!(".aquifer-probe-{}", std::process::id()));
+            create_private(&probe)?;
+            std::fs::remove_file(&probe)
+        }
+    }
+}
+
+/// Unknown.
+pub(crate) fn find_obstacle(_: &Path) -> Obstacle {
+    Obstacle::Unknown
 }
 
 /// Why somebody else may have written a file.
