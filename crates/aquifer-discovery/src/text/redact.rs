@@ -75,6 +75,14 @@ pub fn url(text: &str) -> String {
     shown
 }
 
+/// A command, behind which somebody may have written its arguments.
+pub fn command(text: &str) -> String {
+    let mut words = text.split(' ');
+    let program = words.next().unwrap_or_default().to_owned();
+    let given: Vec<&str> = words.collect();
+    std::iter::once(program).chain(arguments(&given)).collect::<Vec<_>>().join(" ")
+}
+
 /// The arguments of a command.
 pub fn arguments<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
     let mut shown = Vec::with_capacity(arguments.len());

@@ -100,6 +100,7 @@ fn the_arguments_of_a_server_are_shown_without_secrets() {
     for command in [
         "command = \"sh\"\nargs = [\"-c\", \"exit 3\", \"--token=hush-hush\", \"--api-key\", \"hush-hush\"]\n#",
         "command = \"sh -c exit --token=hush-hush\"\n#",
+        "command = \"no-such-program --token=hush-hush\"\n#",
     ] {
         let machine = Machine::new();
         let line = machine.line("command");

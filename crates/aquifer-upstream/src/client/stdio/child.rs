@@ -120,7 +120,7 @@ impl Child {
 /// Explains why a program cannot be started, in the words of a shell. The system reports the same error for a missing
 /// program, folder or interpreter.
 fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: &std::io::Error) -> Outage {
-    let shown = shown_command(command);
+    let shown = redact::command(command);
     if error.kind() != ErrorKind::NotFound {
         return Outage::new(reason, format!("{shown}: {error}"));
     }
@@ -133,14 +133,6 @@ fn spawn_outage(reason: &'static str, command: &str, cwd: Option<&Path>, error: 
         true if program.exists() => Outage::new(reason, format!("{shown}: its interpreter does not exist")),
         true => Outage::new(reason, format!("{shown}: no such file")),
     }
-}
-
-/// A command without secrets, in case that somebody has written its arguments behind it.
-fn shown_command(command: &str) -> String {
-    let mut words = command.split(' ');
-    let program = words.next().unwrap_or_default().to_owned();
-    let arguments: Vec<&str> = words.collect();
-    std::iter::once(program).chain(redact::arguments(&arguments)).collect::<Vec<_>>().join(" ")
 }
 
 impl Drop for Child {

@@ -117,15 +117,16 @@ fn for_command(source: &SourceConfig, command: &str, why: &str) -> String {
         _ if find_program(command).is_none() => return install(command),
         _ => {}
     }
-    let words: Vec<&str> = std::iter::once(command).chain(source.args.iter().map(String::as_str)).collect();
-    let words: Vec<String> = redact::arguments(&words).iter().map(|word| quoted(word)).collect();
+    let words = std::iter::once(redact::command(command)).chain(redact::arguments(&source.args));
+    let words: Vec<String> = words.map(|word| quoted(&word)).collect();
     let line: String = words.join(" ").chars().take(MAX_COMMAND_LEN).collect();
     format!("Run it by hand to see what it prints: {line}. With --log debug, doctor shows it, too")
 }
 
 /// Where to get a program that MCP servers are commonly started with.
-fn install(program: &str) -> String {
-    let name = Path::new(program).file_name().map_or_else(|| program.into(), |name| name.to_string_lossy());
+fn install(command: &str) -> String {
+    let program = redact::command(command);
+    let name = Path::new(&program).file_name().map_or_else(|| program.as_str().into(), |name| name.to_string_lossy());
     match &*name {
         "npx" | "npm" | "node" => "Install Node.js, which includes npx".to_owned(),
         "uvx" | "uv" => "Install uv (pip install uv), which includes uvx".to_owned(),
