@@ -51,8 +51,10 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
             child.drain_stderr(DRAIN_TIMEOUT).await;
         }
         // The exit status is only logged.
-        let stderr_tail = child.stderr_tail();
-        let cause = format!("{} {stderr_tail}", outage.cause);
+        let cause = match child.stderr_tail() {
+            tail if tail.is_empty() => outage.cause,
+            tail => format!("{}. Its standard error: {tail}", outage.cause),
+        };
         shared.close(&Outage::new(outage.reason, cause));
         let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
         tracing::debug!(

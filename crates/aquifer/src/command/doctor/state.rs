@@ -236,6 +236,10 @@ pub(super) async fn check_audit(config: &Config) -> Vec<Finding> {
         return Vec::new();
     };
     let shown = directory.display().to_string();
+    if !directory.is_dir() {
+        let advice = "Move it away, or choose another directory with audit.dir";
+        return vec![Finding::problem(shown, "is not a directory", advice)];
+    }
     if let Err(error) = check_access(&directory, AccessKind::CreateFiles) {
         let advice = access::for_error(&error, &directory, Role::Audit);
         return vec![Finding::problem(shown, format!("cannot be written to: {error}"), advice)];
