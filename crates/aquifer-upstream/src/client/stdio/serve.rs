@@ -51,8 +51,9 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
             child.drain_stderr(DRAIN_TIMEOUT).await;
         }
         // The exit status is only logged.
-        let cause = match child.stderr_tail() {
-            tail if tail.is_empty() => outage.cause,
+        let stderr_tail = child.stderr_tail();
+        let cause = match stderr_tail.as_str() {
+            "" => outage.cause.clone(),
             tail => format!("{}. Its standard error: {tail}", outage.cause),
         };
         shared.close(&Outage::new(outage.reason, cause));
