@@ -12,7 +12,7 @@ mod sqlite;
 pub use redis::RedisStore;
 pub use redis::open_redis;
 pub use redis_settings::RedisSettings;
-pub use sqlite::{SqliteStore, copy_state_file};
+pub use sqlite::{SqliteStore, copy_state_file, find_damage};
 
 use aquifer_engine::store::StoreError;
 

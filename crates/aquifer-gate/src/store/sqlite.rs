@@ -5,6 +5,7 @@
 //! reopens the file.
 
 mod copy;
+mod damage;
 mod file;
 mod state_file;
 mod tables;
@@ -26,6 +27,7 @@ use state_file::{FileAccess, StateFile};
 use super::new_version;
 
 pub use copy::copy_state_file;
+pub use damage::find_damage;
 
 /// Maximum time for a call, including the time in the queue.
 const CALL_TIMEOUT: Duration = Duration::from_secs(8);

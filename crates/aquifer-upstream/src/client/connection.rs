@@ -124,7 +124,7 @@ impl Connection {
                 match connection.shake_hands(other, settings.start_timeout).await {
                     Err(UpstreamError::Refused(_)) => {
                         return Err(UpstreamError::unavailable(
-                            "it does not speak MCP",
+                            "it refused to initialize",
                             sanitizer.for_log(&describe_rpc_error(&first)),
                         ));
                     }

@@ -61,6 +61,12 @@ impl GateConfig {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
     }
 
+    /// Whether a setting or a rule requires a person's approval.
+    pub(crate) fn requires_approval(&self) -> bool {
+        let strengths = self.strength.values().copied().chain(self.rule.iter().filter_map(|rule| rule.strength));
+        strengths.into_iter().any(|strength| strength == Strength::Approval)
+    }
+
     /// Whether any rule or limit depends on source names.
     pub(crate) fn names_sources(&self) -> bool {
         let rules = self.rule.iter().map(|rule| [&rule.source, &rule.operation]);

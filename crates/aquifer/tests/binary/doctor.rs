@@ -2,9 +2,10 @@
 
 use std::fs::Permissions;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::process::Stdio;
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, alter, aquifer, server, text, tools};
@@ -141,6 +142,11 @@ const FAULTS: &[Fault] = &[
     (|machine| machine.edit("command = \"python3\"", "command = \"./.cursor\""), "sources", "tools", "is a directory"),
     (|machine| { machine.folder.file("state/cursor.key", "short"); }, "state", "not a valid key", "Remove the file"),
     (|machine| { for ending in ["", "-wal", "-shm"] { let _ = std::fs::remove_file(machine.path(&format!("state/state.sqlite{ending}"))); } machine.folder.file("state/state.sqlite", &"damaged ".repeat(900)); }, "state", "damaged", "move the file away"),
+    (|machine| { std::fs::write(machine.path("state/state.sqlite"), "").unwrap(); std::fs::write(machine.path("state/state.sqlite-wal"), "changes").unwrap(); }, "state", "was emptied", "move the file away"),
+    (|machine| { std::fs::remove_dir_all(machine.path("state/audit")).unwrap(); machine.folder.file("state/audit", ""); }, "audit", "is not a directory", "audit.dir"),
+    (|machine| std::fs::write(machine.path("aquifer.toml"), b"version = 1 # caf\xe9\n").unwrap(), "configuration", "cannot be read", "UTF-8"),
+    (|machine| { let line = machine.line("target"); machine.edit(&line, "target = \"postgres://a:b@127.0.0.1:1/shop?sslmode=verify-full&sslrootcert=/nowhere\""); }, "sources", "sslrootcert", "PEM file"),
+    (|machine| damage_table(&machine.path("state/state.sqlite"), "spent"), "state", "the file is damaged", "restore it from a backup"),
     (|machine| machine.edit("[state]", "[state]\nstore = \"redis://127.0.0.1:1\""), "state", "127.0.0.1", "Start Redis"),
     (|machine| alter(&machine.path("state/state.sqlite"), "UPDATE records SET value = CAST('4102444800000' AS BLOB), version = 4102444800000 WHERE key = 'clock/high_water'"), "clock", "in the future", "Set the clock"),
     (|machine| { let file = audit_file(machine); let text = std::fs::read_to_string(&file).unwrap(); std::fs::write(&file, text.replace("create_book", "delete_book")).unwrap(); }, "audit", "changed or are missing", "aquifer audit verify"),
@@ -154,6 +160,18 @@ const FAULTS: &[Fault] = &[
     (|machine| { std::fs::create_dir(machine.path("bin")).unwrap(); machine.folder.file("bin/aquifer", "#!/bin/sh\nexec sleep 1000\n"); machine.set_mode("bin/aquifer", 0o755); }, "versions", "does not run", "Remove it"),
     (|machine| { std::fs::create_dir(machine.path("bin")).unwrap(); machine.folder.file("bin/aquifer", "#!/bin/sh\necho aquifer 0.0.1\n"); machine.set_mode("bin/aquifer", 0o755); }, "versions", "another version, 0.0.1", "update it"),
 ];
+
+/// Overwrites a table in a SQLite file, as a failing disk does.
+fn damage_table(path: &str, table: &str) {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let page_size: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let root = connection.query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0));
+    let root: u64 = root.unwrap();
+    drop(connection);
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[0xff; 100], (root - 1) * page_size).unwrap();
+}
 
 fn audit_file(machine: &Machine) -> String {
     let mut files = std::fs::read_dir(machine.path("state/audit")).unwrap().map(|entry| entry.unwrap().path());
@@ -189,6 +207,21 @@ fn every_seeded_fault_is_found_with_advice() {
         // One fault is not reported as several.
         assert_eq!(problems.len(), 1, "{message}: {problems:#?}");
     }
+}
+
+#[test]
+fn approvals_that_nobody_can_give_are_noted() {
+    let machine = Machine::new();
+    machine.edit("[state]", "[gate.strength]\ndestructive = \"approval\"\n[state]");
+    let (findings, has_problems) = machine.examine();
+    let notes: Vec<&Value> = findings.iter().filter(|finding| finding["status"] == "note").collect();
+    let [note] = notes.as_slice() else { panic!("{findings:#?}") };
+    let advice = note["advice"].as_str().unwrap();
+    assert!(!has_problems && note["subject"] == "admin secret", "{note}");
+    assert!(advice.contains("aquifer approvals secret --config") && advice.contains("aquifer.toml"), "{advice}");
+    let secret = ("AQUIFER_ADMIN_SECRET", "long enough to be a secret");
+    let (findings, _) = machine.examine_with(&[], &[secret]);
+    assert!(findings.iter().all(|finding| finding["status"] == "ok"), "{findings:#?}");
 }
 
 #[test]

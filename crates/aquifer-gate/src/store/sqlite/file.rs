@@ -53,6 +53,12 @@ fn create(path: &Path) -> Result<()> {
     std::fs::rename(&draft, path)
 }
 
+/// Whether the file was emptied while changes wait in its log. SQLite would take it for a new database and delete the log.
+pub(super) fn is_emptied(path: &Path) -> bool {
+    let len = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len());
+    len(path).is_ok_and(|len| len == 0) && len(&sibling(path, "-wal")).is_ok_and(|len| len > 0)
+}
+
 /// Takes the lock. It is released when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
     let file = owner_only().truncate(false).open(path)?;

@@ -151,6 +151,9 @@ impl StateFile {
             file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
         }
         let before = Identity::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
+        if file::is_emptied(&self.path) {
+            return Err(self.error("was emptied, but the file beside it that ends in -wal was not"));
+        }
         let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
         let owner = tables::owner(&connection).map_err(|error| self.sqlite_error(&error))?;
         let prepared = match (owner, self.access) {

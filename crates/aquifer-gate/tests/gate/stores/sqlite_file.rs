@@ -85,6 +85,23 @@ async fn a_file_without_tables_is_read_as_a_new_store() {
 }
 
 #[tokio::test]
+async fn the_log_of_an_emptied_file_is_kept() {
+    let used = Folder::new();
+    let store = open(&used.file());
+    assert!(put(&store, "k").await.unwrap());
+    let changes = std::fs::read(used.0.join("state.db-wal")).unwrap();
+    let folder = Folder::new();
+    let log = folder.0.join("state.db-wal");
+    std::fs::write(folder.file(), "").unwrap();
+    std::fs::write(&log, &changes).unwrap();
+    let reader = SqliteStore::read_only(folder.file(), system_clock()).unwrap();
+    for store in [reader, open(&folder.file())] {
+        let error = store.get("k").await.unwrap_err().to_string();
+        assert!(error.contains("was emptied") && std::fs::read(&log).unwrap() == changes, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn r_saf_6_expired_records_are_swept() {
     let folder = Folder::new();
     let clock = ManualClock::new();

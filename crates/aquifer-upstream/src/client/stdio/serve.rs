@@ -52,7 +52,10 @@ pub(crate) fn serve(mut child: Child, pipes: Pipes, shared: &Arc<SharedState>, m
         }
         // The exit status is only logged.
         let stderr_tail = child.stderr_tail();
-        let cause = format!("{} {stderr_tail}", outage.cause);
+        let cause = match stderr_tail.as_str() {
+            "" => outage.cause.clone(),
+            tail => format!("{}. Its standard error: {tail}", outage.cause),
+        };
         shared.close(&Outage::new(outage.reason, cause));
         let status = child.kill_and_wait().await.map(|status| status.to_string()).unwrap_or_default();
         tracing::debug!(

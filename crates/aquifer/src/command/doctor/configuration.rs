@@ -31,6 +31,7 @@ pub(super) fn check(place: &StateArgs) -> (Option<Config>, String, Vec<Finding>)
         Err(error) => {
             let advice = match error.kind() {
                 ErrorKind::PermissionDenied => access::for_error(&error, &path, Role::Configuration),
+                ErrorKind::InvalidData => "Save the file as UTF-8 text, or correct the path".to_owned(),
                 _ => "Check the path and the permissions of the file".to_owned(),
             };
             return (None, String::new(), vec![Finding::problem(shown, format!("cannot be read: {error}"), advice)]);

@@ -90,7 +90,8 @@ pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<CommandOutcome>
             (false, false) => unchecked("not checked until the state can be used"),
         };
         sections.push(Section { topic: "sources", findings: found.sources });
-        sections.push(Section { topic: "rules", findings: found.rules });
+        let rules = found.rules.into_iter().chain(state::check_admin(config));
+        sections.push(Section { topic: "rules", findings: rules.collect() });
     }
     sections.push(Section { topic: "clients", findings: clients::check() });
     sections.push(Section { topic: "versions", findings: programs::check().await });

@@ -33,6 +33,12 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
     if why.contains("without '}'") {
         return "Close the reference, as in ${NAME}, or write $${ for the two characters".to_owned();
     }
+    if why.contains("sslrootcert cannot be read") {
+        return "Correct sslrootcert in the URL: it names a PEM file with the certificates of authorities".to_owned();
+    }
+    if why.contains("certificate") {
+        return for_certificate(source);
+    }
     match source {
         SourceConfig { openapi: Some(_), .. } => {
             "Check the path or URL of the description. Relative paths start at the configuration's directory".to_owned()
@@ -52,6 +58,17 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
         }
         _ => "Check its settings in the configuration".to_owned(),
     }
+}
+
+/// A server whose certificate is not accepted, or a file of certificates that cannot be used.
+fn for_certificate(source: &SourceConfig) -> String {
+    let setting = match &source.target {
+        Some(target) if target.starts_with("postgres") => "name the file of the authority with sslrootcert in the URL",
+        _ => "add the authority to the certificates that this machine trusts",
+    };
+    format!(
+        "Check that the certificate is valid and for this host. If an authority of your own has issued it, {setting}"
+    )
 }
 
 /// An SQLite file that cannot be used.

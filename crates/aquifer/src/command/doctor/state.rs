@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use aquifer_engine::store::HIGH_WATER;
 use aquifer_gate::audit::{self, Heads};
+use aquifer_gate::store::find_damage;
 use jiff::Timestamp;
 
-use super::Finding;
 use super::access::{self, Role, is_denied};
+use super::{Finding, Status};
 use crate::config::{AuditSink, Config, StateConfig};
 use crate::safety;
 use crate::safety::admin::Admin;
@@ -146,6 +147,17 @@ fn check_keys(config: &StateConfig, directory: &Path) -> Vec<Finding> {
     findings
 }
 
+/// The secret without which nobody can approve a call.
+pub(super) fn check_admin(config: &Config) -> Option<Finding> {
+    let is_missing = config.gate.requires_approval() && Admin::load(&config.state).is_ok_and(|admin| admin.is_none());
+    is_missing.then(|| {
+        let message = "there is none, although calls need an approval: only somebody at the terminal of a server can \
+                       log in to the explorer and approve them";
+        let file = config.path.as_deref().map(|path| format!(" --config {}", quoted_path(path))).unwrap_or_default();
+        Finding::note("admin secret", message, format!("Create one with: aquifer approvals secret{file}"))
+    })
+}
+
 /// The store, and when it was last used.
 async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp>) {
     let location = match StoreLocation::find(config) {
@@ -164,7 +176,12 @@ async fn check_store(config: &StateConfig) -> (Option<Finding>, Option<Timestamp
         StoreLocation::File(file) if !file.exists() => (None, None),
         StoreLocation::File(file) => match check_store_files(file) {
             Some(denied) => (Some(denied), None),
-            None => ask_store(&location, config).await,
+            None => match ask_store(&location, config).await {
+                (Some(answer), last_use) if answer.status == Status::Ok => {
+                    (Some(check_damage(file.clone()).await.unwrap_or(answer)), last_use)
+                }
+                answer => answer,
+            },
         },
         StoreLocation::Redis(_) => ask_store(&location, config).await,
     }
@@ -175,6 +192,15 @@ fn check_store_files(file: &Path) -> Option<Finding> {
     let files = ["", "-wal", "-shm"].map(|ending| PathBuf::from(format!("{}{ending}", file.display())));
     let denied: Vec<PathBuf> = files.into_iter().filter(|file| is_denied(file, AccessKind::ReadAndWrite)).collect();
     denied_finding(&denied, "cannot be read and written", Role::Store)
+}
+
+/// Damage that only some of the calls would run into.
+async fn check_damage(file: PathBuf) -> Option<Finding> {
+    let shown = file.display().to_string();
+    let found = tokio::task::spawn_blocking(move || find_damage(&file)).await.ok()?.ok()??;
+    let advice = "Stop the servers that use it, and restore it from a backup or move it away with the files beside it: \
+                  a new one is created, and approvals and limits are forgotten";
+    Some(Finding::problem(shown, format!("the file is damaged: {found}"), advice))
 }
 
 /// Whether the store answers, and when it was last used.
@@ -210,6 +236,10 @@ pub(super) async fn check_audit(config: &Config) -> Vec<Finding> {
         return Vec::new();
     };
     let shown = directory.display().to_string();
+    if !directory.is_dir() {
+        let advice = "Move it away, or choose another directory with audit.dir";
+        return vec![Finding::problem(shown, "is not a directory", advice)];
+    }
     if let Err(error) = check_access(&directory, AccessKind::CreateFiles) {
         let advice = access::for_error(&error, &directory, Role::Audit);
         return vec![Finding::problem(shown, format!("cannot be written to: {error}"), advice)];

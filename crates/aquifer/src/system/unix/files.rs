@@ -27,7 +27,8 @@ pub(in crate::system) fn program_file_name(command: &str) -> String {
 
 /// The bytes that this user can still write on the disk of a directory.
 pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(directory).ok()?;
+    // A file system without blocks, such as /proc, has no free ones either.
+    let found = rustix::fs::statvfs(directory).ok().filter(|found| found.f_blocks > 0)?;
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
