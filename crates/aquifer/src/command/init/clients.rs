@@ -7,6 +7,7 @@ use aquifer_discovery::servers::{Input, Server, WrittenServer, written_servers};
 use aquifer_discovery::{FileProblem, Servers};
 use aquifer_protocol::error::Code;
 
+use super::target::is_inside;
 use crate::sources::is_aquifer;
 
 /// The file format of a client.
@@ -17,6 +18,15 @@ pub(super) enum Dialect {
     Zed,
     OpenCode,
     Codex,
+}
+
+/// Who the settings of a client belong to, and so where their servers may be started.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::command) enum Scope {
+    /// The user, everywhere.
+    User,
+    /// The project in this folder. They come with its repository.
+    Project(PathBuf),
 }
 
 /// A client's file with servers in it.
@@ -43,6 +53,15 @@ impl Client {
     fn empty(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>, text: String) -> Self {
         let (servers, own_entries, inputs, problems) = Default::default();
         Self { name, path, dialect, text, workspace, servers, own_entries, inputs, problems, is_unusable: false }
+    }
+
+    /// Who the settings belong to. What is in the home directory is the user's own.
+    pub(super) fn scope(&self) -> Scope {
+        let is_home = |folder: &Path| crate::system::home().is_some_and(|home| is_same_file(&home, folder));
+        match &self.workspace {
+            Some(folder) if !is_home(folder) => Scope::Project(folder.clone()),
+            _ => Scope::User,
+        }
     }
 
     /// This client with another text in its file.
@@ -96,12 +115,9 @@ enum Base {
 const PLACES: &[ConfigLocation] = &[
     ConfigLocation("Claude Desktop", Dialect::McpServers, Base::Config, "Claude/claude_desktop_config.json"),
     ConfigLocation("Claude Code", Dialect::McpServers, Base::Home, ".claude.json"),
-    ConfigLocation("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
     ConfigLocation("Cursor", Dialect::McpServers, Base::Home, ".cursor/mcp.json"),
-    ConfigLocation("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
     ConfigLocation("VS Code", Dialect::VsCode, Base::Config, "Code/User/mcp.json"),
     ConfigLocation("VS Code (settings)", Dialect::VsCode, Base::Config, "Code/User/settings.json"),
-    ConfigLocation("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
     ConfigLocation("Cline", Dialect::McpServers, Base::Config, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
     ConfigLocation("Windsurf", Dialect::McpServers, Base::Home, ".codeium/windsurf/mcp_config.json"),
     ConfigLocation("Zed", Dialect::Zed, Base::Config, "zed/settings.json"),
@@ -110,6 +126,10 @@ const PLACES: &[ConfigLocation] = &[
     ConfigLocation("LM Studio", Dialect::McpServers, Base::Home, ".lmstudio/mcp.json"),
     ConfigLocation("Amazon Q", Dialect::McpServers, Base::Home, ".aws/amazonq/mcp.json"),
     ConfigLocation("opencode", Dialect::OpenCode, Base::Config, "opencode/opencode.json"),
+    // Last: a link to one of the files above is not a file of the project.
+    ConfigLocation("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
+    ConfigLocation("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
+    ConfigLocation("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
 ];
 
 /// Finds every client on this machine that has servers or a file for them.
@@ -123,11 +143,23 @@ pub(in crate::command) fn find() -> Vec<Client> {
             if !clients.iter().any(is_known)
                 && let Some(client) = read(name, *dialect, path, workspace)
             {
-                clients.push(client);
+                clients.push(without_foreign_file(client));
             }
         }
     }
     clients
+}
+
+/// A client whose file is not used if a project links to it from its folder: it is not a file of the project.
+fn without_foreign_file(client: Client) -> Client {
+    match client.scope() {
+        Scope::Project(folder) if !is_inside(&client.path, &folder) => {
+            let problems = vec![file_problem("it is a link to a file outside of the project".to_owned())];
+            let (servers, own_entries) = Default::default();
+            Client { problems, servers, own_entries, is_unusable: true, ..client }
+        }
+        _ => client,
+    }
 }
 
 pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {

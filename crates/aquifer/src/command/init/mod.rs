@@ -26,7 +26,7 @@ use super::call;
 use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
-use clients::Client;
+use clients::{Client, Scope};
 use existing::ExistingConfig;
 use snippet::ServeCommand;
 use target::{Group, Target};
@@ -65,8 +65,13 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
         return Ok(outcome);
     }
     let mut is_any_configured = false;
-    for group in target::group(&clients, arguments.output.as_deref()) {
-        match configure(&group, &arguments) {
+    let groups = target::group(&clients, arguments.output.as_deref());
+    for group in &groups {
+        if groups.len() > 1 || group.scope != Scope::User {
+            eprintln!("\n{}:", terminal::escape_hidden(&group.heading()));
+        }
+        let checked = group.check_target(&clients, &groups);
+        match checked.and_then(|()| configure(group, &arguments, groups.len() > 1)) {
             Ok(of_group) => {
                 is_any_configured = true;
                 if let CommandOutcome::Failure = of_group {
@@ -85,8 +90,9 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     Ok(outcome)
 }
 
-/// Writes or extends the configuration of some clients, and points them to it.
-fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandOutcome> {
+/// Writes or extends the configuration of some clients, and points them to it. If it is one of several, it is printed
+/// with its path.
+fn configure(group: &Group<'_>, arguments: &InitArgs, is_one_of_several: bool) -> anyhow::Result<CommandOutcome> {
     let existing = match &group.target {
         Target::Existing(path) => Some(ExistingConfig::read(path)?),
         Target::New(_) => None,
@@ -97,8 +103,12 @@ fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandO
         (Some(existing), _) => plan::extend(existing, &mut generated, arguments)?,
         (None, Target::New(path) | Target::Existing(path)) => plan::create(path, &mut generated, arguments)?,
     };
+    group.check_env_file(&plan.env_path)?;
     if arguments.dry_run {
         report_variables(&generated.variables, &plan.env_path);
+        if is_one_of_several {
+            call::print(&format!("# {}: {}", group.target.path().display(), group.heading()))?;
+        }
         call::print(plan.text.trim_end())?;
         return Ok(CommandOutcome::Done);
     }

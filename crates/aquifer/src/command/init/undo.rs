@@ -3,6 +3,7 @@
 //! Every `--apply` that changed a file left a backup, so the changes are undone from the newest to the oldest until the
 //! file does not start Aquifer any more. If the file was edited after a change, only that change is taken back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,7 +11,8 @@ use aquifer_discovery::servers::{Server, WrittenServer, restore_servers};
 
 use super::backup::{self, BEFORE, BEFORE_UNDO, UNDONE};
 use super::clients::{Client, Dialect};
-use super::{apply, codex, own_entry};
+use super::target::CONFIG;
+use super::{apply, codex, configuration, own_entry};
 use crate::CommandOutcome;
 use crate::command::write;
 use crate::terminal::escape_hidden;
@@ -18,6 +20,7 @@ use crate::terminal::escape_hidden;
 /// Restores the file of every client that uses Aquifer. A failure does not affect the other files.
 pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     let (mut undone, mut failed) = (0, 0);
+    let left = configurations(clients);
     for client in clients {
         for problem in client.problems.iter().filter(|_| client.is_unusable) {
             eprintln!("aquifer: {}: {}:{problem}", client.name, client.path.display());
@@ -44,12 +47,33 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     eprintln!(
         "Settings of projects were looked for in this folder only. If you ran --apply in another project, run --undo there, too."
     );
+    if !left.is_empty() {
+        let text = format!(
+            "Configurations and their env files are left as they are, and a server that runs with one goes on. Delete those \
+             that you no longer need: {}",
+            left.join(", ")
+        );
+        eprintln!("{}", escape_hidden(&text));
+    }
     match (undone, failed) {
         (0, 0) => bail!("no client on this machine uses Aquifer because of --apply, so there is nothing to undo"),
         (0, _) => {}
         _ => eprintln!("Restart the clients for this to take effect."),
     }
     Ok(if failed > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
+}
+
+/// The configurations that `init` wrote for these clients, or in this folder without changing a client.
+fn configurations(clients: &[Client]) -> Vec<String> {
+    let named = clients.iter().flat_map(|client| {
+        let own_entries = client.own_entries.iter().filter(|own| own_entry::is_written_by_init(own));
+        own_entries.filter_map(|own| own_entry::configuration(client, own))
+    });
+    let here = Some(Path::new(CONFIG))
+        .filter(|path| crate::files::read(path).is_ok_and(|text| text.starts_with(configuration::HEADING)));
+    let all = named.chain(here.map(Path::to_owned)).filter_map(|path| path.canonicalize().ok());
+    let all: BTreeSet<PathBuf> = all.collect();
+    all.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// A file with its changes taken back.
