@@ -32,6 +32,9 @@ pub use expand::expand;
 pub use expand::invalid_env_lines;
 pub use placeholder::is_placeholder;
 
+/// The section of Zed.
+const ZED: &str = "context_servers";
+
 /// The MCP servers of a client's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Servers {
@@ -41,6 +44,8 @@ pub struct Servers {
     pub invalid: Vec<InvalidServer>,
     /// Values that the client asks a person for. Servers refer to them as `${input:ID}`.
     pub inputs: Vec<Input>,
+    /// The names of entries that only hold settings of an extension of Zed. The extension starts its server itself.
+    pub extensions: Vec<String>,
     /// Problems that do not prevent a server from being used.
     pub warnings: Vec<FileProblem>,
 }
@@ -160,7 +165,12 @@ impl Servers {
     }
 
     fn add(&mut self, section: &Node, path: &str) {
+        let is_zed = path == ZED;
         for entry in section.entries().unwrap_or_default() {
+            if is_zed && is_extension(&entry.value) {
+                self.extensions.push(entry.key.clone());
+                continue;
+            }
             let path = join(path, &shown(&entry.key));
             let mut findings = Findings::default();
             let is_known = |server: &Server| server.name == entry.key;
@@ -209,7 +219,7 @@ impl Servers {
 /// The sections that hold servers, with their paths.
 fn sections(node: &Node) -> Vec<(String, &Node)> {
     let mut found = Vec::new();
-    for key in ["mcpServers", "servers", "context_servers", "mcp_servers"] {
+    for key in ["mcpServers", "servers", ZED, "mcp_servers"] {
         if let Some(section) = node.get(key) {
             found.push((key.to_owned(), section));
         }
@@ -245,6 +255,12 @@ fn inputs(node: &Node) -> Vec<Input> {
         Some(Input { id: text(node, "id")?, description: text(node, "description"), default })
     };
     listed.flatten().filter_map(input).collect()
+}
+
+/// Whether an entry of Zed is about an extension: it says so, or has settings and nothing that starts a server.
+fn is_extension(node: &Node) -> bool {
+    let source = node.get("source").and_then(Node::as_str);
+    source == Some("extension") || (source.is_none() && node.get("settings").is_some() && !looks_like_server(node))
 }
 
 fn looks_like_server(node: &Node) -> bool {

@@ -29,6 +29,7 @@ mod hostile;
 mod http;
 mod init;
 mod init_again;
+mod init_files;
 mod init_projects;
 mod killed;
 mod logins;

@@ -1,7 +1,7 @@
 //! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
 //! nothing else in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::{Server, ServerTransport, replace_servers};
@@ -11,7 +11,8 @@ use super::clients::{Client, Dialect, is_same_file};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex, own_entry};
-use crate::command::write;
+use crate::command::{call, write};
+use crate::system::{AccessKind, can_keep_owner, check_access};
 
 /// Changes a client's file and returns the path of its backup.
 pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<PathBuf> {
@@ -19,8 +20,10 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();
     let (name, entry) = entry(client, start, variables);
+    check_file(&path)?;
     let Some(edited) = edited(client, &name, &entry).into_iter().next() else {
-        bail!("{shown} cannot be edited safely. Paste the snippet yourself");
+        call::print(snippet::all(&[client], start, variables)?.trim_end())?;
+        bail!("{shown} cannot be edited safely. Replace its servers yourself. Paste the snippet for {}", client.name);
     };
     let copy = backup::create(&path, backup::BEFORE)?;
     // The client may have changed its file in the meantime.
@@ -29,6 +32,19 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
     }
     write::file(&path, &edited, true)?;
     Ok(copy)
+}
+
+/// Fails if a file must not be replaced: its owner made it read-only, or the new one would belong to somebody else.
+pub(super) fn check_file(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let metadata = path.metadata().with_context(|| format!("cannot find {shown}"))?;
+    if metadata.permissions().readonly() || check_access(path, AccessKind::ReadAndWrite).is_err() {
+        bail!("{shown} is read-only and stays as it is. To let init change it, make it writable");
+    }
+    if !can_keep_owner(&metadata) {
+        bail!("{shown} belongs to another user and stays as it is. Its owner can change it");
+    }
+    Ok(())
 }
 
 /// The text of a client's file with this entry instead of its servers, in every form that `apply` may give it. The

@@ -7,6 +7,7 @@ use aquifer_discovery::servers::{Input, Server, WrittenServer, written_servers};
 use aquifer_discovery::{FileProblem, Servers};
 use aquifer_protocol::error::Code;
 
+use super::backup;
 use super::target::is_inside;
 use crate::sources::is_aquifer;
 
@@ -42,6 +43,8 @@ pub(in crate::command) struct Client {
     pub(in crate::command) servers: Vec<Server>,
     /// The entries that start Aquifer.
     pub(in crate::command) own_entries: Vec<Server>,
+    /// Entries that extensions of the client use. They stay as they are.
+    pub(super) extensions: Vec<String>,
     /// Values that the client asks a person for.
     pub(super) inputs: Vec<Input>,
     pub(in crate::command) problems: Vec<FileProblem>,
@@ -51,8 +54,9 @@ pub(in crate::command) struct Client {
 
 impl Client {
     fn empty(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>, text: String) -> Self {
-        let (servers, own_entries, inputs, problems) = Default::default();
-        Self { name, path, dialect, text, workspace, servers, own_entries, inputs, problems, is_unusable: false }
+        let (servers, own_entries, extensions, inputs, problems) = Default::default();
+        let is_unusable = false;
+        Self { name, path, dialect, text, workspace, servers, own_entries, extensions, inputs, problems, is_unusable }
     }
 
     /// Who the settings belong to. What is in the home directory is the user's own.
@@ -86,6 +90,11 @@ impl Client {
             }
             _ => Ok(self.text.clone()),
         }
+    }
+
+    /// Whether `--apply` changed the file and left a backup of it.
+    pub(in crate::command) fn has_backup(&self) -> bool {
+        self.path.canonicalize().is_ok_and(|path| !backup::existing(&path, backup::BEFORE).is_empty())
     }
 
     pub(super) fn summary(&self) -> String {
@@ -194,6 +203,10 @@ fn parse(
     workspace: Option<PathBuf>,
     text: String,
 ) -> Option<Client> {
+    // A client that has not written its file yet has no servers.
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return None;
+    }
     let empty = Client::empty(name, dialect, path, workspace, text);
     let json = match empty.json() {
         Ok(json) => json,
@@ -211,7 +224,8 @@ fn parse(
                 problems = vec![problem];
                 servers.clear();
             }
-            Some(Client { servers, own_entries, inputs: file.inputs, problems, is_unusable, ..empty })
+            let (extensions, inputs) = (file.extensions, file.inputs);
+            Some(Client { servers, own_entries, extensions, inputs, problems, is_unusable, ..empty })
         }
         // A file without servers is valid; an unreadable one is reported.
         Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {

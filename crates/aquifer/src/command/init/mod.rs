@@ -43,6 +43,9 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     }
     for client in &clients {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
+        for name in &client.extensions {
+            eprintln!("  '{}' belongs to an extension of {} and stays", terminal::escape_hidden(name), client.name);
+        }
         for problem in &client.problems {
             eprintln!("  {}:{}", client.path.display(), terminal::escape_hidden(&problem.to_string()));
         }

@@ -104,6 +104,7 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
             None => Ok(None),
         };
     }
+    apply::check_file(&path)?;
     let copy = backup::create(&path, BEFORE_UNDO)?;
     // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
