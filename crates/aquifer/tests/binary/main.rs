@@ -30,6 +30,7 @@ mod http;
 mod init;
 mod init_again;
 mod init_files;
+mod init_local;
 mod init_projects;
 mod killed;
 mod logins;

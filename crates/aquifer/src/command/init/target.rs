@@ -2,7 +2,8 @@
 //!
 //! Settings of a project come with its repository, so they must not decide what is started outside of it. Their servers
 //! only ever go to a configuration in the folder of the project, which only clients of the project use. The user's own
-//! servers only ever go to another one.
+//! servers only ever go to another one, and those that the user has for one folder to a third one, which is not started
+//! elsewhere and does not come with the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ use super::own_entry;
 
 /// The name of a configuration, in the current folder unless another one is named.
 pub(super) const CONFIG: &str = "aquifer.toml";
+
+/// The maximum number of characters in the name of a configuration for one folder.
+const MAX_STEM: usize = 60;
 
 /// A configuration that is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +50,7 @@ impl Group<'_> {
     pub(super) fn heading(&self) -> String {
         match &self.scope {
             Scope::User => "Your own servers".to_owned(),
+            Scope::Local(folder) => format!("Your own servers for {} alone", folder.display()),
             Scope::Project(folder) => {
                 format!("Servers of the project in {}, which only its own settings start", folder.display())
             }
@@ -75,6 +80,12 @@ impl Group<'_> {
                 "{shown} is the configuration of a project ({}), and your own servers need another one. Name it with -o",
                 names(&others)
             ),
+            Scope::Local(folder) if !others.is_empty() => bail!(
+                "{shown} is also used outside of {} or by others ({}), and these servers need another configuration. Name \
+                 it with -o",
+                folder.display(),
+                names(&others)
+            ),
             Scope::Project(_) if !others.is_empty() => bail!(
                 "{shown} is your own configuration ({}), and servers of a project need another one. Name it with -o",
                 names(&others)
@@ -83,7 +94,7 @@ impl Group<'_> {
                 "{shown} is not in the folder of the project, {}. Its servers need a configuration there",
                 folder.display()
             ),
-            Scope::User | Scope::Project(_) => Ok(()),
+            Scope::User | Scope::Local(_) | Scope::Project(_) => Ok(()),
         }
     }
 
@@ -93,7 +104,7 @@ impl Group<'_> {
             Scope::Project(folder) if !is_inside(path, folder) => {
                 bail!("the env file {} is not in the folder of the project, {}", path.display(), folder.display())
             }
-            Scope::User | Scope::Project(_) => Ok(()),
+            Scope::User | Scope::Local(_) | Scope::Project(_) => Ok(()),
         }
     }
 }
@@ -143,9 +154,23 @@ fn target_of_new(scope: &Scope, all: &[Client], output: Option<&Path>) -> Target
 fn default_path(scope: &Scope, all: &[Client]) -> PathBuf {
     let is_project = all.iter().any(|client| matches!(client.scope(), Scope::Project(_)));
     match scope {
+        Scope::Local(folder) => {
+            let name = format!("{}.toml", file_stem(folder));
+            user_directory().map_or_else(|| CONFIG.into(), |directory| directory.join("projects").join(name))
+        }
         Scope::User if is_project => user_directory().map_or_else(|| CONFIG.into(), |folder| folder.join(CONFIG)),
         Scope::User | Scope::Project(_) => CONFIG.into(),
     }
+}
+
+/// The name of a file for a folder: its path, without what is special in names.
+fn file_stem(folder: &Path) -> String {
+    let path = folder.display().to_string();
+    let is_kept = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = path.chars().map(|c| if is_kept(c) { c } else { '-' }).collect();
+    let skipped = name.chars().count().saturating_sub(MAX_STEM);
+    let name: String = name.chars().skip(skipped).collect();
+    name.trim_matches('-').to_owned()
 }
 
 /// The directory of the user's configurations.
@@ -159,16 +184,16 @@ fn configuration(client: &Client) -> Option<PathBuf> {
     named.filter_map(|path| path.canonicalize().ok()).find(|path| path.is_file())
 }
 
-/// The same, if servers of the client may be added to it. The settings of a project can name any configuration.
+/// The same, if servers of the client may be added to it. The settings of a project can name any configuration, and one
+/// that others use would be started elsewhere.
 fn usable_configuration(client: &Client, all: &[Client]) -> Option<PathBuf> {
     let path = configuration(client)?;
     let scope = client.scope();
+    let is_shared = || all.iter().any(|other| other.scope() != scope && configuration(other).as_ref() == Some(&path));
     let is_usable = match &scope {
         Scope::User => true,
-        Scope::Project(folder) => {
-            is_inside(&path, folder)
-                && !all.iter().any(|other| other.scope() != scope && configuration(other).as_ref() == Some(&path))
-        }
+        Scope::Local(_) => !is_shared(),
+        Scope::Project(folder) => is_inside(&path, folder) && !is_shared(),
     };
     is_usable.then_some(path)
 }
