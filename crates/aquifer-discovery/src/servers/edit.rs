@@ -5,7 +5,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::sections;
+use super::{sections, within};
 use crate::text::json;
 
 /// Why a file was not edited.
@@ -39,11 +39,11 @@ pub struct WrittenServer {
     pub entry: Value,
 }
 
-/// All servers of a client's JSON, invalid and disabled ones included.
-pub fn written_servers(text: &str) -> Vec<WrittenServer> {
+/// All servers of a client's JSON, invalid and disabled ones included, in the part at this path of keys.
+pub fn written_servers(text: &str, keys: &[&str]) -> Vec<WrittenServer> {
     let Ok(node) = json::read(text) else { return Vec::new() };
     let mut servers = Vec::new();
-    for (section, node) in sections(&node) {
+    for (section, node) in within(&node, keys).map(sections).unwrap_or_default() {
         for entry in node.entries().unwrap_or_default() {
             let (name, entry) = (entry.key.clone(), entry.value.to_json());
             servers.push(WrittenServer { section: section.clone(), name, entry });
@@ -52,11 +52,17 @@ pub fn written_servers(text: &str) -> Vec<WrittenServer> {
     servers
 }
 
-/// Removes the servers with these names from a client's JSON and inserts one in their place. An entry with its name is
-/// replaced. Parses the result to verify that nothing else has changed.
-pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) -> Result<String, EditError> {
+/// Removes the servers with these names from a client's JSON, in the part at this path of keys, and inserts one in their
+/// place. An entry with its name is replaced. Parses the result to verify that nothing else has changed.
+pub fn replace_servers(
+    text: &str,
+    keys: &[&str],
+    removed: &[&str],
+    name: &str,
+    entry: &Value,
+) -> Result<String, EditError> {
     let mut is_placed = false;
-    edit(text, |_, section, expected| {
+    edit(text, keys, |_, section, expected| {
         if remove_servers(section, expected, removed) && !is_placed {
             insert_entry(section, expected, name, entry);
             is_placed = true;
@@ -65,12 +71,17 @@ pub fn replace_servers(text: &str, removed: &[&str], name: &str, entry: &Value) 
     .and_then(|edited| if is_placed { Ok(edited) } else { Err(EditError::NotFound) })
 }
 
-/// Removes the server with this name, if one is named, from a client's JSON and inserts others, each in its own section. Parses the
-/// result to verify that nothing else has changed.
-pub fn restore_servers(text: &str, removed: Option<&str>, added: &[WrittenServer]) -> Result<String, EditError> {
+/// Removes the server with this name, if one is named, from a client's JSON and inserts others, each in its own section of the
+/// part at this path of keys. Parses the result to verify that nothing else has changed.
+pub fn restore_servers(
+    text: &str,
+    keys: &[&str],
+    removed: Option<&str>,
+    added: &[WrittenServer],
+) -> Result<String, EditError> {
     let mut is_found = removed.is_none();
     let mut placed = 0;
-    let edited = edit(text, |path, section, expected| {
+    let edited = edit(text, keys, |path, section, expected| {
         is_found |= remove_servers(section, expected, removed.as_slice());
         for server in added.iter().filter(|server| server.section == path) {
             insert_entry(section, expected, &server.name, &server.entry);
@@ -81,18 +92,23 @@ pub fn restore_servers(text: &str, removed: Option<&str>, added: &[WrittenServer
 }
 
 /// Changes every section of servers, and verifies that the result has the expected content.
-fn edit(text: &str, mut change: impl FnMut(&str, &CstObject, &mut Map<String, Value>)) -> Result<String, EditError> {
+fn edit(
+    text: &str,
+    part: &[&str],
+    mut change: impl FnMut(&str, &CstObject, &mut Map<String, Value>),
+) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),
     };
     let before = json::read(body).map_err(|_| EditError::NotFound)?;
-    let paths: Vec<String> = sections(&before).into_iter().map(|(path, _)| path).collect();
+    let inner = within(&before, part).ok_or(EditError::NotFound)?;
+    let paths: Vec<String> = sections(inner).into_iter().map(|(path, _)| path).collect();
     let mut expected = before.to_json();
     let root = CstRootNode::parse(body, &ParseOptions::default()).map_err(|_| EditError::NotFound)?;
     let object = root.object_value().ok_or(EditError::NotFound)?;
     for path in paths {
-        let keys: Vec<&str> = path.split('.').collect();
+        let keys: Vec<&str> = part.iter().copied().chain(path.split('.')).collect();
         let section = keys.iter().try_fold(object.clone(), |object, key| object.object_value(key));
         let wanted =
             keys.iter().try_fold(&mut expected, |value, key| value.get_mut(key)).and_then(Value::as_object_mut);
@@ -154,7 +170,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, removed: &[&str], expected: Result<&str, EditError>) {
-        let edited = replace_servers(text, removed, "aquifer", &json!({ "command": "aquifer" }));
+        let edited = replace_servers(text, &[], removed, "aquifer", &json!({ "command": "aquifer" }));
         assert_eq!(edited.as_deref(), expected.as_ref().copied(), "{text}");
     }
 
@@ -207,13 +223,24 @@ mod tests {
             name: "a".to_owned(),
             entry: json!({ "command": "x" }),
         };
-        let edited = restore_servers(text, Some("aquifer"), &[server("mcpServers")]).unwrap_or_default();
+        let edited = restore_servers(text, &[], Some("aquifer"), &[server("mcpServers")]).unwrap_or_default();
         assert!(edited.ends_with("// mine") && edited.starts_with("{\"theme\":\"new\""), "{edited}");
         assert!(!edited.contains("aquifer"), "{edited}");
-        let names: Vec<String> = written_servers(&edited).into_iter().map(|server| server.name).collect();
+        let names: Vec<String> = written_servers(&edited, &[]).into_iter().map(|server| server.name).collect();
         assert_eq!(names, ["b", "a"], "{edited}");
-        assert_eq!(restore_servers(text, Some("aquifer"), &[server("servers")]), Err(EditError::NotFound));
-        assert_eq!(restore_servers(text, Some("other"), &[server("mcpServers")]), Err(EditError::NotFound));
+        assert_eq!(restore_servers(text, &[], Some("aquifer"), &[server("servers")]), Err(EditError::NotFound));
+        assert_eq!(restore_servers(text, &[], Some("other"), &[server("mcpServers")]), Err(EditError::NotFound));
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_edited_alone() {
+        let text = "{\"mcpServers\":{\"a\":{}},\"projects\":{\"/x.y/z\":{\"mcpServers\":{\"a\":{\"command\":\"x\"}}},\"/b\":{\"mcpServers\":{\"a\":{}}}}}";
+        let keys = ["projects", "/x.y/z"];
+        let edited = replace_servers(text, &keys, &["a"], "aquifer", &json!({})).unwrap_or_default();
+        let expected = text.replace("\"a\":{\"command\":\"x\"}", "\"aquifer\":{}");
+        assert_eq!(serde_json::from_str::<Value>(&edited).ok(), serde_json::from_str(&expected).ok(), "{edited}");
+        let missing = replace_servers(text, &["projects", "/c"], &["a"], "aquifer", &json!({}));
+        assert_eq!(missing, Err(EditError::NotFound));
     }
 
     #[test]

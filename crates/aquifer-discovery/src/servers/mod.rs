@@ -32,6 +32,12 @@ pub use expand::expand;
 pub use expand::invalid_env_lines;
 pub use placeholder::is_placeholder;
 
+/// Where Claude Code keeps the settings of single folders.
+pub const FOLDERS: &str = "projects";
+
+/// The section of Zed.
+const ZED: &str = "context_servers";
+
 /// The MCP servers of a client's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Servers {
@@ -41,6 +47,8 @@ pub struct Servers {
     pub invalid: Vec<InvalidServer>,
     /// Values that the client asks a person for. Servers refer to them as `${input:ID}`.
     pub inputs: Vec<Input>,
+    /// The names of entries that only hold settings of an extension of Zed. The extension starts its server itself.
+    pub extensions: Vec<String>,
     /// Problems that do not prevent a server from being used.
     pub warnings: Vec<FileProblem>,
 }
@@ -133,6 +141,11 @@ impl std::fmt::Debug for ServerTransport {
 impl Servers {
     /// Reads a client's configuration. Fails only if the file as a whole is unusable.
     pub fn read(text: &str) -> Result<Self, Vec<FileProblem>> {
+        Self::read_within(text, &[])
+    }
+
+    /// Reads the part of a client's configuration at this path of keys.
+    pub fn read_within(text: &str, keys: &[&str]) -> Result<Self, Vec<FileProblem>> {
         let mut findings = Findings::default();
         let node = match json::read(text) {
             Ok(node) => node,
@@ -141,7 +154,8 @@ impl Servers {
                 return Err(findings.problems);
             }
         };
-        let sections = sections(&node);
+        let part = within(&node, keys);
+        let sections = part.map(sections).unwrap_or_default();
         if sections.is_empty() {
             let message = "No MCP servers are named here: there is no 'mcpServers' (Claude, Cursor, Windsurf, Gemini), \
                            'servers' (VS Code) or 'context_servers' (Zed)";
@@ -155,12 +169,33 @@ impl Servers {
                 None => findings.wrong_type(section, &path, "object"),
             }
         }
-        servers.inputs = inputs(&node);
+        servers.inputs = part.map(inputs).unwrap_or_default();
         if findings.problems.is_empty() { Ok(servers) } else { Err(findings.problems) }
     }
 
+    /// The parts of a configuration of Claude Code that are for single folders, if they have servers: the folder, and its
+    /// servers.
+    pub fn read_folders(text: &str) -> Vec<(String, Self)> {
+        let Ok(node) = json::read(text) else { return Vec::new() };
+        let mut found = Vec::new();
+        for entry in node.get(FOLDERS).and_then(Node::entries).unwrap_or_default() {
+            let mut servers = Self::default();
+            let sections = sections(&entry.value);
+            sections.iter().for_each(|(path, section)| servers.add(section, path));
+            if !servers.servers.is_empty() {
+                found.push((entry.key.clone(), servers));
+            }
+        }
+        found
+    }
+
     fn add(&mut self, section: &Node, path: &str) {
+        let is_zed = path == ZED;
         for entry in section.entries().unwrap_or_default() {
+            if is_zed && is_extension(&entry.value) {
+                self.extensions.push(entry.key.clone());
+                continue;
+            }
             let path = join(path, &shown(&entry.key));
             let mut findings = Findings::default();
             let is_known = |server: &Server| server.name == entry.key;
@@ -180,15 +215,21 @@ impl Servers {
         }
     }
 
-    /// A key that is repeated in an object: a section of servers, a server, or a setting of one. JSON does not say
-    /// which of the two counts.
-    pub fn repeated_key(text: &str) -> Option<FileProblem> {
-        let node = json::read(text).ok()?;
-        let is_section = |key: &str| sections(&node).iter().any(|(path, _)| path.split('.').next() == Some(key));
-        let root = repeated_entries(&node).into_iter().find(|entry| is_section(&entry.key));
-        let mut nodes: Vec<&Node> = sections(&node).into_iter().map(|(_, section)| section).collect();
-        let mut found =
-            root.or_else(|| repeated_entries(node.get("mcp")?).into_iter().find(|entry| entry.key == "servers"));
+    /// A key that is repeated in an object: one of these keys, or in the part that they lead to, a section of servers, a
+    /// server, or a setting of one. JSON does not say which of the two counts.
+    pub fn repeated_key(text: &str, keys: &[&str]) -> Option<FileProblem> {
+        let root = json::read(text).ok()?;
+        let mut found = None;
+        let mut node = &root;
+        for key in keys {
+            found = found.or_else(|| repeated_entries(node).into_iter().find(|entry| entry.key == *key));
+            node = node.get(key)?;
+        }
+        let is_section = |key: &str| sections(node).iter().any(|(path, _)| path.split('.').next() == Some(key));
+        found = found.or_else(|| repeated_entries(node).into_iter().find(|entry| is_section(&entry.key)));
+        let in_mcp = || repeated_entries(node.get("mcp")?).into_iter().find(|entry| entry.key == "servers");
+        found = found.or_else(in_mcp);
+        let mut nodes: Vec<&Node> = sections(node).into_iter().map(|(_, section)| section).collect();
         while let (None, Some(node)) = (found, nodes.pop()) {
             found = repeated_entries(node).first().copied();
             nodes.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.value));
@@ -206,10 +247,15 @@ impl Servers {
     }
 }
 
+/// The part of a document at this path of keys.
+fn within<'n>(node: &'n Node, keys: &[&str]) -> Option<&'n Node> {
+    keys.iter().try_fold(node, |node, key| node.get(key))
+}
+
 /// The sections that hold servers, with their paths.
 fn sections(node: &Node) -> Vec<(String, &Node)> {
     let mut found = Vec::new();
-    for key in ["mcpServers", "servers", "context_servers", "mcp_servers"] {
+    for key in ["mcpServers", "servers", ZED, "mcp_servers"] {
         if let Some(section) = node.get(key) {
             found.push((key.to_owned(), section));
         }
@@ -245,6 +291,12 @@ fn inputs(node: &Node) -> Vec<Input> {
         Some(Input { id: text(node, "id")?, description: text(node, "description"), default })
     };
     listed.flatten().filter_map(input).collect()
+}
+
+/// Whether an entry of Zed is about an extension: it says so, or has settings and nothing that starts a server.
+fn is_extension(node: &Node) -> bool {
+    let source = node.get("source").and_then(Node::as_str);
+    source == Some("extension") || (source.is_none() && node.get("settings").is_some() && !looks_like_server(node))
 }
 
 fn looks_like_server(node: &Node) -> bool {

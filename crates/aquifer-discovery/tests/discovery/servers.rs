@@ -177,3 +177,14 @@ proptest! {
         let _ = env_file(&text);
     }
 }
+
+#[test]
+fn extensions_of_zed_are_no_servers_and_no_problem() {
+    let read = read(
+        r#"{"context_servers": {"a": {"settings": {"key": "x"}}, "b": {"source": "extension", "enabled": true, "settings": {}},
+            "c": {"command": "c", "settings": {}}, "d": {"source": "custom", "settings": {}}, "e": {}}}"#,
+    );
+    assert_eq!(read.extensions, ["a", "b"]);
+    assert_eq!(read.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["c"]);
+    assert_eq!(read.invalid.iter().map(|broken| broken.name.as_str()).collect::<Vec<_>>(), ["d", "e"]);
+}

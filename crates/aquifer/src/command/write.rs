@@ -66,11 +66,14 @@ fn append(path: &Path, bytes: &[u8]) -> IoResult<()> {
     }
 }
 
-/// Replaces a file atomically and keeps its permissions.
+/// Replaces a file atomically and keeps its permissions, and its owner if the system allows that.
 fn replace(path: &Path, bytes: &[u8], before: Option<&Metadata>) -> IoResult<()> {
     let draft = draft(path);
     let written = create(&draft, before.map(Metadata::permissions)).and_then(|mut file| {
         file.write_all(bytes)?;
+        if let Some(before) = before {
+            crate::system::keep_owner(&file, before);
+        }
         file.sync_all()
     });
     let moved = written.and_then(|()| std::fs::rename(&draft, path));

@@ -39,6 +39,8 @@ pub(super) fn add(
         }
     }
     plans.remarks.extend(listed.warnings.iter().map(|warning| format!("{file}:{warning}")));
+    let extensions = listed.extensions.iter();
+    plans.remarks.extend(extensions.map(|name| format!("{file}: skipping '{name}', which an extension of Zed starts")));
     for broken in listed.invalid.iter().filter(|broken| wanted(&broken.name)) {
         let why: Vec<String> = broken.problems.iter().map(|problem| format!("{file}:{problem}")).collect();
         plans.broken.push(InvalidSource { name: broken.name.clone(), why: why.join("; ") });

@@ -10,7 +10,7 @@ use crate::support::{Folder, aquifer, text};
 
 const CURSOR: &str = ".cursor/mcp.json";
 
-fn init_in(folder: &Folder, directory: &str, arguments: &[&str]) -> Output {
+pub(crate) fn init_in(folder: &Folder, directory: &str, arguments: &[&str]) -> Output {
     let directory = folder.path(directory);
     std::fs::create_dir_all(&directory).unwrap();
     let mut command = aquifer();
@@ -26,11 +26,11 @@ fn run(folder: &Folder, arguments: &[&str], code: i32) -> String {
     printed
 }
 
-fn parsed(folder: &Folder, path: &str) -> Value {
+pub(crate) fn parsed(folder: &Folder, path: &str) -> Value {
     serde_json::from_str(&read(folder, path)).unwrap()
 }
 
-fn names(folder: &Folder, path: &str) -> Vec<String> {
+pub(crate) fn names(folder: &Folder, path: &str) -> Vec<String> {
     parsed(folder, path)["mcpServers"].as_object().unwrap().keys().cloned().collect()
 }
 
@@ -140,32 +140,6 @@ fn only_a_server_that_is_served_is_already_in_the_configuration() {
     for name in ["maps", "web", "off-cursor"] {
         assert!(extended.contains(&format!("name = \"{name}\"")), "{name}: {extended}");
     }
-}
-
-/// The configuration of a checkout runs the commands of whoever wrote it.
-#[test]
-fn a_configuration_of_a_project_is_joined_by_this_project_alone() {
-    let folder = Folder::new();
-    let start = json!({ "command": "aquifer", "args": ["serve", "--config", "./aquifer.toml"] });
-    put(&folder, "repo/.mcp.json", &json!({ "mcpServers": { "aquifer": start } }).to_string());
-    put(&folder, "repo/aquifer.toml", "[[source]]\nname = \"theirs\"\ncommand = \"theirs\"\n");
-    put(&folder, "repo/.cursor/mcp.json", &json!({ "mcpServers": { "team": { "command": "team" } } }).to_string());
-    let mine =
-        json!({ "mcpServers": { "mine": { "command": "mine", "env": { "TOKEN": "hush-4815-x" } } } }).to_string();
-    put(&folder, CURSOR, &mine);
-    let output = init_in(&folder, "repo", &["--apply"]);
-    let printed = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{printed}");
-    assert!(printed.contains("Cursor left out: aquifer.toml already exists"), "{printed}");
-    assert!(printed.contains("Cursor (project) now uses Aquifer"), "{printed}");
-    assert_eq!(read(&folder, CURSOR), mine);
-    let extended = read(&folder, "repo/aquifer.toml");
-    assert!(extended.contains("\"team\"") && !extended.contains("mine"), "{extended}");
-    // In a folder of its own, it gets a configuration of its own. The project can then join that one.
-    std::fs::remove_file(folder.path("repo/.mcp.json")).unwrap();
-    std::fs::create_dir_all(folder.path("home")).unwrap();
-    assert_eq!(init_in(&folder, "home", &["--apply"]).status.code(), Some(0));
-    assert!(read(&folder, "home/aquifer.toml").contains("\"mine\""));
 }
 
 #[test]

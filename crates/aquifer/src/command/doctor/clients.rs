@@ -21,7 +21,10 @@ pub(super) fn check() -> Vec<Finding> {
 fn check_client(client: &Client) -> Vec<Finding> {
     let subject = format!("{} ({})", client.name, client.path.display());
     if !client.problems.is_empty() {
-        let advice = "Correct the file. A backup of each change by 'aquifer init --apply' is beside it";
+        let advice = match client.has_backup() {
+            true => "Correct the file. A backup of each change by 'aquifer init --apply' is beside it",
+            false => "Correct the file",
+        };
         return client.problems.iter().map(|problem| Finding::problem(&subject, problem.to_string(), advice)).collect();
     }
     let mut findings: Vec<Finding> = client

@@ -1,7 +1,8 @@
 //! `init --apply`: replaces the servers in each client's own file with Aquifer. Keeps a backup of the file and changes
 //! nothing else in it.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use aquifer_discovery::servers::{Server, ServerTransport, replace_servers};
@@ -11,16 +12,29 @@ use super::clients::{Client, Dialect, is_same_file};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex, own_entry};
-use crate::command::write;
+use crate::command::{call, write};
+use crate::system::{AccessKind, can_keep_owner, check_access};
+
+/// The texts of files that were changed before in this run. One file can have settings of several scopes.
+pub(super) type WrittenTexts = BTreeMap<PathBuf, String>;
 
 /// Changes a client's file and returns the path of its backup.
-pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable]) -> anyhow::Result<PathBuf> {
+pub(super) fn apply(
+    client: &Client,
+    start: &ServeCommand,
+    variables: &[Variable],
+    written: &mut WrittenTexts,
+) -> anyhow::Result<PathBuf> {
     // If the path is a link, its target is written.
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let shown = path.display();
+    let current = written.get(&path).and_then(|text| client.with_text(text.clone()));
+    let client = current.as_ref().unwrap_or(client);
     let (name, entry) = entry(client, start, variables);
+    check_file(&path)?;
     let Some(edited) = edited(client, &name, &entry).into_iter().next() else {
-        bail!("{shown} cannot be edited safely. Paste the snippet yourself");
+        call::print(snippet::all(&[client], start, variables)?.trim_end())?;
+        bail!("{shown} cannot be edited safely. Replace its servers yourself. Paste the snippet for {}", client.name);
     };
     let copy = backup::create(&path, backup::BEFORE)?;
     // The client may have changed its file in the meantime.
@@ -28,7 +42,21 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
         bail!("{shown} was changed by another program. Close {} and try again", client.name);
     }
     write::file(&path, &edited, true)?;
+    written.insert(path, edited);
     Ok(copy)
+}
+
+/// Fails if a file must not be replaced: its owner made it read-only, or the new one would belong to somebody else.
+pub(super) fn check_file(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let metadata = path.metadata().with_context(|| format!("cannot find {shown}"))?;
+    if metadata.permissions().readonly() || check_access(path, AccessKind::ReadAndWrite).is_err() {
+        bail!("{shown} is read-only and stays as it is. To let init change it, make it writable");
+    }
+    if !can_keep_owner(&metadata) {
+        bail!("{shown} belongs to another user and stays as it is. Its owner can change it");
+    }
+    Ok(())
 }
 
 /// The text of a client's file with this entry instead of its servers, in every form that `apply` may give it. The
@@ -36,7 +64,7 @@ pub(super) fn apply(client: &Client, start: &ServeCommand, variables: &[Variable
 pub(super) fn edited(client: &Client, name: &str, entry: &Value) -> Vec<String> {
     let removed: Vec<&str> = client.servers.iter().map(|server| server.name.as_str()).collect();
     if client.dialect != Dialect::Codex {
-        return replace_servers(&client.text, &removed, name, entry).ok().into_iter().collect();
+        return replace_servers(&client.text, &client.keys(), &removed, name, entry).ok().into_iter().collect();
     }
     let is_there = client.written().iter().any(|there| there.name == name && there.entry == *entry);
     let kept = is_there.then_some(None);

@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use aquifer_discovery::servers::{Input, Server, WrittenServer, written_servers};
+use aquifer_discovery::servers::{FOLDERS, Input, Server, WrittenServer, written_servers};
 use aquifer_discovery::{FileProblem, Servers};
 use aquifer_protocol::error::Code;
 
+use super::backup;
+use super::target::is_inside;
 use crate::sources::is_aquifer;
 
 /// The file format of a client.
@@ -19,6 +21,38 @@ pub(super) enum Dialect {
     Codex,
 }
 
+/// Who the settings of a client belong to, and so where their servers may be started.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::command) enum Scope {
+    /// The user, everywhere.
+    User,
+    /// The user, in this folder alone.
+    Local(PathBuf),
+    /// The project in this folder. They come with its repository.
+    Project(PathBuf),
+}
+
+/// Which settings of single folders are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folders {
+    /// Those for the current directory or one above it.
+    Current,
+    /// Those in which Aquifer is started.
+    WithAquifer,
+}
+
+/// Where a client keeps servers.
+#[derive(Clone)]
+pub(super) struct Place {
+    name: &'static str,
+    dialect: Dialect,
+    path: PathBuf,
+    /// The folder of the project that the settings belong to.
+    workspace: Option<PathBuf>,
+    /// The key of this folder, if the file has settings of many folders.
+    folder_key: Option<String>,
+}
+
 /// A client's file with servers in it.
 pub(in crate::command) struct Client {
     pub(in crate::command) name: &'static str,
@@ -28,10 +62,14 @@ pub(in crate::command) struct Client {
     pub(super) text: String,
     /// The folder of the project that the settings belong to.
     pub(super) workspace: Option<PathBuf>,
+    /// The key of this folder, if the file has settings of many folders.
+    pub(super) folder_key: Option<String>,
     /// The servers in the file, without Aquifer itself.
     pub(in crate::command) servers: Vec<Server>,
     /// The entries that start Aquifer.
     pub(in crate::command) own_entries: Vec<Server>,
+    /// Entries that extensions of the client use. They stay as they are.
+    pub(super) extensions: Vec<String>,
     /// Values that the client asks a person for.
     pub(super) inputs: Vec<Input>,
     pub(in crate::command) problems: Vec<FileProblem>,
@@ -40,20 +78,55 @@ pub(in crate::command) struct Client {
 }
 
 impl Client {
-    fn empty(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>, text: String) -> Self {
-        let (servers, own_entries, inputs, problems) = Default::default();
-        Self { name, path, dialect, text, workspace, servers, own_entries, inputs, problems, is_unusable: false }
+    fn empty(place: Place, text: String) -> Self {
+        let Place { name, dialect, path, workspace, folder_key } = place;
+        let (servers, own_entries, extensions, inputs, problems) = Default::default();
+        Self {
+            name,
+            path,
+            dialect,
+            text,
+            workspace,
+            folder_key,
+            servers,
+            own_entries,
+            extensions,
+            inputs,
+            problems,
+            is_unusable: false,
+        }
+    }
+
+    /// The keys that lead to its part of the file.
+    pub(super) fn keys(&self) -> Vec<&str> {
+        self.folder_key.iter().flat_map(|key| [FOLDERS, key.as_str()]).collect()
+    }
+
+    /// Who the settings belong to. What is in the home directory is the user's own.
+    pub(super) fn scope(&self) -> Scope {
+        let is_home = |folder: &Path| crate::system::home().is_some_and(|home| is_same_file(&home, folder));
+        match &self.workspace {
+            Some(folder) if self.folder_key.is_some() => Scope::Local(folder.clone()),
+            Some(folder) if !is_home(folder) => Scope::Project(folder.clone()),
+            _ => Scope::User,
+        }
     }
 
     /// This client with another text in its file.
     pub(super) fn with_text(&self, text: String) -> Option<Self> {
-        parse(self.name, self.dialect, self.path.clone(), self.workspace.clone(), text)
-            .filter(|client| !client.is_unusable)
+        let place = Place {
+            name: self.name,
+            dialect: self.dialect,
+            path: self.path.clone(),
+            workspace: self.workspace.clone(),
+            folder_key: self.folder_key.clone(),
+        };
+        parse(place, text).filter(|client| !client.is_unusable)
     }
 
     /// The servers as they are written in the file.
     pub(super) fn written(&self) -> Vec<WrittenServer> {
-        self.json().map(|json| written_servers(&json)).unwrap_or_default()
+        self.json().map(|json| written_servers(&json, &self.keys())).unwrap_or_default()
     }
 
     /// The text of the file as JSON.
@@ -67,6 +140,11 @@ impl Client {
             }
             _ => Ok(self.text.clone()),
         }
+    }
+
+    /// Whether `--apply` changed the file and left a backup of it.
+    pub(in crate::command) fn has_backup(&self) -> bool {
+        self.path.canonicalize().is_ok_and(|path| !backup::existing(&path, backup::BEFORE).is_empty())
     }
 
     pub(super) fn summary(&self) -> String {
@@ -92,16 +170,16 @@ enum Base {
     Here,
 }
 
+/// The client that has settings of the user for single folders.
+const CLAUDE_CODE: &str = "Claude Code";
+
 #[rustfmt::skip]
 const PLACES: &[ConfigLocation] = &[
     ConfigLocation("Claude Desktop", Dialect::McpServers, Base::Config, "Claude/claude_desktop_config.json"),
-    ConfigLocation("Claude Code", Dialect::McpServers, Base::Home, ".claude.json"),
-    ConfigLocation("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
+    ConfigLocation(CLAUDE_CODE, Dialect::McpServers, Base::Home, ".claude.json"),
     ConfigLocation("Cursor", Dialect::McpServers, Base::Home, ".cursor/mcp.json"),
-    ConfigLocation("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
     ConfigLocation("VS Code", Dialect::VsCode, Base::Config, "Code/User/mcp.json"),
     ConfigLocation("VS Code (settings)", Dialect::VsCode, Base::Config, "Code/User/settings.json"),
-    ConfigLocation("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
     ConfigLocation("Cline", Dialect::McpServers, Base::Config, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
     ConfigLocation("Windsurf", Dialect::McpServers, Base::Home, ".codeium/windsurf/mcp_config.json"),
     ConfigLocation("Zed", Dialect::Zed, Base::Config, "zed/settings.json"),
@@ -110,24 +188,66 @@ const PLACES: &[ConfigLocation] = &[
     ConfigLocation("LM Studio", Dialect::McpServers, Base::Home, ".lmstudio/mcp.json"),
     ConfigLocation("Amazon Q", Dialect::McpServers, Base::Home, ".aws/amazonq/mcp.json"),
     ConfigLocation("opencode", Dialect::OpenCode, Base::Config, "opencode/opencode.json"),
+    // Last: a link to one of the files above is not a file of the project.
+    ConfigLocation("Claude Code (project)", Dialect::McpServers, Base::Here, ".mcp.json"),
+    ConfigLocation("Cursor (project)", Dialect::McpServers, Base::Here, ".cursor/mcp.json"),
+    ConfigLocation("VS Code (project)", Dialect::VsCode, Base::Here, ".vscode/mcp.json"),
 ];
 
 /// Finds every client on this machine that has servers or a file for them.
 pub(in crate::command) fn find() -> Vec<Client> {
+    find_with(Folders::Current)
+}
+
+/// The same, with these settings of single folders.
+pub(super) fn find_with(folders_read: Folders) -> Vec<Client> {
     let mut clients: Vec<Client> = Vec::new();
     for ConfigLocation(name, dialect, base, relative) in PLACES {
         for folder in folders(*base) {
             let path = folder.join(relative);
-            let is_known = |client: &Client| is_same_file(&client.path, &path);
+            if clients.iter().any(|client| is_same_file(&client.path, &path)) {
+                continue;
+            }
             let workspace = matches!(base, Base::Here).then(|| folder.clone());
-            if !clients.iter().any(is_known)
-                && let Some(client) = read(name, *dialect, path, workspace)
-            {
-                clients.push(client);
+            let place = Place { name, dialect: *dialect, path, workspace, folder_key: None };
+            let found = read(&place).map(without_foreign_file);
+            clients.extend(found);
+            if *name == CLAUDE_CODE {
+                clients.extend(local_clients(&place.path, folders_read));
             }
         }
     }
     clients
+}
+
+/// The settings of Claude Code that the user has for single folders, which are in the file of the user's own settings.
+fn local_clients(path: &Path, folders_read: Folders) -> Vec<Client> {
+    let Ok(text) = crate::files::read(path) else { return Vec::new() };
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    let is_read = |(key, servers): &(String, Servers)| match folders_read {
+        Folders::Current => Path::new(key).canonicalize().is_ok_and(|folder| here.starts_with(folder)),
+        Folders::WithAquifer => servers.servers.iter().any(is_aquifer),
+    };
+    let found = Servers::read_folders(&text).into_iter().filter(is_read);
+    let clients = found.filter_map(|(key, _)| {
+        let (path, workspace) = (path.to_owned(), Some(PathBuf::from(&key)));
+        let place =
+            Place { name: "Claude Code (local)", dialect: Dialect::McpServers, path, workspace, folder_key: Some(key) };
+        parse(place, text.clone())
+    });
+    clients.collect()
+}
+
+/// A client whose file is not used if a project links to it from its folder: it is not a file of the project.
+fn without_foreign_file(client: Client) -> Client {
+    match client.scope() {
+        Scope::Project(folder) if !is_inside(&client.path, &folder) => {
+            let problems = vec![file_problem("it is a link to a file outside of the project".to_owned())];
+            let (servers, own_entries) = Default::default();
+            Client { problems, servers, own_entries, is_unusable: true, ..client }
+        }
+        _ => client,
+    }
 }
 
 pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -143,43 +263,42 @@ fn folders(base: Base) -> Vec<PathBuf> {
 }
 
 /// Reads a client's file. `None` if it does not exist or has nothing to do with servers.
-fn read(name: &'static str, dialect: Dialect, path: PathBuf, workspace: Option<PathBuf>) -> Option<Client> {
+fn read(place: &Place) -> Option<Client> {
     let missing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
-    match crate::files::read(&path) {
-        Ok(text) => parse(name, dialect, path, workspace, text),
+    match crate::files::read(&place.path) {
+        Ok(text) => parse(place.clone(), text),
         Err(error) if missing.contains(&error.kind()) => None,
         Err(error) => {
             let problems = vec![file_problem(format!("cannot be read: {error}"))];
-            Some(Client { problems, is_unusable: true, ..Client::empty(name, dialect, path, workspace, String::new()) })
+            Some(Client { problems, is_unusable: true, ..Client::empty(place.clone(), String::new()) })
         }
     }
 }
 
-fn parse(
-    name: &'static str,
-    dialect: Dialect,
-    path: PathBuf,
-    workspace: Option<PathBuf>,
-    text: String,
-) -> Option<Client> {
-    let empty = Client::empty(name, dialect, path, workspace, text);
+fn parse(place: Place, text: String) -> Option<Client> {
+    // A client that has not written its file yet has no servers.
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return None;
+    }
+    let empty = Client::empty(place, text);
     let json = match empty.json() {
         Ok(json) => json,
         Err(problem) => return Some(Client { problems: vec![problem], is_unusable: true, ..empty }),
     };
-    match Servers::read(&json) {
+    match Servers::read_within(&json, &empty.keys()) {
         Ok(file) => {
             let mut problems: Vec<FileProblem> = file.invalid.into_iter().flat_map(|broken| broken.problems).collect();
             let in_use = file.servers.into_iter().filter(|server| !server.disabled);
             let (own_entries, mut servers): (Vec<Server>, Vec<Server>) = in_use.partition(is_aquifer);
-            let repeated = Servers::repeated_key(&json);
+            let repeated = Servers::repeated_key(&json, &empty.keys());
             let is_unusable = repeated.is_some();
             if let Some(problem) = repeated {
                 // Programs differ in which of the two they use, so neither is touched.
                 problems = vec![problem];
                 servers.clear();
             }
-            Some(Client { servers, own_entries, inputs: file.inputs, problems, is_unusable, ..empty })
+            let (extensions, inputs) = (file.extensions, file.inputs);
+            Some(Client { servers, own_entries, extensions, inputs, problems, is_unusable, ..empty })
         }
         // A file without servers is valid; an unreadable one is reported.
         Err(problems) if problems.iter().any(|problem| problem.path.is_empty()) => {

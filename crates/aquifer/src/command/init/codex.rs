@@ -15,7 +15,7 @@ pub(super) fn replace_servers(text: &str, removed: &[&str], name: &str, table: O
         servers.insert(name.to_owned(), entry(table, name)?);
     }
     let (others, _) = split(text, is_removed);
-    let edited = joined(&others, table.unwrap_or_default());
+    let edited = joined(&others, table.unwrap_or_default(), line_ending(text));
     (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
 }
 
@@ -33,7 +33,7 @@ pub(super) fn restore_servers(text: &str, removed: Option<&str>, before: &str, a
     }
     let (others, _) = split(text, |server| removed == Some(server));
     let (_, tables) = split(before, |server| added.contains(&server));
-    let edited = joined(&others, tables.trim_end());
+    let edited = joined(&others, tables.trim_end(), line_ending(text));
     (toml::from_str::<Table>(&edited).ok()? == expected).then_some(edited)
 }
 
@@ -64,10 +64,20 @@ fn split(text: &str, is_chosen: impl Fn(&str) -> bool) -> (String, String) {
     (others, chosen)
 }
 
-fn joined(others: &str, tables: &str) -> String {
+/// Joins two parts of a file, with this line ending in what is added.
+fn joined(others: &str, tables: &str, ending: &str) -> String {
     let others = others.trim_end();
-    let separator = if others.is_empty() || tables.is_empty() { "" } else { "\n\n" };
-    format!("{others}{separator}{tables}\n")
+    let separator = if others.is_empty() || tables.is_empty() { String::new() } else { ending.repeat(2) };
+    let tables: Vec<&str> = tables.lines().collect();
+    format!("{others}{separator}{}{ending}", tables.join(ending))
+}
+
+/// The line ending of a file: that of its first line.
+fn line_ending(text: &str) -> &'static str {
+    match text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n")) {
+        true => "\r\n",
+        false => "\n",
+    }
 }
 
 fn entry(table: &str, name: &str) -> Option<Value> {
@@ -111,6 +121,11 @@ mod tests {
             (
                 "[mcp_servers.a]\n# its own\ncommand = \"x\"\n# of its env\n[mcp_servers.a.env]\nT = \"1\"\n\n# my theme\n[tui]\nbell = false\n[mcp_servers.a.tools]\n# the end\n",
                 Some("\n# my theme\n[tui]\nbell = false\n# the end\n\n[mcp_servers.aquifer]\ncommand = \"aquifer\"\n"),
+            ),
+            // What is added has the line ending of the file.
+            (
+                "model = \"o3\"\r\n[mcp_servers.a]\r\ncommand = \"x\"\r\n",
+                Some("model = \"o3\"\r\n\r\n[mcp_servers.aquifer]\r\ncommand = \"aquifer\"\r\n"),
             ),
             // The servers are not separate tables, so the user has to edit the file.
             ("mcp_servers = { a = { command = \"x\" } }\n", None),

@@ -12,6 +12,9 @@ use super::clients::Client;
 use super::existing::ExistingConfig;
 use super::values::{Variable, VariableValue, Variables, upper};
 
+/// The beginning of every configuration that `init` writes.
+pub(super) const HEADING: &str = "# Written by aquifer init.";
+
 /// The order of keys in a source.
 const KEY_ORDER: &[&str] = &["name", "command", "args", "env", "cwd", "url", "headers", "timeout_seconds"];
 
@@ -30,7 +33,7 @@ impl GeneratedConfig {
 
     /// The text of the configuration. `env_file` is the file with the values of its variables.
     pub(super) fn text(&self, env_file: Option<&str>) -> String {
-        let mut text = "# Written by aquifer init. See docs/configuration.md for all settings.\n".to_owned();
+        let mut text = format!("{HEADING} See docs/configuration.md for all settings.\n");
         if let Some(file) = env_file {
             text.push_str(&format!(
                 "\n# Values of ${{NAME}}. The environment is used for names that are not in this file.\nenv_file = {}\n",

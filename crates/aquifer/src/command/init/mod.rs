@@ -26,23 +26,27 @@ use super::call;
 use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
-use clients::Client;
+use apply::WrittenTexts;
+use clients::{Client, Folders, Scope};
 use existing::ExistingConfig;
 use snippet::ServeCommand;
 use target::{Group, Target};
 use values::{Variable, VariableValue};
 
 pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
-    let clients = clients::find();
     if arguments.undo {
-        return undo::run(&clients);
+        return undo::run(&clients::find_with(Folders::WithAquifer));
     }
+    let clients = clients::find();
     if let Some(path) = arguments.output.as_deref().filter(|path| env_file::path_of(path) == **path) {
         let shown = path.display();
         bail!("{shown} is the name of the file for secret values. Choose another name for the configuration");
     }
     for client in &clients {
         eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
+        for name in &client.extensions {
+            eprintln!("  '{}' belongs to an extension of {} and stays", terminal::escape_hidden(name), client.name);
+        }
         for problem in &client.problems {
             eprintln!("  {}:{}", client.path.display(), terminal::escape_hidden(&problem.to_string()));
         }
@@ -65,8 +69,14 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
         return Ok(outcome);
     }
     let mut is_any_configured = false;
-    for group in target::group(&clients, arguments.output.as_deref()) {
-        match configure(&group, &arguments) {
+    let groups = target::group(&clients, arguments.output.as_deref());
+    let mut written = WrittenTexts::new();
+    for group in &groups {
+        if groups.len() > 1 || group.scope != Scope::User {
+            eprintln!("\n{}:", terminal::escape_hidden(&group.heading()));
+        }
+        let checked = group.check_target(&clients, &groups);
+        match checked.and_then(|()| configure(group, &arguments, groups.len() > 1, &mut written)) {
             Ok(of_group) => {
                 is_any_configured = true;
                 if let CommandOutcome::Failure = of_group {
@@ -85,8 +95,14 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     Ok(outcome)
 }
 
-/// Writes or extends the configuration of some clients, and points them to it.
-fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandOutcome> {
+/// Writes or extends the configuration of some clients, and points them to it. If it is one of several, it is printed
+/// with its path.
+fn configure(
+    group: &Group<'_>,
+    arguments: &InitArgs,
+    is_one_of_several: bool,
+    written: &mut WrittenTexts,
+) -> anyhow::Result<CommandOutcome> {
     let existing = match &group.target {
         Target::Existing(path) => Some(ExistingConfig::read(path)?),
         Target::New(_) => None,
@@ -97,8 +113,12 @@ fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandO
         (Some(existing), _) => plan::extend(existing, &mut generated, arguments)?,
         (None, Target::New(path) | Target::Existing(path)) => plan::create(path, &mut generated, arguments)?,
     };
+    group.check_env_file(&plan.env_path)?;
     if arguments.dry_run {
         report_variables(&generated.variables, &plan.env_path);
+        if is_one_of_several {
+            call::print(&format!("# {}: {}", group.target.path().display(), group.heading()))?;
+        }
         call::print(plan.text.trim_end())?;
         return Ok(CommandOutcome::Done);
     }
@@ -116,7 +136,7 @@ fn configure(group: &Group<'_>, arguments: &InitArgs) -> anyhow::Result<CommandO
     }
     let start = ServeCommand::new(&path)?;
     if arguments.apply {
-        return Ok(apply_to_clients(&group.clients, &start, &generated.variables));
+        return Ok(apply_to_clients(&group.clients, &start, &generated.variables, written));
     }
     eprintln!(
         "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
@@ -171,11 +191,16 @@ fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&Variab
 }
 
 /// Changes every client's file. A failure does not affect the other files.
-fn apply_to_clients(clients: &[&Client], start: &ServeCommand, variables: &[Variable]) -> CommandOutcome {
+fn apply_to_clients(
+    clients: &[&Client],
+    start: &ServeCommand,
+    variables: &[Variable],
+    written: &mut WrittenTexts,
+) -> CommandOutcome {
     eprintln!();
     let mut outcome = CommandOutcome::Done;
     for client in clients {
-        match apply::apply(client, start, variables) {
+        match apply::apply(client, start, variables, written) {
             Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
                 eprintln!("aquifer: {}: {error:#}", client.name);

@@ -75,6 +75,9 @@ impl Plan {
             let copy = backup::create(path, backup::BEFORE)?;
             eprintln!("\nBackup of {}: {}", path.display(), copy.display());
         }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        }
         // A running Aquifer reads both files as soon as the configuration changes.
         if let Some(env_file) = &self.env_file {
             env_file.write()?;

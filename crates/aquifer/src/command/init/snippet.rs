@@ -65,7 +65,11 @@ pub(super) fn all(clients: &[&Client], start: &ServeCommand, variables: &[Variab
         let entry = start.entry(client, variables);
         let snippet = match client.dialect {
             Dialect::Codex => codex(NAME, &entry),
-            dialect => serde_json::to_string_pretty(&json!({ section(dialect): { NAME: entry } }))?,
+            dialect => {
+                let section = json!({ section(dialect): { NAME: entry } });
+                let nested = client.keys().into_iter().rev().fold(section, |inner, key| json!({ key: inner }));
+                serde_json::to_string_pretty(&nested)?
+            }
         };
         text.push_str(&format!("# {}: {}\n{snippet}\n\n", client.name, client.path.display()));
     }

@@ -3,6 +3,7 @@
 //! Every `--apply` that changed a file left a backup, so the changes are undone from the newest to the oldest until the
 //! file does not start Aquifer any more. If the file was edited after a change, only that change is taken back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,7 +11,8 @@ use aquifer_discovery::servers::{Server, WrittenServer, restore_servers};
 
 use super::backup::{self, BEFORE, BEFORE_UNDO, UNDONE};
 use super::clients::{Client, Dialect};
-use super::{apply, codex, own_entry};
+use super::target::CONFIG;
+use super::{apply, codex, configuration, own_entry};
 use crate::CommandOutcome;
 use crate::command::write;
 use crate::terminal::escape_hidden;
@@ -18,25 +20,27 @@ use crate::terminal::escape_hidden;
 /// Restores the file of every client that uses Aquifer. A failure does not affect the other files.
 pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     let (mut undone, mut failed) = (0, 0);
+    let left = configurations(clients);
     for client in clients {
         for problem in client.problems.iter().filter(|_| client.is_unusable) {
             eprintln!("aquifer: {}: {}:{problem}", client.name, client.path.display());
         }
         failed += usize::from(client.is_unusable);
     }
-    for client in clients.iter().filter(|client| !client.is_unusable && !client.own_entries.is_empty()) {
-        match undo(client) {
+    for views in by_file(clients) {
+        let names = client_names(&views);
+        match undo(&views) {
             Ok(Some(Report { text, is_complete })) => {
-                eprintln!("{}: {}", client.name, escape_hidden(&text));
+                eprintln!("{names}: {}", escape_hidden(&text));
                 undone += 1;
                 failed += usize::from(!is_complete);
             }
             Ok(None) => {
-                let shown = client.path.display();
-                eprintln!("{} starts Aquifer with an entry that init did not write. It stays in {shown}", client.name);
+                let shown = views.first().map(|client| client.path.display().to_string()).unwrap_or_default();
+                eprintln!("{names} starts Aquifer with an entry that init did not write. It stays in {shown}");
             }
             Err(error) => {
-                eprintln!("aquifer: {} still starts Aquifer: {}", client.name, escape_hidden(&format!("{error:#}")));
+                eprintln!("aquifer: {names} still starts Aquifer: {}", escape_hidden(&format!("{error:#}")));
                 failed += 1;
             }
         }
@@ -44,12 +48,33 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     eprintln!(
         "Settings of projects were looked for in this folder only. If you ran --apply in another project, run --undo there, too."
     );
+    if !left.is_empty() {
+        let text = format!(
+            "Configurations and their env files are left as they are, and a server that runs with one goes on. Delete those \
+             that you no longer need: {}",
+            left.join(", ")
+        );
+        eprintln!("{}", escape_hidden(&text));
+    }
     match (undone, failed) {
         (0, 0) => bail!("no client on this machine uses Aquifer because of --apply, so there is nothing to undo"),
         (0, _) => {}
         _ => eprintln!("Restart the clients for this to take effect."),
     }
     Ok(if failed > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
+}
+
+/// The configurations that `init` wrote for these clients, or in this folder without changing a client.
+fn configurations(clients: &[Client]) -> Vec<String> {
+    let named = clients.iter().flat_map(|client| {
+        let own_entries = client.own_entries.iter().filter(|own| own_entry::is_written_by_init(own));
+        own_entries.filter_map(|own| own_entry::configuration(client, own))
+    });
+    let here = Some(Path::new(CONFIG))
+        .filter(|path| crate::files::read(path).is_ok_and(|text| text.starts_with(configuration::HEADING)));
+    let all = named.chain(here.map(Path::to_owned)).filter_map(|path| path.canonicalize().ok());
+    let all: BTreeSet<PathBuf> = all.collect();
+    all.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// A file with its changes taken back.
@@ -69,17 +94,37 @@ struct Report {
     is_complete: bool,
 }
 
-/// Undoes the changes of a client's file. `None` if `init` did not change it.
-fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
+/// The clients that use Aquifer, those with the same file together.
+fn by_file(clients: &[Client]) -> Vec<Vec<&Client>> {
+    let mut files: Vec<Vec<&Client>> = Vec::new();
+    for client in clients.iter().filter(|client| !client.is_unusable && !client.own_entries.is_empty()) {
+        match files.iter_mut().find(|views| views.iter().any(|other| other.path == client.path)) {
+            Some(views) => views.push(client),
+            None => files.push(vec![client]),
+        }
+    }
+    files
+}
+
+fn client_names(views: &[&Client]) -> String {
+    let names: BTreeSet<&str> = views.iter().map(|client| client.name).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Undoes the changes of a file, of which every client sees its part. `None` if `init` did not change it.
+fn undo(views: &[&Client]) -> anyhow::Result<Option<Report>> {
+    let Some(client) = views.first() else { return Ok(None) };
     let path = client.path.canonicalize().with_context(|| format!("cannot find {}", client.path.display()))?;
     let backups = backup::existing(&path, BEFORE);
-    let restored = restore(client, &path, &backups)?;
+    let restored = restore(views, &path, &backups)?;
     if restored.step_count == 0 {
-        return match client.own_entries.iter().find(|own| own_entry::is_written_by_init(own)) {
-            Some(own) => Err(without_backup(client, own)),
+        let mut written = views.iter().flat_map(|client| client.own_entries.iter().map(move |own| (client, own)));
+        return match written.find(|(_, own)| own_entry::is_written_by_init(own)) {
+            Some((client, own)) => Err(without_backup(client, own)),
             None => Ok(None),
         };
     }
+    apply::check_file(&path)?;
     let copy = backup::create(&path, BEFORE_UNDO)?;
     // The client may have changed its file in the meantime.
     if crate::files::read(&path).ok().as_deref() != Some(client.text.as_str()) {
@@ -99,7 +144,8 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     for name in &restored.kept {
         report.push_str(&format!(" '{name}' stays as it is now."));
     }
-    let own_entries = client.with_text(restored.text).map(|client| client.own_entries).unwrap_or_default();
+    let own_entries: Vec<Server> =
+        using_aquifer(views, &restored.text).into_iter().flat_map(|client| client.own_entries).collect();
     let left = own_entries.iter().find(|own| own_entry::is_written_by_init(own));
     if let Some(own) = left {
         report.push_str(&format!(" But it still starts Aquifer: {:#}.", without_backup(client, own)));
@@ -110,35 +156,61 @@ fn undo(client: &Client) -> anyhow::Result<Option<Report>> {
     Ok(Some(Report { text: report, is_complete: left.is_none() }))
 }
 
-/// Takes back one change after the other.
-fn restore(client: &Client, path: &Path, backups: &[PathBuf]) -> anyhow::Result<Restored> {
-    let mut restored = Restored { text: client.text.clone(), is_exact: true, kept: Vec::new(), step_count: 0 };
+/// The clients that use Aquifer with this text in their file.
+fn using_aquifer(views: &[&Client], text: &str) -> Vec<Client> {
+    let now = views.iter().filter_map(|client| client.with_text(text.to_owned()));
+    now.filter(|client| !client.own_entries.is_empty()).collect()
+}
+
+/// Takes back one change after the other. Each of them changed the part of one client.
+fn restore(views: &[&Client], path: &Path, backups: &[PathBuf]) -> anyhow::Result<Restored> {
+    let text = views.first().map(|client| client.text.clone()).unwrap_or_default();
+    let mut restored = Restored { text, is_exact: true, kept: Vec::new(), step_count: 0 };
     for backup in backups {
-        let Some(now) = client.with_text(restored.text.clone()).filter(|now| !now.own_entries.is_empty()) else {
-            break;
+        let now = using_aquifer(views, &restored.text);
+        let text = match now.is_empty() {
+            true => break,
+            false => crate::files::read(backup).with_context(|| format!("cannot read {}", backup.display()))?,
         };
-        let text = crate::files::read(backup).with_context(|| format!("cannot read {}", backup.display()))?;
-        let before = client.with_text(text);
-        if let Some(before) = before.as_ref().filter(|before| is_result(&now, before)) {
-            restored.text.clone_from(&before.text);
-        } else {
-            let Some(own) = now.own_entries.iter().find(|own| own_entry::is_written_by_init(own)) else { break };
-            let merged = before.as_ref().and_then(|before| merge(&now, before, own, &mut restored.kept));
-            let Some(merged) = merged else {
-                bail!(
-                    "{} was changed after --apply and cannot be merged with its backup {}. Remove '{}' from it, and copy \
-                     the servers that you want from the backup",
-                    path.display(),
-                    backup.display(),
-                    own.name
-                );
-            };
-            restored.text = merged;
+        let is_exact = |now: &Client| now.with_text(text.clone()).is_some_and(|before| is_result(now, &before));
+        if now.iter().any(is_exact) {
+            restored.text = text;
+        } else if merge_all(&now, &text, path, backup, &mut restored)? {
             restored.is_exact = false;
+        } else {
+            break;
         }
         restored.step_count += 1;
     }
     Ok(restored)
+}
+
+/// Merges the text of a backup into the part of each client. Returns whether there was an entry of `init` to take back.
+fn merge_all(
+    views: &[Client],
+    before: &str,
+    path: &Path,
+    backup: &Path,
+    restored: &mut Restored,
+) -> anyhow::Result<bool> {
+    let mut is_any = false;
+    for view in views {
+        let Some(now) = view.with_text(restored.text.clone()) else { continue };
+        let Some(own) = now.own_entries.iter().find(|own| own_entry::is_written_by_init(own)) else { continue };
+        let before = now.with_text(before.to_owned());
+        let Some(merged) = before.and_then(|before| merge(&now, &before, own, &mut restored.kept)) else {
+            bail!(
+                "{} was changed after --apply and cannot be merged with its backup {}. Remove '{}' from it, and copy the \
+                 servers that you want from the backup",
+                path.display(),
+                backup.display(),
+                own.name
+            );
+        };
+        restored.text = merged;
+        is_any = true;
+    }
+    Ok(is_any)
 }
 
 /// Whether a text is exactly what `--apply` makes of an earlier one.
@@ -170,7 +242,7 @@ fn merge(now: &Client, before: &Client, own: &Server, kept: &mut Vec<String>) ->
             let added: Vec<&str> = added.iter().map(|server| server.name.as_str()).collect();
             codex::restore_servers(&now.text, removed, &before.text, &added)
         }
-        _ => restore_servers(&now.text, removed, &added).ok(),
+        _ => restore_servers(&now.text, &now.keys(), removed, &added).ok(),
     }
 }
 

@@ -82,6 +82,20 @@ pub(crate) fn find_obstacle(path: &Path) -> Obstacle {
     Obstacle::Unknown
 }
 
+/// Whether a file that replaces another one can belong to the same user.
+pub(crate) fn can_keep_owner(metadata: &Metadata) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    metadata.uid() == user || user == ROOT
+}
+
+/// Gives a new file the owner and the group of the one that it replaces, as far as this user may.
+pub(crate) fn keep_owner(file: &File, before: &Metadata) {
+    let Ok(new) = file.metadata() else { return };
+    if (new.uid(), new.gid()) != (before.uid(), before.gid()) {
+        let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
+    }
+}
+
 /// Why somebody other than the current user and root may have written a file.
 pub(crate) fn suspicion(_: &Path, metadata: &Metadata) -> Option<&'static str> {
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw() || metadata.uid() == ROOT;

@@ -69,6 +69,14 @@ pub(crate) fn find_obstacle(_: &Path) -> Obstacle {
     Obstacle::Unknown
 }
 
+/// Unknown: who replaces a file owns it.
+pub(crate) fn can_keep_owner(_: &Metadata) -> bool {
+    true
+}
+
+/// Does nothing.
+pub(crate) fn keep_owner(_: &File, _: &Metadata) {}
+
 /// Why somebody else may have written a file.
 pub(crate) fn suspicion(path: &Path, _: &Metadata) -> Option<&'static str> {
     (!is_in_profile(path)).then_some("is outside your user profile, where others may have written it")
