@@ -33,9 +33,9 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::TypeMismatch => {
             SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column: None, cause }
         }
-        ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
+        ErrorCode::SchemaChanged => SqlError::SchemaChanged { message: None, cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
-            SqlError::SchemaChanged { cause }
+            SqlError::SchemaChanged { message: Some(message), cause }
         }
         _ if message.contains("integer overflow") => SqlError::InvalidValue {
             problem: "has a sum beyond 64 bits. Narrow the filter",
