@@ -184,6 +184,8 @@ pub struct SourceStatus {
     pub left_out: usize,
     /// Notes for the operator. Never shown to callers.
     pub notes: Vec<String>,
+    /// Settings of the source that do not fit it, for the operator. Never shown to callers.
+    pub setting_problems: Vec<String>,
 }
 
 /// What a source has in addition to operations.

@@ -60,7 +60,7 @@ impl Engine {
         let request = match catalog.operation(&request.operation) {
             Some(operation) => {
                 snapshot.surface().admit(operation, receiver)?;
-                Routed::new(operation.clone(), request).check(catalog, strictness)?
+                Routed::new(operation.clone(), request).check_or_return(catalog, strictness)?
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
@@ -98,7 +98,7 @@ fn check_unlisted(
     // Messages about parameters would reveal a concealed operation.
     match is_denied && !operation.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),
-        false => routed.check(snapshot.unlisted(), strictness),
+        false => routed.check_or_return(snapshot.unlisted(), strictness),
     }
 }
 

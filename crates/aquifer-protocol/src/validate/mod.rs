@@ -151,7 +151,12 @@ impl Routed {
     }
 
     /// Checks the parameters against the operation's definition.
-    pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Box<Refused>> {
+    pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
+        self.check_or_return(catalog, strictness).map_err(|refused| refused.failure)
+    }
+
+    /// Like `check`, but returns a request that is not valid, so that it can be checked again.
+    pub fn check_or_return(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Box<Refused>> {
         let Routed { operation, mut params, mut beside, metadata } = self;
         if operation.quarantine.is_some() {
             // The parameters of a quarantined operation are not shown to callers, so they are not checked. The gate
@@ -515,7 +520,7 @@ impl Checked {
     ) -> Result<Self, Failure> {
         let Checked { metadata, warnings, .. } = self;
         let routed = Routed { operation: operation.clone(), params, beside: Map::new(), metadata };
-        let mut checked = routed.check(catalog, Strictness::Strict).map_err(|refused| refused.failure)?;
+        let mut checked = routed.check(catalog, Strictness::Strict)?;
         checked.warnings.splice(0..0, warnings);
         Ok(checked)
     }

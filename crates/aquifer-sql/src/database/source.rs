@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::rehearsal::RehearsalResult;
-use aquifer_engine::source::{Call, Outcome, Resolution, TableLines, TableSummary};
+use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::trace::Trace;
@@ -509,6 +509,10 @@ impl Source for Database {
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         Some(self.changes.subscribe())
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.source_status()
     }
 
     fn generation(&self) -> u64 {

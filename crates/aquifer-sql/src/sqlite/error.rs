@@ -4,6 +4,10 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{Constraint, SqlError, Violation};
 
+/// Why a file in WAL mode cannot be read in a directory in which this user may not create files.
+const WAL_NEEDS_FILES: &str = "it is in WAL mode, so SQLite has to create a file ending in -shm beside it even to read, \
+    and this user may not. Allow that, or switch the database to another journal mode";
+
 pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
@@ -19,7 +23,17 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             SqlError::Busy { reason: "its file is locked by another process" }
         }
-        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
+        ErrorCode::ReadOnly => match code.extended_code {
+            // SQLite could not create or use the index of the write-ahead log, which even reading needs.
+            ffi::SQLITE_READONLY_CANTINIT | ffi::SQLITE_READONLY_RECOVERY | ffi::SQLITE_READONLY_CANTLOCK => {
+                unavailable(WAL_NEEDS_FILES)
+            }
+            ffi::SQLITE_READONLY_DIRECTORY => {
+                let reason = "SQLite cannot create its journal in the directory of the database file";
+                SqlError::PermissionDenied { reason, cause }
+            }
+            _ => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
+        },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
             SqlError::PermissionDenied { reason: "the database does not allow it", cause }
         }
