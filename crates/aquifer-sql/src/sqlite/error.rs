@@ -4,9 +4,11 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{Constraint, SqlError, Violation};
 
-/// Why a file in WAL mode cannot be read in a directory in which this user may not create files.
-const WAL_NEEDS_FILES: &str = "it is in WAL mode, so SQLite has to create a file ending in -shm beside it even to read, \
-    and this user may not. Allow that, or switch the database to another journal mode";
+/// Why a file cannot be used in a directory in which this user may not create files. Where only reading is offered, it
+/// is in WAL mode.
+const CANNOT_CREATE_FILES: &str = "SQLite cannot create files beside it. It needs them to write and, in WAL mode, also \
+    to read (the one that ends in -shm). Let this user create files in the directory, or switch the database to \
+    another journal mode";
 
 pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
@@ -24,14 +26,10 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
             SqlError::Busy { reason: "its file is locked by another process" }
         }
         ErrorCode::ReadOnly => match code.extended_code {
-            // SQLite could not create or use the index of the write-ahead log, which even reading needs.
-            ffi::SQLITE_READONLY_CANTINIT | ffi::SQLITE_READONLY_RECOVERY | ffi::SQLITE_READONLY_CANTLOCK => {
-                unavailable(WAL_NEEDS_FILES)
-            }
-            ffi::SQLITE_READONLY_DIRECTORY => {
-                let reason = "SQLite cannot create its journal in the directory of the database file";
-                SqlError::PermissionDenied { reason, cause }
-            }
+            ffi::SQLITE_READONLY_CANTINIT
+            | ffi::SQLITE_READONLY_CANTLOCK
+            | ffi::SQLITE_READONLY_DIRECTORY
+            | ffi::SQLITE_READONLY_RECOVERY => unavailable(CANNOT_CREATE_FILES),
             _ => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
         },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
