@@ -19,6 +19,7 @@ use crate::work::read::{Get, Query};
 use crate::work::traced::TracedWork;
 
 /// What a request wants to read.
+#[allow(clippy::large_enum_variant, reason = "lives for one call, and boxing it would allocate on every read")]
 enum ReadPlan {
     Page(ParsedQuery),
     Row { key: Vec<Value>, select: Arc<[Path]>, embeds: Vec<Embed> },

@@ -121,11 +121,11 @@ fn answers(source: &OpenSource) -> Finding {
             let message = format!("its file is empty, so it has no tables ({})", path.display());
             Finding::problem(subject, message, "Check the path, or create the tables")
         }
-        _ => {
-            let notes = source.upstream.is_none().then(|| source.source.status().notes).unwrap_or_default();
+        Some(_) => {
             let answers = std::iter::once(format!("answers ({})", source.place));
-            Finding::ok(subject, answers.chain(notes).collect::<Vec<_>>().join("; "))
+            Finding::ok(subject, answers.chain(source.source.status().notes).collect::<Vec<_>>().join("; "))
         }
+        None => Finding::ok(subject, format!("answers ({})", source.place)),
     }
 }
 
