@@ -100,10 +100,16 @@ pub trait Source: Send + Sync + 'static {
         0
     }
 
-    /// Checks whether the offering is still current, if that is cheap. Called before introspection, and when an unknown
-    /// operation is requested.
+    /// Checks whether the offering is still current, if that is cheap. Called before introspection.
     fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
+    }
+
+    /// Checks whether the offering is still current, although that may take a round trip. Called before a request is
+    /// refused because its operation is unknown or its parameters are invalid. If the offering has changed, the request
+    /// is checked once more.
+    fn check_before_refusal(&self) -> BoxFuture<'_, ()> {
+        self.check_for_changes()
     }
 
     /// Waits briefly if the offering is from an earlier run and a new one is being fetched. Called before an operation
@@ -178,6 +184,8 @@ pub struct SourceStatus {
     pub left_out: usize,
     /// Notes for the operator. Never shown to callers.
     pub notes: Vec<String>,
+    /// Settings of the source that do not fit it, for the operator. Never shown to callers.
+    pub setting_problems: Vec<String>,
 }
 
 /// What a source has in addition to operations.

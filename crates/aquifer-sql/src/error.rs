@@ -33,8 +33,11 @@ pub(crate) enum SqlError {
     Violation(Violation),
     /// The database does not accept a value.
     InvalidValue { problem: &'static str, column: Option<String>, cause: String },
-    /// Tables or columns have changed since they were reflected.
-    SchemaChanged { cause: String },
+    /// Tables or columns have changed since they were reflected. The message is that of the database, if a statement
+    /// failed: then a trigger or view may refer to something that no longer exists, and the tables are unchanged.
+    SchemaChanged { message: Option<String>, cause: String },
+    /// A trigger or view refers to something that does not exist. Only the owner of the database can correct that.
+    BrokenSchema { message: String, cause: String },
     /// The database rejected the statement, perhaps with a message for its users.
     Rejected { message: Option<String>, cause: String },
     /// An error of our own. Everything that was not committed is rolled back.
@@ -197,7 +200,7 @@ impl SqlError {
                 let name = name.unwrap_or("params");
                 Failure::invalid_value(name, problem).because(cause)
             }
-            SqlError::SchemaChanged { cause } | SqlError::StaleStatement { cause } => Failure::explained(
+            SqlError::SchemaChanged { cause, .. } | SqlError::StaleStatement { cause } => Failure::explained(
                 Code::UpstreamError,
                 format_args!("Source '{source}' refused the call"),
                 "its tables have changed. Use introspect, then try again",
@@ -205,6 +208,16 @@ impl SqlError {
             .detail("source", source)
             .with_reason(FailureReason::SchemaChanged)
             .because(cause),
+            SqlError::BrokenSchema { message, cause } => {
+                let message = first_line(&message);
+                let is_visible = exposed.is_none_or(|exposed| !exposed.table.mentions_withheld(&message));
+                let reason = if is_visible { &*message } else { "its schema refers to something that does not exist" };
+                let why = format_args!("{reason}. A trigger or view of the database has to be corrected");
+                let what = format_args!("Source '{source}' refused the call");
+                let failure = Failure::explained(Code::UpstreamError, what, why).detail("source", source);
+                let failure = if is_visible { failure.detail("upstream_error", &*message) } else { failure };
+                failure.because(cause)
+            }
             SqlError::Internal { cause } => Failure::internal(cause),
             SqlError::Rejected { message, cause } => {
                 let failure = Failure::new(Code::UpstreamError, format!("Source '{source}' refused the call"))

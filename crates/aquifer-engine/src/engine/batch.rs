@@ -42,7 +42,7 @@ impl Engine {
     /// Answers a batch.
     pub(super) async fn handle_batch(&self, receiver: &Receiver, batch: BatchRequest, context: Arc<Context>) -> Reply {
         self.refresh_for_batch(&batch.items).await;
-        BatchRun::new(self, receiver, batch.items, context).run(batch.metadata.confirmation).await
+        BatchRun::new(self, receiver, batch.items, context).await.run(batch.metadata.confirmation).await
     }
 
     /// Introspection and requests for unknown operations use the newest catalog, as outside of a batch.
@@ -50,8 +50,9 @@ impl Engine {
         let names = || items.iter().map(|item| item.operation.as_str());
         let state = |name: &str| OperationState::from_snapshot(&self.snapshot(), name);
         let describes = |name: &str| OperationClass::from_name(name).describes_catalog();
-        if names().any(|name| describes(name) || state(name) == OperationState::Unknown) {
-            self.check_sources_for_changes(&self.snapshot()).await;
+        let unknown = names().map(state).find(|state| *state == OperationState::Unknown);
+        if unknown.is_some() || names().any(describes) {
+            self.check_sources_for_changes(&self.snapshot(), unknown).await;
         }
         // One unknown operation is enough, because all sources are asked for it.
         if let Some(name) = names().find(|name| state(name) != OperationState::Served) {
@@ -78,7 +79,7 @@ impl Engine {
         };
         let mut outcome = match checked {
             Ok(checked) => self.perform_checked(&snapshot, checked, grant, &context).await,
-            Err(failure) => crate::source::Outcome::Failed(failure),
+            Err(refused) => crate::source::Outcome::Failed(refused.failure),
         };
         let took = self.observe_outcome(&outcome, &operation, &context, started);
         if has_warnings(&outcome) {
@@ -107,6 +108,8 @@ struct BatchRun<'a> {
     grant: Option<Grant>,
     /// Whether the question was considered. It is asked before anything but reads has run, or not at all.
     is_question_settled: bool,
+    /// Whether a source has checked for changes because an operation was refused. Once is enough for a batch.
+    is_catalog_checked: bool,
 }
 
 /// An operation of a batch.
@@ -146,7 +149,7 @@ impl ReadyRequest {
 }
 
 impl<'a> BatchRun<'a> {
-    fn new(engine: &'a Engine, receiver: &'a Receiver, items: Vec<BatchItem>, context: Arc<Context>) -> Self {
+    async fn new(engine: &'a Engine, receiver: &'a Receiver, items: Vec<BatchItem>, context: Arc<Context>) -> Self {
         let limits = &engine.settings().limits;
         let answer = BatchAnswer::new(items.len(), limits);
         let interaction = context.interaction.in_batch();
@@ -161,16 +164,17 @@ impl<'a> BatchRun<'a> {
             budget: limits.max_request_size,
             grant: None,
             is_question_settled: false,
+            is_catalog_checked: false,
         };
         for item in items {
-            run.add(item);
+            run.add(item).await;
         }
         run
     }
 
     /// Adds and checks an operation. An invalid one fails without affecting the others. If it has references, whose
     /// values are not known yet, only the operation and the references are checked.
-    fn add(&mut self, item: BatchItem) {
+    async fn add(&mut self, item: BatchItem) {
         let index = self.entries.len();
         let BatchItem { operation, request } = item;
         let mut entry = Entry {
@@ -201,9 +205,7 @@ impl<'a> BatchRun<'a> {
         self.entries.push(entry);
         match failure {
             Some(failure) => self.fail(index, failure),
-            None => {
-                self.prepare(index);
-            }
+            None => self.prepare(index).await,
         }
     }
 
@@ -214,7 +216,7 @@ impl<'a> BatchRun<'a> {
             TokenStep::Halted(index) => return self.halt(index),
         }
         while let Some(index) = self.entries.iter().position(|entry| !entry.is_finished) {
-            let reads = self.next_reads(index);
+            let reads = self.next_reads(index).await;
             if !reads.is_empty() {
                 if let Some(halted) = self.run_reads(reads).await {
                     return self.halt(halted);
@@ -251,8 +253,8 @@ impl<'a> BatchRun<'a> {
     }
 
     /// Completes a request and checks it under the current rules, if every answer it refers to is available.
-    fn prepare(&mut self, index: usize) {
-        let snapshot = self.engine.snapshot();
+    async fn prepare(&mut self, index: usize) {
+        let mut snapshot = self.engine.snapshot();
         let Some(entry) = self.entries.get(index).filter(|entry| !entry.is_finished) else { return };
         if entry.ready.as_ref().is_some_and(|ready| Arc::ptr_eq(&ready.snapshot, &snapshot)) {
             return;
@@ -269,8 +271,20 @@ impl<'a> BatchRun<'a> {
                 Err(failure) => return self.fail(index, failure),
             }
         }
-        match self.engine.route_and_check(&snapshot, self.receiver, request.clone()) {
-            Ok((checked, _)) => {
+        let check = |snapshot: &Snapshot| {
+            let checked = self.engine.route_and_check(snapshot, self.receiver, request.clone());
+            checked.map(|(checked, _)| checked).map_err(|refused| refused.failure)
+        };
+        let mut checked = check(&snapshot);
+        if let Err(failure) = &checked
+            && !std::mem::replace(&mut self.is_catalog_checked, true)
+            && let Some(newer) = self.engine.newer_snapshot(&snapshot, &request.operation, failure).await
+        {
+            checked = check(&newer);
+            snapshot = newer;
+        }
+        match checked {
+            Ok(checked) => {
                 let confirmation = snapshot.gate().confirmation(&checked, &self.operation_context);
                 if let Some(entry) = self.entries.get_mut(index) {
                     entry.refers_to.clear();
@@ -282,9 +296,9 @@ impl<'a> BatchRun<'a> {
         }
     }
 
-    fn prepare_all(&mut self) {
+    async fn prepare_all(&mut self) {
         for index in 0..self.entries.len() {
-            self.prepare(index);
+            self.prepare(index).await;
         }
     }
 
@@ -299,10 +313,10 @@ impl<'a> BatchRun<'a> {
 
     /// The reads from here on that can run concurrently: up to the first operation that is not a plain read, or that
     /// refers to one of them.
-    fn next_reads(&mut self, first: usize) -> Vec<usize> {
+    async fn next_reads(&mut self, first: usize) -> Vec<usize> {
         let mut reads = Vec::new();
         for index in first..self.entries.len() {
-            self.prepare(index);
+            self.prepare(index).await;
             match self.entry(index) {
                 Some(entry) if entry.is_finished => {}
                 Some(Entry { ready: Some(ready), .. }) if ready.is_plain_read() => reads.push(index),

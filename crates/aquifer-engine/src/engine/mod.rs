@@ -7,6 +7,7 @@ mod introspection;
 mod mounts;
 mod pipeline;
 mod recording;
+mod refusals;
 mod rehearsal;
 mod resources;
 mod routing;

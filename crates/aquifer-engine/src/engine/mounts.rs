@@ -10,18 +10,23 @@ use tokio::sync::watch;
 
 use super::Engine;
 use super::builder::{BuildError, check_names, facts};
+use super::pipeline::OperationState;
 use crate::event::Event;
 use crate::gate::Gate;
 use crate::snapshot::{Mount, Snapshot};
 
 /// How long a request waits for sources to check for changes. Sources have limits of their own; a late change is
 /// visible to later requests.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Lets all sources check for changes concurrently, and updates the catalog.
-    pub(super) async fn check_sources_for_changes(&self, snapshot: &Snapshot) {
-        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| mount.source.check_for_changes()));
+    /// Lets all sources check for changes concurrently, and updates the catalog. Before an unknown operation is refused,
+    /// they check more thoroughly.
+    pub(super) async fn check_sources_for_changes(&self, snapshot: &Snapshot, state: Option<OperationState>) {
+        let mut all = futures::future::join_all(snapshot.mounts().iter().map(|mount| match state {
+            Some(OperationState::Unknown) => mount.source.check_before_refusal(),
+            _ => mount.source.check_for_changes(),
+        }));
         // Usually nothing has changed and all futures are ready immediately. Then no timer is needed.
         if (&mut all).now_or_never().is_none() && tokio::time::timeout(CHECK_TIMEOUT, all).await.is_err() {
             tracing::debug!("a source did not check for changes in time");

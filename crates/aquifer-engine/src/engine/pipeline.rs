@@ -136,7 +136,7 @@ impl Engine {
         // Introspection and requests for unknown operations use the newest catalog.
         let mut state = named.map(|name| OperationState::from_snapshot(&snapshot, name));
         if class.describes_catalog() || state == Some(OperationState::Unknown) {
-            self.check_sources_for_changes(&snapshot).boxed().await;
+            self.check_sources_for_changes(&snapshot, state).boxed().await;
             snapshot = self.snapshot.load_full();
             state = named.map(|name| OperationState::from_snapshot(&snapshot, name));
         }
@@ -189,7 +189,7 @@ impl Engine {
                 context.trace.end(Stage::Gate);
                 self.perform_decided(snapshot, route, request, decision, &context).await
             }
-            Err(failure) => Outcome::Failed(failure),
+            Err(refused) => self.perform_refused(snapshot, receiver, *refused, &context).boxed().await,
         };
         let took = self.observe_outcome(&outcome, &operation, &context, started);
         if has_warnings(&outcome) {

@@ -6,7 +6,8 @@ use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::request::Request;
 use aquifer_protocol::surface::Receiver;
-use aquifer_protocol::validate::{Checked, Routed, Strictness, unknown_operation};
+use aquifer_protocol::validate::{Checked, Refused, Routed, Strictness, unknown_operation};
+use serde_json::Map;
 
 use super::Engine;
 use crate::snapshot::{Route, Snapshot};
@@ -14,7 +15,9 @@ use crate::snapshot::{Route, Snapshot};
 impl Engine {
     /// Routes, checks and resolves a request without running it. The result is what policy would evaluate.
     pub fn check(&self, receiver: &Receiver, request: Request) -> Result<Checked, Failure> {
-        self.route_and_check(&self.snapshot.load_full(), receiver, request).map(|(request, _)| request)
+        let snapshot = self.snapshot.load_full();
+        let checked = self.route_and_check(&snapshot, receiver, request);
+        checked.map(|(request, _)| request).map_err(|refused| refused.failure)
     }
 
     /// The operation that a request names, if this receiver accepts it. Its parameters are not checked.
@@ -50,20 +53,20 @@ impl Engine {
         snapshot: &'a Snapshot,
         receiver: &Receiver,
         request: Request,
-    ) -> Result<(Checked, Option<&'a Route>), Failure> {
+    ) -> Result<(Checked, Option<&'a Route>), Box<Refused>> {
         let strictness = self.settings.strictness;
         let catalog = snapshot.catalog();
         let unlisted = || snapshot.unlisted().operation(&request.operation);
         let request = match catalog.operation(&request.operation) {
             Some(operation) => {
                 snapshot.surface().admit(operation, receiver)?;
-                Routed::new(operation.clone(), request).check(catalog, strictness)?
+                Routed::new(operation.clone(), request).check_or_return(catalog, strictness)?
             }
             None => match unlisted() {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
                 None => {
                     let unknown = || unknown_operation(catalog, snapshot.surface(), receiver, &request.operation);
-                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown));
+                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown).into());
                 }
             },
         };
@@ -85,7 +88,7 @@ fn check_unlisted(
     operation: &Arc<Operation>,
     request: Request,
     strictness: Strictness,
-) -> Result<Checked, Failure> {
+) -> Result<Checked, Box<Refused>> {
     // A tool without visible operations does not exist, so there is no other tool to refer to.
     let is_denied = snapshot.is_denied(&operation.name);
     if !is_denied {
@@ -95,12 +98,23 @@ fn check_unlisted(
     // Messages about parameters would reveal a concealed operation.
     match is_denied && !operation.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),
-        false => routed.check(snapshot.unlisted(), strictness),
+        false => routed.check_or_return(snapshot.unlisted(), strictness),
     }
 }
 
 /// Lets the source resolve a request, and checks the result.
-fn resolve(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
+fn resolve(snapshot: &Snapshot, route: &Route, request: Checked) -> Result<Checked, Box<Refused>> {
+    // What an indirect request means depends on the tables, so it may be refused here because of an outdated catalog.
+    let original = request.operation().is_indirect.then(|| Request {
+        operation: request.operation().name.to_string(),
+        params: request.params().clone(),
+        beside: Map::new(),
+        metadata: request.metadata().clone(),
+    });
+    resolve_params(snapshot, route, request).map_err(|failure| Box::new(Refused { failure, request: original }))
+}
+
+fn resolve_params(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
     let source = request.operation().source.clone();
     let params = request.take_params();
     // Failures of the source contain its own names; callers know the names in the catalog.

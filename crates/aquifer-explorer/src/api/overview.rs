@@ -68,6 +68,7 @@ fn describe(client: &ConnectedClient, tokens: u64) -> Value {
 fn source(snapshot: &Snapshot, mount: &Mount, direct: &HashMap<&str, usize>) -> Value {
     let (name, status) = (mount.source.name(), mount.source.status());
     let operations = own(snapshot, name).count();
+    let notes = [status.notes, status.setting_problems].concat();
     json!({
         "name": name,
         "place": mount.place,
@@ -78,7 +79,7 @@ fn source(snapshot: &Snapshot, mount: &Mount, direct: &HashMap<&str, usize>) -> 
         "operations": operations,
         "quarantined": status.quarantined,
         "left_out": status.left_out,
-        "notes": status.notes,
+        "notes": notes,
         "tables": mount.source.tables().len(),
         "direct_tokens": direct.get(name).copied().unwrap_or_default(),
     })

@@ -5,6 +5,7 @@
 //! defaults are filled in (R-REQ-4). All problems are collected; the first determines the code.
 
 mod intent;
+mod refused;
 mod value;
 
 use std::collections::HashMap;
@@ -25,6 +26,10 @@ use crate::spelling::fold;
 use crate::suggest;
 use crate::surface::{Receiver, Surface};
 use crate::warning::Warning;
+
+pub use refused::Refused;
+
+use refused::UnknownParameters;
 
 /// A request whose operation exists and was sent to the correct tool.
 #[derive(Debug)]
@@ -147,6 +152,11 @@ impl Routed {
 
     /// Checks the parameters against the operation's definition.
     pub fn check(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Failure> {
+        self.check_or_return(catalog, strictness).map_err(|refused| refused.failure)
+    }
+
+    /// Like `check`, but returns a request that is not valid, so that it can be checked again.
+    pub fn check_or_return(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Box<Refused>> {
         let Routed { operation, mut params, mut beside, metadata } = self;
         if operation.quarantine.is_some() {
             // The parameters of a quarantined operation are not shown to callers, so they are not checked. The gate
@@ -156,10 +166,12 @@ impl Routed {
         }
         let mut problems = Vec::new();
         let mut warnings = Vec::new();
-        let (mut known, mut unknown) = collect_parameters(&operation, params, beside, &mut problems);
+        let Collected { mut known, mut unknown } = collect_parameters(&operation, params, beside, &mut problems);
+        // A parameter that was given twice is known only once.
+        let is_complete = problems.is_empty() && operation.quarantine.is_none();
         if strictness == Strictness::Lenient && !unknown.is_empty() {
-            warnings.push(ignored(&unknown));
-            unknown.clear();
+            warnings.push(ignored(&unknown.names()));
+            unknown = UnknownParameters::default();
         }
         let mut trials = value::BASE_TRIALS;
         for parameter in &operation.parameters {
@@ -178,10 +190,11 @@ impl Routed {
         let unmet = operation.requirements.iter().filter(|requirement| !requirement.is_met(&known));
         problems.extend(unmet.map(|requirement| (Stage::Missing, unmet_requirement(&operation, requirement))));
         if !unknown.is_empty() {
-            problems.push((Stage::Unknown, unknown_parameters(&operation, &unknown)));
+            problems.push((Stage::Unknown, unknown_parameters(&operation, &unknown.names())));
         }
         if let Some(failure) = collect(&operation, problems) {
-            return Err(failure);
+            let request = is_complete.then(|| unknown.into_request(&operation, known, metadata));
+            return Err(Box::new(Refused { failure, request }));
         }
         // An upstream fills in its own defaults and receives exactly what the caller sent.
         for parameter in operation.parameters.iter().filter(|_| operation.native) {
@@ -203,7 +216,14 @@ impl Routed {
     }
 }
 
-/// Collects the parameters under their canonical names, and the unknown names. The source's own spelling and camelCase
+/// The parameters of a request.
+struct Collected {
+    /// Under their canonical names.
+    known: Map<String, Value>,
+    unknown: UnknownParameters,
+}
+
+/// Collects the parameters under their canonical names, and the unknown ones. The source's own spelling and camelCase
 /// are aliases (R-REQ-3), and `params` takes precedence over the top level (R-REQ-2).
 ///
 /// An operation that accepts undeclared parameters accepts them only in `params`: at the top level, a misspelled name
@@ -214,13 +234,13 @@ fn collect_parameters(
     params: Map<String, Value>,
     beside: Map<String, Value>,
     problems: &mut StagedProblems,
-) -> (Map<String, Value>, Vec<String>) {
+) -> Collected {
     let declared_names = DeclaredParameters::new(operation);
     if beside.is_empty() && params.keys().all(|name| declared_names.canonical(name).is_some()) {
-        return (params, Vec::new());
+        return Collected { known: params, unknown: UnknownParameters::default() };
     }
     let mut known = Map::new();
-    let mut unknown = Vec::new();
+    let mut unknown = UnknownParameters::default();
     let mut declared = None;
     for (name, value) in params {
         let canonical = match declared_names.named(&name) {
@@ -234,7 +254,7 @@ fn collect_parameters(
                 name
             }
             None => {
-                unknown.push(name);
+                unknown.params.push((name, value));
                 continue;
             }
         };
@@ -250,10 +270,10 @@ fn collect_parameters(
             Some(parameter) => {
                 known.entry(&*parameter.name).or_insert(value);
             }
-            None => unknown.push(name),
+            None => unknown.beside.push((name, value)),
         }
     }
-    (known, unknown)
+    Collected { known, unknown }
 }
 
 /// Finds a parameter in a request. Comparing a few names costs less than hashing one.

@@ -285,6 +285,15 @@ fn r_req_4_integers_beyond_64_bits_are_refused_as_such() {
     let error = refuse("labels", json!({ "many": 1e20 }));
     assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
     assert!(error["message"].as_str().unwrap().contains("'labels.many' is beyond the range of 64-bit"), "{error}");
+    // Answers contain large integers as strings.
+    for beyond in ["9223372036854775808", "-9223372036854775809", "123456789012345678901234567890"] {
+        let error = refuse("labels", json!({ "many": beyond }));
+        assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
+        assert!(error["message"].as_str().unwrap().contains("beyond the range of 64-bit"), "{error}");
+    }
+    for other in ["12", "09223372036854775808", "9223372036854775808.5", "many", "-", ""] {
+        assert_eq!(refuse("labels", json!({ "many": other }))["code"], "VALIDATION_INVALID_TYPE", "{other}");
+    }
 }
 
 /// A catalog of one operation that takes parameters of any name.

@@ -1,8 +1,10 @@
 //! A database as a source: reflects the schema, offers operations, and answers calls.
 
 mod backend;
+mod freshness;
 mod overview;
 mod query_sql;
+mod reading;
 mod reflection;
 mod rehearsal;
 mod source;

@@ -33,7 +33,7 @@ impl Database {
         let needed = offer.lists_of(offer.tables_read_by(&sql));
         if !needed.iter().all(|name| operation.may_reach.contains(name)) {
             let cause = "a table that policy has not seen".to_owned();
-            return Err(self.failure_from(SqlError::SchemaChanged { cause }.into(), None));
+            return Err(self.failure_from(SqlError::SchemaChanged { message: None, cause }.into(), None));
         }
         let binds = parse_binds(params.get("params"), dialect)?;
         let request = SqlRequest { sql, binds, limits: self.settings.pages };

@@ -4,18 +4,20 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use aquifer_engine::source::SourceStatus;
 use aquifer_protocol::error::{Code, Failure};
 
 use super::backend::Backend;
 use super::source::Database;
 use crate::error::SqlError;
 use crate::offer::{ConcealedTables, Offer};
-use crate::schema::exposure::{self, Baseline, Mismatch};
+use crate::schema::exposure::{self, Baseline, Mismatch, suggestion};
 use crate::schema::model::{Model, Table};
 use crate::schema::name_book::NameBook;
 use crate::schema::name_store::NameStore;
 use crate::schema::names::Words;
-use crate::settings::Settings;
+use crate::settings::{Settings, TableFilter};
+use crate::statement::Dialect;
 use crate::work::probe::Probe;
 use crate::work::session::WorkError;
 
@@ -34,6 +36,8 @@ struct ReflectedSchema {
     model: Model,
     words: Vec<Words>,
     settings: Settings,
+    /// Settings that do not match the tables.
+    problems: Vec<String>,
 }
 
 impl ReflectedSchema {
@@ -79,17 +83,14 @@ impl Database {
         let baseline = reflection.baseline.clone();
         let (model, ()) = tokio::join!(self.read_model(&baseline), reflection.load_names());
         let mut model = model.map_err(|error| error.into_failure(&self.settings.name, None))?;
-        self.report_typos(&model);
+        let mut problems = self.find_typos(&model);
         let mismatches = exposure::restrict(&mut model, &self.settings, &mut reflection.baseline);
         self.misconfigured.store(!mismatches.is_empty(), Ordering::Relaxed);
         if !mismatches.is_empty() && !reflection.has_succeeded {
             return Err(self.misconfiguration(&mismatches));
         }
         for mismatch in mismatches {
-            tracing::error!(
-                source = self.settings.name,
-                "{mismatch}; the affected tables are not served until this is fixed"
-            );
+            problems.push(format!("{mismatch}; the affected tables are not served until this is fixed"));
         }
         let sql_problems = self.check_query_sql(&model).await?;
         if !sql_problems.is_empty() {
@@ -98,13 +99,16 @@ impl Database {
                 return Err(self.misconfiguration(&sql_problems));
             }
             for problem in &sql_problems {
-                tracing::error!(source = self.settings.name, "{problem}; query_sql is withdrawn until this is fixed");
+                problems.push(format!("{problem}; query_sql is withdrawn until this is fixed"));
             }
         }
-        let mut settings = self.without_broken_expressions(&model).await;
+        let mut settings = self.without_broken_expressions(&model, &mut problems).await;
         settings.query_sql &= sql_problems.is_empty();
         let words = self.name_tables(&mut reflection, &model).await;
-        self.publish(ReflectedSchema { model, words, settings });
+        for problem in &problems {
+            tracing::error!(source = self.settings.name, "{problem}");
+        }
+        self.publish(ReflectedSchema { model, words, settings, problems });
         reflection.has_succeeded = true;
         self.changes.send_modify(|count| *count += 1);
         Ok(())
@@ -113,8 +117,24 @@ impl Database {
     /// Publishes the result of a reflection.
     fn publish(&self, reflected: ReflectedSchema) {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = published.reflected.as_ref().and_then(|before| before.model.unwritable_reason.as_ref());
+        if let Some(reason) = reflected.model.unwritable_reason.as_ref().filter(|reason| before != Some(*reason)) {
+            tracing::warn!(source = self.settings.name, "only reading is offered, because {reason}");
+        }
         self.offer.store(Arc::new(reflected.offer(&published.denied)));
         published.reflected = Some(reflected);
+    }
+
+    /// What the operator should know about the tables and their settings.
+    pub(super) fn source_status(&self) -> SourceStatus {
+        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(reflected) = &published.reflected else { return SourceStatus::default() };
+        let reason = reflected.model.unwritable_reason.as_ref();
+        SourceStatus {
+            notes: reason.map(|reason| format!("only reading is offered, because {reason}")).into_iter().collect(),
+            setting_problems: reflected.problems.clone(),
+            ..SourceStatus::default()
+        }
     }
 
     /// Removes denied operations and their tables from everything that covers several tables. Returns whether that
@@ -162,28 +182,45 @@ impl Database {
             .because(words.join("; "))
     }
 
-    /// Reports tables and columns in the settings that do not exist.
-    fn report_typos(&self, model: &Model) {
+    /// Tables and columns in the settings that do not exist. Whether a table exists that is left out is not known.
+    fn find_typos(&self, model: &Model) -> Vec<String> {
+        let mut problems = Vec::new();
+        let filter = TableFilter::new(&self.settings, |_| {});
+        let schemas = self.settings.offered_schemas();
+        let is_left_out = |entry: &str| match entry.split_once('.') {
+            Some((schema, table)) if self.backend.dialect() == Dialect::Postgres => {
+                !schemas.iter().any(|offered| offered == schema) || !filter.admits(Some(schema), table)
+            }
+            _ => !filter.admits(None, entry),
+        };
         for (name, table_settings) in &self.settings.tables {
             let named = |table: &&Table| {
                 self.settings.fold(&table.name) == self.settings.fold(name) || table.full_name() == *name
             };
             let Some(table) = model.tables.iter().find(named) else {
-                tracing::warn!(
-                    source = self.settings.name,
-                    "the configuration names table '{name}', which does not exist"
-                );
+                // A mistake in 'hide' or 'show' is more than a typing error and reported as such.
+                if !is_left_out(name) && table_settings.hide.is_empty() && table_settings.show.is_empty() {
+                    let hint = suggestion(name, model.tables.iter().map(|table| &*table.name));
+                    problems.push(format!("the configuration names table '{name}', which does not exist.{hint}"));
+                }
                 continue;
             };
-            let columns = table_settings.presets.values().flatten().chain(&table_settings.key);
-            for column in columns.filter(|column| table.column(column).is_none()) {
-                tracing::warn!(source = self.settings.name, "table '{name}' has no column '{column}'");
+            let in_presets = table_settings
+                .presets
+                .iter()
+                .flat_map(|(preset, columns)| columns.iter().map(move |column| (format!("preset '{preset}'"), column)));
+            let in_key = table_settings.key.iter().map(|column| ("'key'".to_owned(), column));
+            for (setting, column) in in_presets.chain(in_key).filter(|(_, column)| table.column(column).is_none()) {
+                let hint = suggestion(column, table.columns.iter().map(|column| &*column.sql_name));
+                let words = format!("table '{name}': {setting} names '{column}', which is not a column of it.{hint}");
+                problems.push(words);
             }
         }
+        problems
     }
 
-    /// The settings without computed fields whose expressions the database rejects. Those are reported.
-    async fn without_broken_expressions(&self, model: &Model) -> Settings {
+    /// The settings without computed fields whose expressions the database rejects.
+    async fn without_broken_expressions(&self, model: &Model, problems: &mut Vec<String>) -> Settings {
         let mut settings = self.settings.clone();
         for table in &model.tables {
             let schema = table.schema.as_deref();
@@ -193,10 +230,17 @@ impl Database {
                 .map(|table_settings| table_settings.computed.as_slice())
                 .unwrap_or_default();
             for computed in table_settings {
-                let (table, dialect) = (table.quoted.clone(), self.backend.dialect());
-                let probe = Probe { dialect, table, computed: computed.clone() };
+                let (quoted, dialect) = (table.quoted.clone(), self.backend.dialect());
+                let probe = Probe { dialect, table: quoted, computed: computed.clone() };
                 let Err(WorkError::Sql(error)) = self.backend.read(probe).await else { continue };
-                tracing::error!(source = settings.name, ?error, "computed field '{}' is left out", computed.name);
+                let cause = error.into_failure(&settings.name, None).cause().unwrap_or_default().to_owned();
+                // SQLite repeats the statement.
+                let reason = cause.split(" in SELECT (").next().unwrap_or_default();
+                problems.push(format!(
+                    "table '{}': computed field '{}' is left out, because the database rejects its expression: {reason}",
+                    table.full_name(),
+                    computed.name
+                ));
                 for table in settings.tables.values_mut() {
                     table.computed.retain(|other| other.name != computed.name || other.sql != computed.sql);
                 }

@@ -106,6 +106,7 @@ fn is_decisive(error: &WorkError) -> bool {
             | SqlError::StaleStatement { .. }
             | SqlError::UnknownOutcome { .. }
             | SqlError::SchemaChanged { .. }
+            | SqlError::BrokenSchema { .. }
             | SqlError::Internal { .. } => false,
         },
     }

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::rehearsal::RehearsalResult;
-use aquifer_engine::source::{Call, Outcome, Resolution, TableLines, TableSummary};
+use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::trace::Trace;
 use aquifer_engine::{Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
-use aquifer_query::collection::QueryRoot;
 use aquifer_query::evaluate::evaluate;
-use aquifer_query::plan::{Embed, FieldSelection, Path, Plan};
-use aquifer_query::{CursorKey, FieldType, QueryKind, parse_fields, parse_query};
+use aquifer_query::plan::Plan;
+use aquifer_query::{CursorKey, FieldType, QueryKind, parse_query};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -33,11 +32,9 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::schema::name_store::NameStore;
 use crate::schema::relationship::Direction;
 use crate::settings::{Settings, Target};
-use crate::sql::joins::Joins;
 use crate::sqlite::{Location, Sqlite};
 use crate::work::OperationOutput;
 use crate::work::change::{ChangeContext, Create, Delete, Update};
-use crate::work::read::{Get, Query};
 use crate::work::relationships::{RelationshipWalk, parse_root_key};
 use crate::work::session::WorkError;
 use crate::work::traced::TracedWork;
@@ -46,18 +43,18 @@ use crate::work::traced::TracedWork;
 const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// A request for rows of one table.
-struct TableRequest {
-    params: Map<String, Value>,
-    max_tokens: Option<usize>,
+pub(super) struct TableRequest {
+    pub(super) params: Map<String, Value>,
+    pub(super) max_tokens: Option<usize>,
     validity: Validity,
-    trace: Trace,
+    pub(super) trace: Trace,
 }
 
 /// A database that serves as a source.
 pub struct Database {
     pub(super) settings: Settings,
     pub(super) backend: Backend,
-    key: CursorKey,
+    pub(super) key: CursorKey,
     pub(super) clock: SharedClock,
     pub(super) offer: ArcSwap<Offer>,
     pub(super) changes: watch::Sender<u64>,
@@ -157,20 +154,19 @@ impl Database {
 
     /// Answers a call, and reflects again if the schema has changed.
     async fn answer(&self, call: Call) -> Result<OperationOutput, Failure> {
-        let answer = self.answer_with_known_schema(call).await;
+        let offer = self.offer.load_full();
+        let answer = self.answer_with_known_schema(call, &offer).await;
         let saw_other_schema =
             answer.as_ref().is_err_and(|failure| failure.reason() == Some(&FailureReason::SchemaChanged));
         let changed = matches!(&self.backend, Backend::Sqlite(sqlite) if sqlite.has_changed());
-        if (saw_other_schema || changed)
-            && let Err(failure) = self.reflect().boxed().await
-        {
-            tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
+        if changed || (saw_other_schema && self.is_current(&offer)) {
+            self.reflect_or_log().boxed().await;
         }
         answer
     }
 
-    async fn answer_with_known_schema(&self, call: Call) -> Result<OperationOutput, Failure> {
-        let mut offer = self.offer.load_full();
+    async fn answer_with_known_schema(&self, call: Call, known: &Arc<Offer>) -> Result<OperationOutput, Failure> {
+        let mut offer = known.clone();
         // A dry run that is proven to change nothing may run without confirmation, so the proof must be current.
         if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
             offer = self.renew_proof(offer, &call.name).boxed().await?;
@@ -185,13 +181,16 @@ impl Database {
             return Err(no_operation().detail("operation", &*call.name));
         };
         let now = self.clock.now();
-        let Call { params, validity, max_tokens, operation, context, .. } = call;
+        let Call { name, params, validity, max_tokens, operation, context, .. } = call;
         let trace = &context.trace;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // Rare paths are boxed here and below, to keep the common future small.
             Action::Relationships => {
-                return self.query_relationships(&offer, now, &params, max_tokens, trace).boxed().await;
+                let answer = self.query_relationships(&offer, now, &params, max_tokens, trace).boxed().await;
+                let Err(failure) = answer else { return answer };
+                let newer = self.newer_offer(&offer, &name, &params, failure).boxed().await?;
+                return self.query_relationships(&newer, now, &params, max_tokens, trace).boxed().await;
             }
             Action::Tables => return self.list_tables(&params, max_tokens).boxed().await,
             Action::TableSchema => {
@@ -206,7 +205,12 @@ impl Database {
         };
         let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
         let request = TableRequest { params, max_tokens, validity, trace: trace.clone() };
-        self.perform(verb, (exposed, index), &offer, now, request).await
+        match verb {
+            Verb::List | Verb::Search | Verb::Get => self.read(verb, &name, exposed, offer, now, request).await,
+            Verb::Create | Verb::Update | Verb::Delete => {
+                self.change(verb, (exposed, index), &offer, now, request).boxed().await
+            }
+        }
     }
 
     /// The offer, reflected again if the catalog has changed since. Fails if the dry run of the operation is not proven
@@ -236,58 +240,28 @@ impl Database {
             offer = self.offer.load_full();
         }
         let cause = "a dry run is no longer proven to change nothing".to_owned();
-        Err(SqlError::SchemaChanged { cause }.into_failure(&self.settings.name, None))
+        Err(SqlError::SchemaChanged { message: None, cause }.into_failure(&self.settings.name, None))
     }
 
-    async fn perform(
+    async fn change(
         &self,
         verb: Verb,
         (exposed, index): (Arc<ExposedTable>, usize),
-        offer: &Offer,
+        offer: &Arc<Offer>,
         now: Timestamp,
         request: TableRequest,
     ) -> Result<OperationOutput, Failure> {
-        let TableRequest { params, max_tokens, validity, trace } = request;
-        let dialect = self.backend.dialect();
+        let TableRequest { params, validity, trace, .. } = request;
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
         let context = |dry_run| self.change_context(&exposed, index, offer, now, dry_run);
         let outcome = match verb {
-            Verb::List | Verb::Search => {
-                let family = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
-                let query = parse_query(QueryRoot::new(&exposed.collection, offer), family, &params, &self.key)?;
-                let joins = Joins::for_plan(&query.plan, &exposed, &offer.tables);
-                let (key, exposed, tables) = (self.key.clone(), exposed.clone(), offer.tables.clone());
-                let plan = Plan { max_tokens, ..query.plan };
-                let work = Query { exposed, dialect, now, plan, key, tables, joins };
-                let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
-                if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_page(&work, offer, &trace).boxed().await;
-                }
-                output.map(|mut output| {
-                    output.warnings.splice(0..0, query.warnings);
-                    output
-                })
-            }
-            Verb::Get => {
-                let (select, embeds) = read_selection(offer, &exposed, &params)?;
-                let key = read_key(&exposed, &params)?;
-                let joins = Joins::for_fields(&select, &embeds, &exposed, &offer.tables);
-                let (exposed, tables) = (exposed.clone(), offer.tables.clone());
-                let work = Get { exposed, dialect, now, key, select, embeds, tables, joins };
-                let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
-                if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_row(&work, offer, &trace).boxed().await;
-                }
-                output
-            }
+            Verb::List | Verb::Search | Verb::Get => return Err(Failure::internal("a read is not a change")),
             Verb::Create => {
                 let context = context(dry_run());
                 let values = take_column_values(&exposed, params)?;
                 let work = TracedWork { work: Create { context, values }, trace };
-                self.backend.write(work, &validity).boxed().await
+                self.backend.write(work, &validity).await
             }
             Verb::Update => {
                 let key = read_key(&exposed, &params)?;
@@ -296,15 +270,21 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(dry_run()), key, input, if_match: if_match() };
-                self.backend.write(TracedWork { work: update, trace }, &validity).boxed().await
+                self.backend.write(TracedWork { work: update, trace }, &validity).await
             }
             Verb::Delete => {
                 let key = read_key(&exposed, &params)?;
                 let delete = Delete { context: context(dry_run()), key, if_match: if_match() };
-                self.backend.write(TracedWork { work: delete, trace }, &validity).boxed().await
+                self.backend.write(TracedWork { work: delete, trace }, &validity).await
             }
         };
-        outcome.map_err(|error| self.failure_of_verb(error, verb, &exposed))
+        match outcome {
+            Ok(output) => Ok(output),
+            Err(error) => {
+                let error = self.explain_schema_error(error, offer).await;
+                Err(self.failure_of_verb(error, verb, &exposed))
+            }
+        }
     }
 
     /// The context for changing a row.
@@ -360,7 +340,7 @@ impl Database {
 
     async fn query_relationships(
         &self,
-        offer: &Offer,
+        offer: &Arc<Offer>,
         now: Timestamp,
         params: &Map<String, Value>,
         max_tokens: Option<usize>,
@@ -418,7 +398,13 @@ impl Database {
             })?;
         }
         let walk = TracedWork { work: walk, trace: trace.clone() };
-        let mut output = self.backend.read(walk).await.map_err(|error| self.failure_from(error, Some(exposed)))?;
+        let mut output = match self.backend.read(walk).await {
+            Ok(output) => output,
+            Err(error) => {
+                let error = self.explain_schema_error(error, offer).await;
+                return Err(self.failure_from(error, Some(exposed)));
+            }
+        };
         if requested > MAX_PAGE_SIZE {
             output.warnings.push(
                 aquifer_protocol::warning::Warning::new(
@@ -443,26 +429,6 @@ impl Database {
 /// The table that a generic request names.
 fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize, Failure> {
     offer.find_table("table_name", params.get("table_name").and_then(Value::as_str).unwrap_or_default())
-}
-
-/// The selected fields of a single row. The version is included unless the caller listed fields.
-pub(super) fn read_selection(
-    offer: &Offer,
-    exposed: &ExposedTable,
-    params: &Map<String, Value>,
-) -> Result<(Arc<[Path]>, Vec<Embed>), Failure> {
-    let chosen = params.contains_key("fields") || params.contains_key("preset");
-    if let Some(whole) = exposed.whole.get().filter(|_| !chosen) {
-        return Ok((whole.clone(), Vec::new()));
-    }
-    let root = QueryRoot::new(&exposed.collection, offer);
-    let FieldSelection { paths: mut select, embeds } = parse_fields(root, QueryKind::Get, params)?;
-    let version = Path::field("_etag");
-    if !params.get("fields").is_some_and(Value::is_array) && !select.contains(&version) {
-        select.push(version);
-    }
-    let select: Arc<[Path]> = select.into();
-    Ok((if chosen { select } else { exposed.whole.get_or_init(|| select).clone() }, embeds))
 }
 
 /// The values of the key columns, in key order.
@@ -545,20 +511,24 @@ impl Source for Database {
         Some(self.changes.subscribe())
     }
 
+    fn status(&self) -> SourceStatus {
+        self.source_status()
+    }
+
     fn generation(&self) -> u64 {
         *self.changes.borrow()
     }
 
     fn check_for_changes(&self) -> BoxFuture<'_, ()> {
-        async move {
-            if let Backend::Sqlite(sqlite) = &self.backend
-                && sqlite.detect_schema_change().await
-                && let Err(failure) = self.reflect().await
-            {
-                tracing::debug!(source = self.settings.name, cause = failure.cause(), "{}", failure.message());
-            }
+        match &self.backend {
+            Backend::Sqlite(_) => self.refresh_if_outdated().boxed(),
+            // Asking a server takes a round trip.
+            Backend::Postgres(_) => std::future::ready(()).boxed(),
         }
-        .boxed()
+    }
+
+    fn check_before_refusal(&self) -> BoxFuture<'_, ()> {
+        self.refresh_if_outdated().boxed()
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {

@@ -7,7 +7,8 @@ use aquifer_query::budget::estimate_text;
 use aquifer_query::plan::{Path, Plan};
 use serde_json::Map;
 
-use super::source::{Database, read_selection};
+use super::reading::read_selection;
+use super::source::Database;
 use crate::offer::Offer;
 use crate::schema::exposed_table::ExposedTable;
 use crate::sql::joins::Joins;

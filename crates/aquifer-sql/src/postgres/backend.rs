@@ -1,5 +1,6 @@
 //! A PostgreSQL server: one pool whose sessions cannot write, and one for changes.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::connection::Manager;
@@ -16,6 +17,9 @@ use crate::work::session::{TransactionEnd, Work, WorkError};
 /// Maximum number of attempts after a serialization failure.
 const MAX_ATTEMPTS: usize = 3;
 
+/// How long a request that fails anyway waits until it is known whether the tables have changed.
+const DETECTION_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
     pub(super) readers: Pool,
@@ -25,6 +29,8 @@ pub(crate) struct Postgres {
     pub(super) search_path: String,
     /// Identifies the database, without the user and the password.
     location: String,
+    /// The state of the tables when they were reflected.
+    reflected: Mutex<Option<String>>,
 }
 
 impl Postgres {
@@ -43,6 +49,7 @@ impl Postgres {
             timeout: settings.timeout,
             search_path: search_path(settings),
             location: format!("postgres {:?} {:?} {name}", config.get_hosts(), config.get_ports()),
+            reflected: Mutex::default(),
         })
     }
 
@@ -53,16 +60,32 @@ impl Postgres {
 
     /// Reads the schema.
     pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, SqlError> {
-        retry_transient(|| async {
+        let reflected = retry_transient(|| async {
             let mut connection = self.readers.acquire().await?;
             let mut session = PostgresSession::new(&mut connection, self.timeout);
-            Ok(reflect::reflect_model(&mut session, settings, baseline).await?)
-        })
-        .await
-        .map_err(|error| match error {
+            // Read first, so that a change in the meantime is detected later.
+            let state = fingerprint::read_schema(&mut session, &settings.offered_schemas()).await?;
+            Ok((reflect::reflect_model(&mut session, settings, baseline).await?, state))
+        });
+        let (model, state) = reflected.await.map_err(|error| match error {
             WorkError::Sql(error) => error,
             WorkError::Failure(failure) => SqlError::Rejected { message: None, cause: failure.message().to_owned() },
-        })
+        })?;
+        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+        Ok(model)
+    }
+
+    /// Checks whether the tables have changed since they were reflected. If the server does not answer, they count as
+    /// unchanged.
+    pub(crate) async fn detect_schema_change(&self, settings: &Settings) -> bool {
+        let state = retry_transient(|| async {
+            let mut connection = self.readers.acquire().await?;
+            let mut session = PostgresSession::new(&mut connection, self.timeout);
+            Ok(fingerprint::read_schema(&mut session, &settings.offered_schemas()).await?)
+        });
+        let Ok(Ok(state)) = tokio::time::timeout(DETECTION_TIMEOUT, state).await else { return false };
+        let reflected = self.reflected.lock().unwrap_or_else(PoisonError::into_inner);
+        reflected.as_ref().is_some_and(|reflected| *reflected != state)
     }
 
     /// The state of the catalog on which proofs about dry runs depend.

@@ -98,7 +98,7 @@ fn from_server(db: &DbError, cause: String) -> SqlError {
         || *code == SqlState::UNDEFINED_COLUMN
         || *code == SqlState::UNDEFINED_OBJECT
     {
-        SqlError::SchemaChanged { cause }
+        SqlError::SchemaChanged { message: Some(db.message().to_owned()), cause }
     } else if *code == SqlState::FEATURE_NOT_SUPPORTED && db.routine() == Some("RevalidateCachedQuery") {
         SqlError::StaleStatement { cause }
     } else if *code == SqlState::STRING_DATA_RIGHT_TRUNCATION {

@@ -24,6 +24,10 @@ impl Postgres {
         match *self {}
     }
 
+    pub(crate) async fn detect_schema_change(&self, _settings: &Settings) -> bool {
+        match *self {}
+    }
+
     pub(crate) async fn fingerprint(&self) -> Result<String, WorkError> {
         match *self {}
     }

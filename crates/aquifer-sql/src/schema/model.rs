@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) excluded: Vec<ExcludedTable>,
     /// The schema version that was read, if it can change without notice (SQLite).
     pub(crate) stamp: Option<SchemaStamp>,
+    /// Why only reading is possible, if the tables could not be written to at the time (SQLite).
+    pub(crate) unwritable_reason: Option<String>,
 }
 
 /// Identifies a schema: a file, and the number of changes of its schema.

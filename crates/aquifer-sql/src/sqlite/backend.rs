@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use super::pool::{FileId, Location, Pool, PooledConnection};
 use super::session::{SchemaState, SqliteSession};
+use super::writability::unwritable_reason;
 use super::{error, reflect, views};
 use crate::error::SqlError;
 use crate::schema::model::{Model, SchemaStamp};
@@ -49,12 +50,19 @@ impl Sqlite {
 
     /// Reads the schema.
     pub(crate) async fn reflect(&self, settings: &Settings) -> Result<Model, SqlError> {
-        let settings = settings.clone();
-        let read = move |pooled: &mut PooledConnection| {
+        let mut settings = settings.clone();
+        let location = self.readers.location().clone();
+        let mut read = move |pooled: &mut PooledConnection| {
             let version = schema_version(&pooled.connection)?;
+            let unwritable_reason = match &location {
+                Location::File(path) if !settings.read_only => unwritable_reason(&pooled.connection, path)?,
+                Location::File(_) | Location::Memory(_) => None,
+            };
+            settings.read_only |= unwritable_reason.is_some();
             let mut model = reflect::reflect_model(&pooled.connection, &pooled.interrupt(), &settings)?;
             views::trace(&mut pooled.connection, &mut model)?;
             model.stamp = Some(SchemaStamp { file: pooled.file.map(Into::into), version });
+            model.unwritable_reason = unwritable_reason;
             Ok((model, (pooled.file, version)))
         };
         let lease = self.readers.acquire().await?;

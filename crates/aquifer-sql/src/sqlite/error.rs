@@ -4,6 +4,12 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::{Constraint, SqlError, Violation};
 
+/// Why a file cannot be used in a directory in which this user may not create files. Where only reading is offered, it
+/// is in WAL mode.
+const CANNOT_CREATE_FILES: &str = "SQLite cannot create files beside it. It needs them to write and, in WAL mode, also \
+    to read (the one that ends in -shm). Let this user create files in the directory, or switch the database to \
+    another journal mode";
+
 pub(super) fn from_rusqlite(error: &Error) -> SqlError {
     let cause = error.to_string();
     let (code, message) = match error {
@@ -19,7 +25,13 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             SqlError::Busy { reason: "its file is locked by another process" }
         }
-        ErrorCode::ReadOnly => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
+        ErrorCode::ReadOnly => match code.extended_code {
+            ffi::SQLITE_READONLY_CANTINIT
+            | ffi::SQLITE_READONLY_CANTLOCK
+            | ffi::SQLITE_READONLY_DIRECTORY
+            | ffi::SQLITE_READONLY_RECOVERY => unavailable(CANNOT_CREATE_FILES),
+            _ => SqlError::PermissionDenied { reason: "the database file is read-only", cause },
+        },
         ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
             SqlError::PermissionDenied { reason: "the database does not allow it", cause }
         }
@@ -33,9 +45,9 @@ pub(super) fn from_rusqlite(error: &Error) -> SqlError {
         ErrorCode::TypeMismatch => {
             SqlError::InvalidValue { problem: "has a value of the wrong type for its column", column: None, cause }
         }
-        ErrorCode::SchemaChanged => SqlError::SchemaChanged { cause },
+        ErrorCode::SchemaChanged => SqlError::SchemaChanged { message: None, cause },
         _ if message.starts_with("no such table") || message.starts_with("no such column") => {
-            SqlError::SchemaChanged { cause }
+            SqlError::SchemaChanged { message: Some(message), cause }
         }
         _ if message.contains("integer overflow") => SqlError::InvalidValue {
             problem: "has a sum beyond 64 bits. Narrow the filter",

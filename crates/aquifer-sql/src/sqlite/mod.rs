@@ -14,6 +14,7 @@ mod session;
 mod slow_reads;
 mod time_formats;
 mod views;
+mod writability;
 
 pub(crate) use backend::Sqlite;
 pub(crate) use pool::Location;

@@ -26,6 +26,9 @@ const MAX_PREPARED_STATEMENTS: usize = 128;
 /// How many steps of SQLite's virtual machine run between two checks.
 const STEPS_PER_CHECK: i32 = 250;
 
+/// Why a file cannot be found whose directory is closed to this user.
+const CLOSED_DIRECTORY: &str = "permission denied: this user may not enter the directory of its file";
+
 /// The location of the database.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
@@ -148,6 +151,11 @@ impl Pool {
             slow_reads: Arc::new(SlowReads::new()),
         };
         Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, source: Arc::new(source) }
+    }
+
+    /// Where the database is.
+    pub(super) fn location(&self) -> &Location {
+        &self.source.location
     }
 
     /// Waits for a free connection.
@@ -287,9 +295,11 @@ impl ConnectionSource {
         pooled.filter(|pooled| pooled.file.is_some() && pooled.file == self.location.id())
     }
 
-    /// Returns a connection to the pool, unless a transaction is still open.
+    /// Returns a connection to the pool, unless a transaction is still open, or it cannot do what it is for: the file
+    /// may become writable later.
     fn put_back(&self, pooled: PooledConnection) {
-        if pooled.connection.is_autocommit() {
+        let is_usable = !self.writes || pooled.connection.is_readonly(rusqlite::MAIN_DB).is_ok_and(|is| !is);
+        if pooled.connection.is_autocommit() && is_usable {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pooled);
         }
     }
@@ -338,6 +348,9 @@ fn open_file(path: &Path, writes: bool) -> Result<Connection, SqlError> {
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(unavailable("its file does not exist", path.display().to_string()));
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(unavailable(CLOSED_DIRECTORY, format!("{}: {error}", path.display())));
         }
         Err(error) => return Err(unavailable("its file cannot be opened", error.to_string())),
     }

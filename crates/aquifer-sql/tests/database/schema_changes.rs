@@ -1,8 +1,12 @@
 //! Tables that are created, changed and dropped while they are served.
 
+use aquifer_engine::Reply;
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::Receiver;
+use aquifer_sql::Style;
 use serde_json::json;
 
-use crate::support::{Fixture, on_both, wait_until};
+use crate::support::{Fixture, context, on_both, wait_until};
 
 const SQLITE: &str =
     "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT, extra TEXT); INSERT INTO notes (body) VALUES ('one');";
@@ -79,6 +83,90 @@ async fn r_int_7_sqlite_schema_changes_are_detected_on_the_next_call() {
     fixture.run_sql("ALTER TABLE notes ADD COLUMN color TEXT").await;
     fixture.call_ok("create_note", json!({ "body": "x" })).await;
     wait_until("the column is there", || async { !fixture.parameter("create_note", "color").await.is_null() }).await;
+}
+
+on_both!(r_int_7_a_request_that_uses_what_was_added_detects_it, added, SQLITE, POSTGRES);
+
+/// No call without the new names comes first.
+async fn added(fixture: &Fixture) {
+    let add = async |column: &str| fixture.run_sql(&format!("ALTER TABLE notes ADD COLUMN {column} TEXT")).await;
+    add("a").await;
+    assert_eq!(fixture.call_ok("update_note", json!({ "id": 1, "input": { "a": "A" } })).await["a"], "A");
+    add("b").await;
+    assert_eq!(fixture.call_ok("create_note", json!({ "body": "two", "b": "B" })).await["b"], "B");
+    add("c").await;
+    let listed = fixture.call_ok("list_notes", json!({ "fields": ["id", "c"], "filter": { "id": 1 } })).await;
+    assert_eq!(listed["items"], json!([{ "id": 1, "c": null }]));
+    add("d").await;
+    assert_eq!(fixture.call_ok("list_notes", json!({ "filter": { "d": null } })).await["items"][1]["id"], 2);
+    add("e").await;
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 1, "fields": ["e"] })).await, json!({ "e": null }));
+    fixture.run_sql("CREATE TABLE letters (id INTEGER PRIMARY KEY)").await;
+    fixture.call_ok("create_letter", json!({ "id": 1 })).await;
+    // Mistakes stay mistakes.
+    fixture.call_err("create_note", json!({ "bodi": "x" }), "VALIDATION_UNKNOWN_PARAM").await;
+    fixture.call_err("list_notes", json!({ "fields": ["bodi"] }), "VALIDATION_UNKNOWN_FIELD").await;
+    fixture.call_err("list_lettuces", json!({}), "NOT_FOUND_OPERATION").await;
+}
+
+on_both!(r_int_7_a_batch_that_uses_what_was_added_detects_it, added_in_batch, SQLITE, POSTGRES);
+
+async fn added_in_batch(fixture: &Fixture) {
+    fixture.run_sql("ALTER TABLE notes ADD COLUMN color TEXT").await;
+    let operations = json!([
+        { "operation": "update_note", "params": { "id": 1, "input": { "color": "red" } } },
+        { "operation": "list_notes", "params": { "filter": { "color": "red" } } },
+        { "operation": "create_note", "params": { "colour": "red" } },
+    ]);
+    let arguments = json!({ "operations": operations }).as_object().cloned().unwrap();
+    let reply = fixture.engine.handle(&Receiver::Unified, arguments, context()).await;
+    let Reply::Response(response) = reply else { panic!("{reply:?}") };
+    let answer: serde_json::Value = serde_json::from_str(&response.render(&Limits::default()).text).unwrap();
+    let result = |index: usize| &answer["results"][index]["result"];
+    assert_eq!(result(0)["data"]["color"], "red", "{answer}");
+    assert_eq!(result(1)["data"]["items"][0]["id"], 1, "{answer}");
+    assert_eq!(result(2)["error"]["code"], "VALIDATION_UNKNOWN_PARAM", "{answer}");
+}
+
+/// Operations for all tables depend on the tables that a request names.
+#[tokio::test]
+async fn r_int_7_generic_requests_detect_what_they_use() {
+    let fixture = Fixture::sqlite_with(SQLITE, |settings| settings.style = Style::Generic).await;
+    fixture.run_sql("ALTER TABLE notes ADD COLUMN color TEXT").await;
+    let update = json!({ "table_name": "notes", "key": { "id": 1 }, "input": { "color": "red" } });
+    assert_eq!(fixture.call_ok("update_record", update).await["color"], "red");
+    fixture.run_sql("CREATE TABLE letters (id INTEGER PRIMARY KEY, note INTEGER REFERENCES notes)").await;
+    fixture.call_ok("create_record", json!({ "table_name": "letters", "values": { "id": 1, "note": 1 } })).await;
+    fixture.run_sql("CREATE TABLE replies (id INTEGER PRIMARY KEY, letter INTEGER REFERENCES letters)").await;
+    let replies = fixture.call_ok("list_records", json!({ "table_name": "replies" })).await;
+    assert_eq!(replies["items"], json!([]));
+    fixture.call_err("list_records", json!({ "table_name": "nothing" }), "NOT_FOUND_RESOURCE").await;
+}
+
+on_both!(
+    a_trigger_that_refers_to_a_dropped_table_is_named_as_the_reason,
+    broken_trigger,
+    "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO notes VALUES (1, 'one'); CREATE TABLE log (x);
+     CREATE TRIGGER remember AFTER UPDATE ON notes BEGIN INSERT INTO log VALUES (NEW.id); END; DROP TABLE log;",
+    "CREATE TABLE notes (id int PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'one');
+     CREATE FUNCTION remember() RETURNS trigger LANGUAGE plpgsql AS
+     'BEGIN INSERT INTO log VALUES (NEW.id); RETURN NEW; END';
+     CREATE TRIGGER remember AFTER UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION remember();"
+);
+
+/// Nobody is advised to try again.
+async fn broken_trigger(fixture: &Fixture) {
+    for params in
+        [json!({ "id": 1, "input": { "body": "x" } }), json!({ "id": 1, "input": {"body": "x"}, "dry_run": true })]
+    {
+        let error = fixture.call_err("update_note", params, "UPSTREAM_ERROR").await;
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("log") && message.contains("has to be corrected"), "{error}");
+        assert!(!message.contains("try again"), "{error}");
+        assert!(error["details"]["upstream_error"].as_str().unwrap().contains("log"), "{error}");
+        assert_eq!(error["details"]["schema_changed"], json!(null), "{error}");
+    }
+    assert_eq!(fixture.call_ok("get_note", json!({ "id": 1 })).await["body"], "one");
 }
 
 /// A table that is recreated while statements are prepared.

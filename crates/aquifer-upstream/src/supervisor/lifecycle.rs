@@ -281,6 +281,7 @@ impl Supervisor {
             quarantined: snapshot.quarantined().len(),
             left_out: snapshot.left_out.count(),
             notes: snapshot.notes.clone(),
+            setting_problems: Vec::new(),
         }
     }
 

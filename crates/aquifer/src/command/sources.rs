@@ -10,7 +10,8 @@ use crate::sources::{OpenSource, ago};
 /// The origin and age of each source's catalog, and notes about it.
 pub(super) fn to_json(opened: &[OpenSource]) -> Vec<Value> {
     let statuses = opened.iter().map(|one| {
-        let SourceStatus { state, catalog_age, quarantined, left_out, notes } = one.source.status();
+        let SourceStatus { state, catalog_age, quarantined, left_out, notes, setting_problems } = one.source.status();
+        let notes = [notes, setting_problems].concat();
         json!({
             "name": one.source.name(), "status": state.as_str(), "quarantined": quarantined, "left_out": left_out,
             "catalog_age_seconds": catalog_age.map(|age| age.as_secs()), "notes": notes,

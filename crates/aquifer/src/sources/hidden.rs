@@ -95,6 +95,10 @@ impl Source for FilteredSource {
         self.source.check_for_changes()
     }
 
+    fn check_before_refusal(&self) -> BoxFuture<'_, ()> {
+        self.source.check_before_refusal()
+    }
+
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         self.source.confirm_catalog()
     }

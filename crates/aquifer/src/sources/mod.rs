@@ -26,6 +26,7 @@ mod trust;
 mod unique_names;
 mod unreachable_error;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -254,9 +255,15 @@ impl Plans {
         for plan in self.plans.iter().filter(|_| !self.is_configured) {
             if let Kind::Database(settings) = &plan.kind
                 && let Target::Sqlite(path) = &settings.target
-                && !path.exists()
             {
-                bail!("Source '{}' is unavailable: its file does not exist ({})", plan.name, path.display());
+                let why = match path.metadata() {
+                    Ok(_) => continue,
+                    Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                        "permission denied: this user may not enter the directory of its file"
+                    }
+                    Err(_) => "its file does not exist",
+                };
+                bail!("Source '{}' is unavailable: {why} ({})", plan.name, path.display());
             }
         }
         Ok(())

@@ -19,6 +19,7 @@ mod docs_pages;
 mod doctor;
 mod doctor_access;
 mod doctor_changes;
+mod doctor_tables;
 mod documents;
 mod env_files;
 mod floods;
@@ -57,6 +58,7 @@ mod self_served;
 #[cfg(feature = "test-clients")]
 mod servers;
 mod sqlite;
+mod sqlite_access;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod static_memory;
 mod stdio;

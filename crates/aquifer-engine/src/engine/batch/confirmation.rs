@@ -51,7 +51,7 @@ impl BatchRun<'_> {
                 {
                     request.metadata.confirmation = Some(token);
                     entry.ready = None;
-                    self.prepare(first);
+                    self.prepare(first).await;
                 }
             }
         }
@@ -66,7 +66,7 @@ impl BatchRun<'_> {
         {
             return None;
         }
-        self.prepare_all();
+        self.prepare_all().await;
         self.fail_unresolvable();
         let gated = self.rehearse_for_question(self.unconfirmed()).await;
         let by_question = |index: &usize| {
@@ -93,7 +93,7 @@ impl BatchRun<'_> {
 
     /// Collects the confirmations that this operation and those after it need.
     pub(super) async fn confirm_rest(&mut self, index: usize) -> ConfirmStep {
-        self.prepare_all();
+        self.prepare_all().await;
         self.fail_unresolvable();
         let gated = self.unconfirmed();
         // The usual confirmation of one operation also works outside of this batch.

@@ -163,6 +163,9 @@ impl<'a> Checker<'a> {
                     *value = number.into();
                     true
                 }
+                None if is_beyond_64_bits(digits) => {
+                    return self.invalid(path, "is beyond the range of 64-bit integers", None);
+                }
                 None => false,
             },
             (Kind::Array(items), Value::Array(elements)) => {
@@ -392,4 +395,12 @@ fn weight(value: &Value) -> usize {
 fn large_integer(digits: &str) -> Option<i64> {
     const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
     digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() > MAX_SAFE_INTEGER && number.to_string() == digits)
+}
+
+/// Whether text is an integer, as answers would contain it, that is too large for 64 bits.
+fn is_beyond_64_bits(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_integer = digits.starts_with(|first: char| ('1'..='9').contains(&first))
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_integer && text.parse::<i64>().is_err()
 }

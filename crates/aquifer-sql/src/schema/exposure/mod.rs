@@ -3,4 +3,4 @@
 mod restriction;
 mod secret_names;
 
-pub(crate) use restriction::{Baseline, Mismatch, may_name_rows, possibly_hidden_columns, restrict};
+pub(crate) use restriction::{Baseline, Mismatch, may_name_rows, possibly_hidden_columns, restrict, suggestion};

@@ -339,7 +339,8 @@ fn is_shown(table: &Table, settings: &Settings, column: &Column) -> bool {
     table_settings(table, settings).is_some_and(|entry| entry.show.iter().any(|shown| **shown == *column.name))
 }
 
-fn suggestion<'a>(wrong: &str, valid: impl Iterator<Item = &'a str> + Clone) -> String {
+/// A hint at the name that was meant, with a leading blank.
+pub(crate) fn suggestion<'a>(wrong: &str, valid: impl Iterator<Item = &'a str> + Clone) -> String {
     // The same name in another case is the best suggestion.
     let same = valid.clone().find(|name| name.eq_ignore_ascii_case(wrong));
     match same.or_else(|| suggest::nearest(wrong, valid)) {

@@ -88,7 +88,8 @@ fn run_in_transaction(
 ) -> Result<OperationOutput, WorkError> {
     let version = super::backend::schema_version(&pooled.connection).map_err(|error| error::from_rusqlite(&error))?;
     if access.stamp != Some(SchemaStamp { file: pooled.file.map(Into::into), version }) {
-        return Err(SqlError::SchemaChanged { cause: "the schema has changed since the reflection".to_owned() }.into());
+        let cause = "the schema has changed since the reflection".to_owned();
+        return Err(SqlError::SchemaChanged { message: None, cause }.into());
     }
     let unserved = views::check_names(&pooled.connection, access, &request.sql)?;
     let authorizer = authorizer.with_unserved(unserved);

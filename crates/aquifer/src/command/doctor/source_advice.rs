@@ -14,8 +14,14 @@ use crate::terminal::{quoted, quoted_path};
 
 /// The variable by which a server recognizes that it would start itself.
 const ANCESTRY: &str = "AQUIFER_ANCESTRY";
+/// How a database whose tables do not match its settings is refused.
+const MISMATCH: &str = "its configuration does not match its tables";
 /// The maximum length of a command line in an advice.
 const MAX_COMMAND_LEN: usize = 300;
+
+/// What to do about settings of tables that do not match the tables.
+pub(super) const CORRECT_TABLES: &str = "Correct it in the configuration, under [source.tables]. Names of tables and \
+    columns are those of the database; aquifer introspect shows the tables";
 
 /// What to do about an MCP server that failed in this way, if the failure says it.
 pub(super) fn for_failure(name: &str, failure: &Failure) -> Option<String> {
@@ -38,6 +44,9 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
     }
     if why.contains("certificate") {
         return for_certificate(source);
+    }
+    if why.contains(MISMATCH) {
+        return CORRECT_TABLES.to_owned();
     }
     match source {
         SourceConfig { openapi: Some(_), .. } => {

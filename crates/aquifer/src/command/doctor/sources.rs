@@ -55,6 +55,10 @@ pub(super) async fn check(config: &Config, text: &str) -> SourceFindings {
             }
             None => answers(source),
         });
+        let problems = source.source.status().setting_problems;
+        findings.extend(
+            problems.into_iter().map(|why| Finding::problem(subject(name), why, source_advice::CORRECT_TABLES)),
+        );
     }
     // A cached catalog or an adapter file is sufficient to check the rules.
     let without: Vec<String> = asked.names().into_iter().filter(|name| asked.why_unknown(name).is_some()).collect();
@@ -117,7 +121,11 @@ fn answers(source: &OpenSource) -> Finding {
             let message = format!("its file is empty, so it has no tables ({})", path.display());
             Finding::problem(subject, message, "Check the path, or create the tables")
         }
-        _ => Finding::ok(subject, format!("answers ({})", source.place)),
+        Some(_) => {
+            let answers = std::iter::once(format!("answers ({})", source.place));
+            Finding::ok(subject, answers.chain(source.source.status().notes).collect::<Vec<_>>().join("; "))
+        }
+        None => Finding::ok(subject, format!("answers ({})", source.place)),
     }
 }
 

@@ -134,6 +134,10 @@ impl Source for Shop {
         self.database.check_for_changes()
     }
 
+    fn check_before_refusal(&self) -> BoxFuture<'_, ()> {
+        self.database.check_before_refusal()
+    }
+
     fn confirm_catalog(&self) -> BoxFuture<'_, ()> {
         self.database.confirm_catalog()
     }
