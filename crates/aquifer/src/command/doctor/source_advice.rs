@@ -39,14 +39,14 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
     if why.contains("without '}'") {
         return "Close the reference, as in ${NAME}, or write $${ for the two characters".to_owned();
     }
+    if why.contains(MISMATCH) {
+        return CORRECT_TABLES.to_owned();
+    }
     if why.contains("sslrootcert cannot be read") {
         return "Correct sslrootcert in the URL: it names a PEM file with the certificates of authorities".to_owned();
     }
-    if why.contains("certificate") {
+    if why.contains("certificate") && is_remote(source) {
         return for_certificate(source);
-    }
-    if why.contains(MISMATCH) {
-        return CORRECT_TABLES.to_owned();
     }
     match source {
         SourceConfig { openapi: Some(_), .. } => {
@@ -69,7 +69,13 @@ pub(super) fn for_source(source: &SourceConfig, why: &str) -> String {
     }
 }
 
-/// A server whose certificate is not accepted, or a file of certificates that cannot be used.
+/// Whether a server is asked over a network, which may use a certificate.
+fn is_remote(source: &SourceConfig) -> bool {
+    let is_postgres = source.target.as_deref().is_some_and(|target| target.starts_with("postgres"));
+    source.url.is_some() || source.openapi.is_some() || is_postgres
+}
+
+/// A server whose certificate is not accepted.
 fn for_certificate(source: &SourceConfig) -> String {
     let setting = match &source.target {
         Some(target) if target.starts_with("postgres") => "name the file of the authority with sslrootcert in the URL",
