@@ -175,7 +175,8 @@ pub(crate) struct LogoutArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Write a new configuration here instead of to aquifer.toml. Clients that use Aquifer keep their configuration.
+    /// Write a new configuration here instead of to aquifer.toml. Clients that use Aquifer keep their configuration. In a
+    /// project, it is for your own servers first.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

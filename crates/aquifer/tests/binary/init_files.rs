@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::init::{init, put, read};
-use crate::support::{Folder, aquifer, text};
+use crate::support::{Folder, NOBODY, OtherUser, aquifer, text};
 
 const CURSOR: &str = ".cursor/mcp.json";
 const STUDIO: &str = ".lmstudio/mcp.json";
@@ -131,7 +131,6 @@ fn a_file_that_its_owner_made_read_only_stays() {
 /// Only the administrator can make files of others, so this tests something only there.
 #[test]
 fn a_file_of_another_user_stays_theirs() {
-    const NOBODY: u32 = 65_534;
     let folder = Folder::new();
     put(&folder, CURSOR, SERVER);
     if chown(folder.path(CURSOR), Some(NOBODY), Some(NOBODY)).is_err() {
@@ -142,23 +141,17 @@ fn a_file_of_another_user_stays_theirs() {
     let found = std::fs::metadata(folder.path(CURSOR)).unwrap();
     assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY));
     // Another user, who may write the file and replace it in its directory, cannot.
-    let folder = Folder::new();
-    put(&folder, CURSOR, SERVER);
-    for (path, mode) in [("", 0o777), (".cursor", 0o777), (CURSOR, 0o666)] {
-        set_mode(&folder, path, mode);
+    let user = OtherUser::new();
+    assert!(user.is_root);
+    let file = user.folder.path(&format!("home/{CURSOR}"));
+    put(&user.folder, &format!("home/{CURSOR}"), SERVER);
+    for (path, mode) in [("home/.cursor".to_owned(), 0o777), (format!("home/{CURSOR}"), 0o666)] {
+        user.set_mode(&path, mode);
     }
-    let script = "cd \"$HOME\" && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" init --apply";
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", script, env!("CARGO_BIN_EXE_aquifer")])
-        .env("HOME", folder.path(""))
-        .env_remove("XDG_CONFIG_HOME");
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let output = user.run(&["init", "--apply"]);
     let printed = text(&output.stderr);
-    if output.status.code() == Some(127) || printed.contains("setpriv") {
-        return;
-    }
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert!(printed.contains("belongs to another user and stays as it is"), "{printed}");
-    assert_eq!((read(&folder, CURSOR), std::fs::metadata(folder.path(CURSOR)).unwrap().uid()), (SERVER.to_owned(), 0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), SERVER);
+    assert_eq!(std::fs::metadata(&file).unwrap().uid(), 0);
 }

@@ -8,9 +8,18 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Self {
+        Self::create_in(Path::new(env!("CARGO_TARGET_TMPDIR")), "")
+    }
+
+    /// A folder that every user can reach, wherever this repository is.
+    pub(crate) fn reachable() -> Self {
+        Self::create_in(&std::env::temp_dir(), "aquifer-test-")
+    }
+
+    fn create_in(parent: &Path, prefix: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let name = format!("{prefix}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = parent.join(name);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

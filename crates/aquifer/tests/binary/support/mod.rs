@@ -5,6 +5,7 @@ mod either;
 mod folder;
 mod http_server;
 mod mcp;
+mod other_user;
 mod piped;
 pub(crate) mod shop;
 mod stderr_reader;
@@ -19,13 +20,19 @@ pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
 pub(crate) use http_server::{Answer, HttpServer, read_answer, stateless_body, try_call};
 pub(crate) use mcp::{server, tools};
+pub(crate) use other_user::{NOBODY, OtherUser};
 pub(crate) use piped::StdioServer;
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn aquifer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_aquifer"));
+    aquifer_at(env!("CARGO_BIN_EXE_aquifer").as_ref())
+}
+
+/// The same for a copy of the program.
+pub(crate) fn aquifer_at(program: &Path) -> Command {
+    let mut command = Command::new(program);
     for variable in ["MCP_AQL_ENDPOINT_MODE", "MCP_AQL_ENDPOINT_PROFILE", "MCP_AQL_TOOL_PREFIX", "AQUIFER_LOG"] {
         command.env_remove(variable);
     }
