@@ -9,6 +9,7 @@ mod description;
 pub mod evidence;
 mod mcp;
 pub mod options;
+pub mod published;
 pub mod record;
 pub mod render;
 pub mod report;

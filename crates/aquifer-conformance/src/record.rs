@@ -23,6 +23,9 @@ pub struct Record {
     pub operation_details: Vec<Value>,
     /// `data.type` of each type, in list order.
     pub type_details: Vec<Value>,
+    /// The sections of the evidence that need operations that the server does not have.
+    #[serde(default)]
+    pub not_applicable: Vec<String>,
     /// The relevant exchanges, in order.
     pub exchanges: Vec<RecordedExchange>,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::checks::feature::Feature;
 use crate::checks::{self, Check};
 use crate::context::CheckContext;
 use crate::options::Options;
@@ -102,6 +103,7 @@ pub async fn run(
             outcomes.push((check.category, outcome));
         }
     }
+    context.record.not_applicable = not_applicable(&context);
     let report = report(&context, outcomes);
     Ok(Run { report, record: context.record })
 }
@@ -109,12 +111,25 @@ pub async fn run(
 /// Whether a check belongs to the requested level and to a feature that the server offers.
 fn is_selected(check: &Check, context: &CheckContext<'_>) -> bool {
     let level = if check.category.is_required() { 1 } else { 2 };
-    level <= context.options.level && check.feature.is_none_or(|feature| feature.is_offered(context))
+    let only = &context.options.only;
+    let is_wanted = only.is_empty() || only.iter().any(|name| check.id.starts_with(name.as_str()));
+    is_wanted && level <= context.options.level && check.feature.is_none_or(|feature| feature.is_offered(context))
+}
+
+/// The sections of the evidence for which the server has no operations.
+fn not_applicable(context: &CheckContext<'_>) -> Vec<String> {
+    let sections = [(Feature::RoundTrips, "round_trip_tests"), (Feature::Updates, "update_preservation_tests")];
+    let absent = sections.into_iter().filter(|(feature, _)| !feature.is_offered(context));
+    absent.map(|(_, section)| section.to_owned()).collect()
 }
 
 /// Runs one check.
 async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
     let mut tally = Tally::default();
+    if let Some(subject) = check.subject.filter(|subject| !subject.is_offered(context)) {
+        let reason = format!("Not applicable: the server has no {}.", subject.name());
+        return Outcome { not_applicable: true, ..skip(check, &reason) };
+    }
     if check.writes && !context.options.allow_writes {
         return skip(check, "writes are not allowed");
     }
@@ -135,6 +150,7 @@ async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
         name: check.name.to_owned(),
         result: tally.verdict(),
         detail,
+        not_applicable: false,
         examined: tally.examined,
         findings: tally.findings,
     }
@@ -152,6 +168,7 @@ fn skip(check: &Check, reason: &str) -> Outcome {
         name: check.name.to_owned(),
         result: Verdict::Skip,
         detail: reason.to_owned(),
+        not_applicable: false,
         examined: 0,
         findings: Vec::new(),
     }

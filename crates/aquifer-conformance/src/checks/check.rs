@@ -25,6 +25,8 @@ pub struct Check {
     pub(crate) unit: &'static str,
     /// The optional feature it belongs to. Without the feature, the check is omitted.
     pub(crate) feature: Option<Feature>,
+    /// What it applies to. If the server has nothing of the kind, the check is a SKIP that affects no level.
+    pub(crate) subject: Option<Feature>,
     /// The reason given if there is nothing to examine.
     pub(crate) skip_reason: &'static str,
     pub(crate) run: CheckFunction,
@@ -39,7 +41,18 @@ impl Check {
         skip_reason: &'static str,
         run: CheckFunction,
     ) -> Self {
-        Self { id, name, category, depends_on: &[], writes: false, unit, feature: None, skip_reason, run }
+        Self {
+            id,
+            name,
+            category,
+            depends_on: &[],
+            writes: false,
+            unit,
+            feature: None,
+            subject: None,
+            skip_reason,
+            run,
+        }
     }
 
     pub(super) const fn depends_on(mut self, depends_on: &'static [&'static str]) -> Self {
@@ -49,6 +62,12 @@ impl Check {
 
     pub(super) const fn writes(mut self) -> Self {
         self.writes = true;
+        self
+    }
+
+    /// For checks that a level needs, unless there is nothing that they could apply to.
+    pub(super) const fn applies_to(mut self, subject: Feature) -> Self {
+        self.subject = Some(subject);
         self
     }
 

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::context::CheckContext;
+use crate::description::resources::Resource;
 use crate::description::{Operation, ValueKind};
 use crate::record::Mode;
 
@@ -46,12 +47,24 @@ pub(crate) enum Feature {
     Confirmation,
     /// Documented examples.
     Examples,
+    /// Documented examples of operations with `dry_run`.
+    RehearsedExamples,
+    /// Something that can be created and read.
+    RoundTrips,
+    /// Something that can be created, read and updated.
+    Updates,
+    /// Something that can be created, read and deleted.
+    Deletion,
+    /// UPDATE operations.
+    UpdateOperations,
+    /// Something that can be created, and updated through `input`.
+    InputUpdates,
     /// Parameters that shape the answer of a collection.
     Controls,
 }
 
 /// All features, with their display names.
-pub(crate) const ALL: [(Feature, &str); 19] = [
+pub(crate) const ALL: [(Feature, &str); 25] = [
     (Feature::Families, "endpoint families"),
     (Feature::Filters, "filters"),
     (Feature::Ranges, "comparisons in filters"),
@@ -70,14 +83,29 @@ pub(crate) const ALL: [(Feature, &str); 19] = [
     (Feature::DryRuns, "dry runs"),
     (Feature::Confirmation, "confirmation"),
     (Feature::Examples, "examples"),
+    (Feature::RehearsedExamples, "examples of dry runs"),
+    (Feature::RoundTrips, "things that can be created and read"),
+    (Feature::Updates, "things that can be created, read and updated"),
+    (Feature::Deletion, "things that can be created, read and deleted"),
+    (Feature::UpdateOperations, "UPDATE operations"),
+    (Feature::InputUpdates, "updates through 'input' of things that can be created"),
     (Feature::Controls, "parameters that shape a collection"),
 ];
 
 impl Feature {
+    /// Its display name.
+    pub(crate) fn name(self) -> &'static str {
+        ALL.iter().find(|(feature, _)| *feature == self).map_or("such feature", |(_, name)| name)
+    }
+
     /// Whether the server documents it.
     pub(crate) fn is_offered(self, context: &CheckContext<'_>) -> bool {
         let any = |holds: &dyn Fn(&Operation) -> bool| context.description.operations.iter().any(holds);
         let read = |name: &str| context.description.read_operations().any(|operation| operation.has_parameter(name));
+        let readable = |holds: &dyn Fn(&Resource) -> bool| {
+            let mut created = context.resources.iter().filter(|own| own.create.is_some() && own.get.is_some());
+            created.any(holds)
+        };
         match self {
             Self::Families => context.mode != Mode::Single && context.client.aql_tools().len() > 1,
             Self::Filters => read("filter"),
@@ -124,6 +152,17 @@ impl Feature {
                 ["first", "limit", "page_size", "fields", "filter", "sort", "total", "aggregate"].into_iter().any(read)
             }
             Self::Examples => any(&|operation| !operation.examples().is_empty()),
+            Self::RehearsedExamples => {
+                let mut writes = context.description.write_operations();
+                writes.any(|operation| operation.has_parameter("dry_run") && !operation.examples().is_empty())
+            }
+            Self::RoundTrips => readable(&|_| true),
+            Self::Updates => readable(&|resource| resource.update.is_some()),
+            Self::Deletion => readable(&|resource| resource.delete.is_some()),
+            Self::UpdateOperations => any(&|operation| operation.category == "UPDATE"),
+            Self::InputUpdates => {
+                readable(&|resource| resource.update.as_ref().is_some_and(|update| update.has_parameter("input")))
+            }
         }
     }
 }

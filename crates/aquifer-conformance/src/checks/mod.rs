@@ -39,7 +39,7 @@ pub(crate) fn read_checks() -> Vec<&'static Check> {
 
 /// The checks that may write or break something.
 pub(crate) fn write_checks() -> Vec<&'static Check> {
-    let tables: [&'static [Check]; 12] = [
+    let tables: [&'static [Check]; 13] = [
         writes::roundtrip::CREATE_CHECKS,
         requests::fidelity::CHECKS,
         requests::parameters::CHECKS,
@@ -47,6 +47,7 @@ pub(crate) fn write_checks() -> Vec<&'static Check> {
         writes::constraints::CHECKS,
         requests::routing::WRITE_CHECKS,
         writes::roundtrip::CHECKS,
+        introspection::details::EXAMPLE_CHECKS,
         writes::confirm::CHECKS,
         batch::WRITE_CHECKS,
         writes::roundtrip::DELETE_CHECKS,

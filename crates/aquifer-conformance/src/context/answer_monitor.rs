@@ -1,11 +1,13 @@
 //! Checks the invariants of every answer in a run. The results are reported at the end.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::RegexSet;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::mcp::{Reply, ReplyKind};
+use crate::published::{self, SpecSchemas, UPPER_SNAKE_CASE};
+use crate::record::Exchange;
 use crate::report::Tally;
 
 /// Patterns that a message for callers must not match.
@@ -35,6 +37,10 @@ static LEAKS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
 /// The tallies over all answers.
 #[derive(Default)]
 pub(crate) struct AnswerMonitor {
+    /// The published schemas, if a checkout of the specification is at hand.
+    pub(crate) schemas: Option<Arc<SpecSchemas>>,
+    /// Whether answers of introspection have exactly the published members and values.
+    pub(crate) introspection: Tally,
     /// Whether answers are envelopes of the published shape.
     pub(crate) envelope: Tally,
     /// Whether failures are tool results instead of JSON-RPC errors.
@@ -72,8 +78,18 @@ impl AnswerMonitor {
             _ => {}
         }
         self.envelope.count();
-        if let Some(problem) = envelope_problem(&reply.exchange.answer) {
+        let answer = &reply.exchange.answer;
+        let published = || self.schemas.as_ref()?.result_problems(answer).into_iter().next();
+        if let Some(problem) = published::envelope::problem(answer).or_else(published) {
             self.envelope.fail(&subject, problem, Some(reply));
+        }
+        if is_published_introspection(&reply.exchange) {
+            self.introspection.count();
+            let published = || self.schemas.as_ref()?.introspection_problems(answer).into_iter().next();
+            if let Some(problem) = published::introspection_problems(answer).into_iter().next().or_else(published) {
+                let params = reply.exchange.arguments.get("params").map(Value::to_string).unwrap_or_default();
+                self.introspection.fail(params, problem, Some(reply));
+            }
         }
         if let Some(agree) = reply.texts_agree {
             self.texts.count();
@@ -85,7 +101,7 @@ impl AnswerMonitor {
             self.transport.count();
             if let Some(code) = reply.exchange.answer.pointer("/error/code").and_then(Value::as_str) {
                 self.codes.count();
-                if !is_upper_snake(code) {
+                if !(UPPER_SNAKE_CASE.matches)(code) {
                     self.codes.fail(&subject, format!("code '{code}' is not UPPER_SNAKE_CASE"), Some(reply));
                 }
             }
@@ -133,78 +149,28 @@ impl AnswerMonitor {
     }
 }
 
+/// Whether an exchange is an introspection whose answer is published: a query for operations or types by nothing but a
+/// name, or a query that was refused. What other parameters add is up to the server.
+fn is_published_introspection(exchange: &Exchange) -> bool {
+    let arguments = &exchange.arguments;
+    if arguments.get("operation").and_then(Value::as_str) != Some("introspect") {
+        return false;
+    }
+    if exchange.answer.get("success") == Some(&Value::Bool(false)) {
+        return true;
+    }
+    let params = arguments.get("params").and_then(Value::as_object);
+    let query = params.and_then(|params| params.get("query")).and_then(Value::as_str);
+    matches!(query, Some("operations" | "types"))
+        && params.is_some_and(|params| params.keys().all(|name| ["query", "name"].contains(&name.as_str())))
+}
+
 fn subject(reply: &Reply) -> String {
     match reply.exchange.arguments.get("operation").and_then(Value::as_str) {
         Some(operation) => operation.to_owned(),
         None if reply.exchange.arguments.get("operations").is_some() => "batch".to_owned(),
         None => reply.exchange.tool.clone(),
     }
-}
-
-pub(crate) fn is_upper_snake(code: &str) -> bool {
-    code.starts_with(|first: char| first.is_ascii_uppercase())
-        && code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-}
-
-/// The first problem of an envelope, if any.
-fn envelope_problem(answer: &Value) -> Option<String> {
-    let Some(envelope) = answer.as_object() else {
-        return Some("the answer is not a JSON object".into());
-    };
-    match envelope.get("success") {
-        Some(Value::Bool(true)) => success_problem(envelope),
-        Some(Value::Bool(false)) => failure_problem(envelope),
-        Some(_) => Some("'success' is neither true nor false".into()),
-        None => Some("there is no 'success'".into()),
-    }
-}
-
-fn success_problem(envelope: &Map<String, Value>) -> Option<String> {
-    const KNOWN: [&str; 8] =
-        ["success", "data", "warnings", "_meta", "results", "summary", "halted_at", "pending_operations"];
-    if envelope.contains_key("error") {
-        return Some("a success has an 'error'".into());
-    }
-    if !envelope.contains_key("data") && !envelope.contains_key("results") {
-        return Some("a success has no 'data'".into());
-    }
-    if let Some(extra) = envelope.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-        return Some(format!("'{extra}' does not belong beside 'data'"));
-    }
-    let warnings = match envelope.get("warnings") {
-        None => return None,
-        Some(Value::Array(warnings)) => warnings,
-        Some(_) => return Some("'warnings' is not a list".into()),
-    };
-    let bad = |warning: &Value| {
-        let code = warning.get("code").and_then(Value::as_str).is_some_and(is_upper_snake);
-        !(code && warning.get("message").is_some_and(Value::is_string))
-    };
-    warnings.iter().any(bad).then(|| "a warning lacks an UPPER_SNAKE_CASE code or a message".into())
-}
-
-fn failure_problem(envelope: &Map<String, Value>) -> Option<String> {
-    const KNOWN: [&str; 7] =
-        ["success", "error", "confirmation", "deprecated", "deprecationMessage", "deprecatedSince", "removalVersion"];
-    let error = match envelope.get("error") {
-        None => return Some("a failure has no 'error'".into()),
-        Some(Value::Object(error)) => error,
-        Some(Value::String(_)) => return Some("'error' is a string, not {code, message}".into()),
-        Some(_) => return Some("'error' is not an object".into()),
-    };
-    for needed in ["code", "message"] {
-        if error.get(needed).and_then(Value::as_str).is_none_or(str::is_empty) {
-            return Some(format!("'error.{needed}' is not text"));
-        }
-    }
-    if error.get("details").is_some_and(|details| !details.is_object()) {
-        return Some("'error.details' is not an object".into());
-    }
-    if let Some(extra) = error.keys().find(|key| !["code", "message", "details"].contains(&key.as_str())) {
-        return Some(format!("'error.{extra}' does not belong there"));
-    }
-    let extra = envelope.keys().find(|key| !KNOWN.contains(&key.as_str()));
-    extra.map(|extra| format!("a failure has an unknown member '{extra}'"))
 }
 
 #[cfg(test)]

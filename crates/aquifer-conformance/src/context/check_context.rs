@@ -21,7 +21,7 @@ use crate::record::{Mode, Purpose, Record, RecordedExchange, Surface};
 use crate::transport::{Connector, TransportError};
 
 /// Maximum number of exchanges recorded as evidence. More would only repeat the same kinds.
-const MAX_EXCHANGES: usize = 5_000;
+const MAX_EXCHANGES: usize = 20_000;
 
 /// Larger exchanges are not recorded, because truncated ones would be wrong evidence.
 const MAX_EXCHANGE_BYTES: usize = 256 * 1024;
@@ -65,6 +65,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) creations: Vec<(String, Reply)>,
     /// Operations that got no answer, with the reason. They are not called again.
     pub(crate) unanswered: Vec<(String, String)>,
+    /// Whether dry runs of created rows were checked, and changed nothing.
+    pub(crate) dry_runs_change_nothing: bool,
     pub(crate) calls_before: usize,
     reconnects: usize,
 }
@@ -75,7 +77,7 @@ impl<'a> CheckContext<'a> {
         let connection =
             connector.open(None).await?.ok_or_else(|| TransportError("there is nothing to connect to".into()))?;
         let mut client = Client::open(connection, options.deadline).await?;
-        let mut monitor = AnswerMonitor::default();
+        let mut monitor = AnswerMonitor { schemas: options.spec.clone(), ..AnswerMonitor::default() };
         let description = introspect::read_description(&mut client, &mut monitor, options.max_operations).await;
         if let Some(reason) = &client.lost {
             return Err(TransportError(reason.clone()));
@@ -100,6 +102,7 @@ impl<'a> CheckContext<'a> {
             sandbox: Sandbox::new(),
             creations: Vec::new(),
             unanswered: Vec::new(),
+            dry_runs_change_nothing: false,
             calls_before: 0,
             reconnects: 0,
             client,
@@ -128,6 +131,7 @@ impl<'a> CheckContext<'a> {
             types_list: answer(&description.types_reply).unwrap_or_default(),
             operation_details: details(&description.operation_replies, "operation"),
             type_details: details(&description.type_replies, "type"),
+            not_applicable: Vec::new(),
             exchanges: Vec::new(),
         };
     }

@@ -304,8 +304,17 @@ impl CheckContext<'_> {
                 let key = self.sandbox.row(&resource.noun)?.key.clone();
                 Some(resource.delete.as_ref()?.wrap(key))
             }
+            _ if self.options.allow_writes && operation.has_parameter("dry_run") => self.dry_run_params(operation),
             _ => None,
         }
+    }
+
+    /// A dry run with generated values, for operations that are about nothing that the run created.
+    fn dry_run_params(&self, operation: &Operation) -> Option<Map<String, Value>> {
+        let required = operation.required_parameters().map(|own| Some((own.name.clone(), self.generate_value(own)?)));
+        let mut params: Map<String, Value> = required.collect::<Option<_>>()?;
+        params.insert("dry_run".into(), json!(true));
+        Some(params)
     }
 
     /// The base of a request that is made invalid before it is sent.

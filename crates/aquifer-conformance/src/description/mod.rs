@@ -7,4 +7,4 @@ mod server_description;
 
 pub(crate) use binding::Binding;
 pub(crate) use parameter::{Parameter, ValueKind};
-pub(crate) use server_description::{CATEGORIES, Operation, ServerDescription, Type};
+pub(crate) use server_description::{Operation, ServerDescription, Type};

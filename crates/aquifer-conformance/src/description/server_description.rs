@@ -8,9 +8,6 @@ use serde_json::{Map, Value, json};
 use super::{Binding, Parameter, ValueKind};
 use crate::mcp::Reply;
 
-/// The semantic categories.
-pub(crate) const CATEGORIES: [&str; 5] = ["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"];
-
 /// Everything that introspection returned.
 #[derive(Clone, Default)]
 pub(crate) struct ServerDescription {

@@ -1,7 +1,8 @@
 //! Writes the specification's evidence bundle from the recorded exchanges.
 //!
 //! The specification's runner reads a file instead of calling a server, and treats a missing section as one without
-//! problems. So a bundle with an empty section is not written: it would pass unchecked. Anything that the runner itself
+//! problems. So a bundle with an empty section is not written: it would pass unchecked. The exception are sections about
+//! operations that the server does not have. Anything that the runner itself
 //! reports as missing (a mode, a capability, a batch) is omitted if it was not observed.
 
 mod capabilities;
@@ -41,6 +42,7 @@ pub fn bundle(record: &Record, level: u8) -> Result<Value, EmptySectionsError> {
     let empty: Vec<&'static str> = sections
         .iter()
         .filter(|section| section.level <= level && section.is_empty() && section.name != OPTIONAL_DEFAULTS)
+        .filter(|section| record.not_applicable.iter().all(|name| name != section.name))
         .map(|section| section.name)
         .collect();
     if !empty.is_empty() {

@@ -38,6 +38,7 @@ fn good() -> Record {
             "parameters": [{"name": "id", "required": true}, {"name": "fields"}, {"name": "ghost"}],
         })],
         type_details: Vec::new(),
+        not_applicable: Vec::new(),
         exchanges: vec![
             read(Purpose::Valid { operation: get() }, json!({"id": 1}), note.clone()),
             read(
@@ -140,6 +141,10 @@ fn r_con_1_an_empty_section_keeps_a_bundle_from_being_written() {
     without(1, "round_trip_tests", &unseen("round_trip"));
     without(1, "update_preservation_tests", &unseen("update_preservation"));
     without(2, "constraint_tests", &unseen("constraint"));
+    let mut record = good();
+    unseen("round_trip")(&mut record);
+    record.not_applicable = vec!["round_trip_tests".to_owned()];
+    assert!(bundle(&record, 2).unwrap().get("round_trip_tests").is_none(), "nothing can be created and read");
 
     let mut record = good();
     unseen("constraint")(&mut record);

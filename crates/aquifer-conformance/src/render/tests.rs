@@ -8,7 +8,7 @@ use crate::report::{Category, Header, Outcome, Summary};
 
 fn outcome(id: &str, name: &str, result: Verdict, detail: &str, examined: usize) -> Outcome {
     let (id, name, detail) = (id.to_owned(), name.to_owned(), detail.to_owned());
-    Outcome { id, name, result, detail, examined, findings: Vec::new() }
+    Outcome { id, name, result, detail, not_applicable: false, examined, findings: Vec::new() }
 }
 
 fn passes() -> Vec<(Category, Outcome)> {

@@ -12,7 +12,8 @@ pub enum Verdict {
     Warn,
     /// The server does not meet it.
     Fail,
-    /// There was nothing to check, or checking was not allowed. This blocks the level.
+    /// There was nothing to check, or checking was not allowed. This blocks the level, unless the check does not apply to
+    /// the server.
     Skip,
 }
 

@@ -31,6 +31,9 @@ pub struct Outcome {
     /// One sentence: what was examined, what was wrong, or why nothing could be examined.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
+    /// Whether the server has nothing that the check could apply to. Such a SKIP affects no level.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_applicable: bool,
     /// The number of examined subjects. 0 in reports of other runners, which do not count them.
     #[serde(rename = "lookedAt", default)]
     pub examined: usize,
@@ -40,6 +43,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether it blocks its level.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.result.blocks() && !self.not_applicable
+    }
+
     /// Turns a verdict that is based on nothing into a SKIP.
     pub(super) fn skip_if_vacuous(mut self) -> Self {
         if self.examined == 0 && matches!(self.result, Verdict::Pass | Verdict::Warn) {
@@ -80,7 +89,9 @@ pub(super) fn section_result(category: Category, tests: &[Outcome]) -> Verdict {
     if has(Verdict::Fail) {
         return if category.is_required() { Verdict::Fail } else { Verdict::Warn };
     }
-    if tests.is_empty() || has(Verdict::Skip) {
+    // A category in which nothing applies is a SKIP, too.
+    let skipped = tests.iter().any(|test| test.result == Verdict::Skip && !test.not_applicable);
+    if skipped || tests.iter().all(|test| test.not_applicable) {
         return Verdict::Skip;
     }
     if has(Verdict::Warn) { Verdict::Warn } else { Verdict::Pass }

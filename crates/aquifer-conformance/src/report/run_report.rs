@@ -117,7 +117,7 @@ impl Report {
         if tests.is_empty() {
             return vec![Blocker { category, test: None }];
         }
-        let blocking = tests.into_iter().filter(|test| test.result.blocks());
+        let blocking = tests.into_iter().filter(|test| test.blocks());
         blocking.map(|test| Blocker { category, test: Some(test) }).collect()
     }
 
@@ -144,6 +144,7 @@ fn skipped_semantic_evaluation() -> Outcome {
         name: "A model understands what the server offers".to_owned(),
         result: Verdict::Skip,
         detail: "It needs a model, and this run has none. It does not affect the level.".to_owned(),
+        not_applicable: false,
         examined: 0,
         findings: Vec::new(),
     }

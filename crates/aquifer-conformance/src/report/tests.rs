@@ -11,7 +11,7 @@ use Verdict::{Fail, Pass, Skip, Warn};
 
 fn outcome(result: Verdict, examined: usize) -> Outcome {
     let (id, name, detail) = ("a.check".to_owned(), "A check".to_owned(), "What it saw.".to_owned());
-    Outcome { id, name, result, detail, examined, findings: Vec::new() }
+    Outcome { id, name, result, detail, not_applicable: false, examined, findings: Vec::new() }
 }
 
 /// A run in which everything passes except the given flaws.

@@ -44,6 +44,39 @@ async fn without_permission_to_write_no_level_is_granted() {
 }
 
 #[tokio::test]
+async fn r_con_1_checks_that_do_not_apply_withhold_no_level() {
+    for options in [Options::default(), Options { allow_writes: true, ..Options::default() }] {
+        let completed = run(&Library { read_only: true, ..Library::default() }, &options, |_| {}).await.unwrap();
+        assert_eq!(completed.report.conformance_level, 2, "{}", describe_problems(&completed.report));
+        let skipped = ids_with(&completed.report, Verdict::Skip);
+        let expected = [
+            "roundtrip.create",
+            "roundtrip.preserved",
+            "roundtrip.update",
+            "roundtrip.delete",
+            "constraints.identifiers",
+            "constraints.input_fields",
+            "updates.input",
+        ];
+        assert_eq!(skipped, expected, "{}", describe_problems(&completed.report));
+        let evidence = aquifer_conformance::evidence::bundle(&completed.record, 2).unwrap();
+        assert!(evidence.get("round_trip_tests").is_none());
+        assert!(!evidence["constraint_tests"].as_array().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn chosen_checks_run_alone_and_grant_nothing() {
+    let only = vec!["introspection.".to_owned(), "details.shape".to_owned()];
+    let options = Options { only, ..Options::default() };
+    let completed = run(&Library::default(), &options, |_| {}).await.unwrap();
+    let passed = ids_with(&completed.report, Verdict::Pass);
+    assert!(passed.contains(&"details.shape".to_owned()) && passed.contains(&"introspection.published".to_owned()));
+    assert!(passed.iter().all(|id| id.starts_with("introspection.") || id == "details.shape"), "{passed:?}");
+    assert_eq!(completed.report.conformance_level, 0);
+}
+
+#[tokio::test]
 async fn level_1_leaves_out_the_checks_of_level_2() {
     let options = Options { level: 1, allow_writes: true, ..Options::default() };
     let completed = run(&Library::default(), &options, |_| {}).await.unwrap();

@@ -6,6 +6,9 @@ mod adapter;
 mod failing;
 mod good;
 mod mutants;
+mod mutations;
+#[cfg(feature = "test-published")]
+mod published;
 mod transports;
 
 use aquifer_conformance::Connector;

@@ -2,10 +2,28 @@
 
 use crate::checks::Check;
 use crate::context::{AnswerMonitor, CheckContext};
-use crate::report::Category::ErrorQuality;
+use crate::report::Category::{ErrorQuality, IntrospectionFidelity};
 use crate::report::Tally;
 
 pub(crate) const CHECKS: &[Check] = &[
+    Check::new(
+        "introspection.published",
+        "Answers of introspection have the published members and values",
+        IntrospectionFidelity,
+        "answers",
+        "introspection was not answered",
+        |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.introspection)),
+    )
+    .depends_on(&[
+        "answers.envelope",
+        "details.permissions",
+        "details.shape",
+        "errors.codes",
+        "introspection.operations",
+        "introspection.protocol",
+        "introspection.type_details",
+        "introspection.types",
+    ]),
     Check::new(
         "answers.envelope",
         "Answers match the discriminated union",
@@ -13,7 +31,8 @@ pub(crate) const CHECKS: &[Check] = &[
         "answers",
         "nothing was answered",
         |context, tally| Box::pin(take_tally(context, tally, |monitor| &mut monitor.envelope)),
-    ),
+    )
+    .depends_on(&["errors.codes"]),
     Check::new(
         "answers.texts",
         "Structured content and text agree",

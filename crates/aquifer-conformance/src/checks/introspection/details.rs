@@ -1,54 +1,15 @@
 //! Checks of the details of operations, and of their tools.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
-use crate::checks::introspection::members::{Member, MemberType, PARAMETER, differences};
 use crate::context::{CheckContext, example_params};
-use crate::description::CATEGORIES;
+use crate::description::Operation;
+use crate::published::introspection::OPERATION_DETAILS;
+use crate::published::{Shape, differences};
 use crate::report::Category::IntrospectionFidelity;
 use crate::report::Tally;
-
-const DETAILS: &[Member] = &[
-    ("name", true, MemberType::Word),
-    ("semantic_category", true, MemberType::OneOf(&CATEGORIES)),
-    ("endpoint", true, MemberType::Word),
-    ("mcpTool", true, MemberType::Word),
-    ("description", true, MemberType::Word),
-    ("permissions", true, MemberType::Object),
-    ("parameters", true, MemberType::List),
-    ("returns", true, MemberType::Object),
-    ("examples", false, MemberType::List),
-    ("computed_fields", false, MemberType::List),
-    ("aggregation_support", false, MemberType::Object),
-    ("relationship_capabilities", false, MemberType::Object),
-    ("lifecycle", false, MemberType::Object),
-];
-
-const PERMISSIONS: &[Member] = &[("readOnly", true, MemberType::Flag), ("destructive", true, MemberType::Flag)];
-
-const RETURNS: &[Member] = &[
-    ("name", true, MemberType::Word),
-    ("kind", true, MemberType::OneOf(&["enum", "object", "scalar", "union"])),
-    ("description", false, MemberType::Text),
-];
-
-const COMPUTED: &[Member] = &[
-    ("name", true, MemberType::Word),
-    ("type", true, MemberType::Word),
-    ("description", false, MemberType::Text),
-    ("filterable", false, MemberType::Flag),
-    ("sortable", false, MemberType::Flag),
-];
-
-const AGGREGATION: &[Member] = &[
-    ("supported", true, MemberType::Flag),
-    ("default_mode", false, MemberType::OneOf(&["summary_only", "include_items"])),
-    ("functions", false, MemberType::List),
-    ("groupable_fields", false, MemberType::List),
-    ("numeric_fields", false, MemberType::List),
-];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
@@ -105,6 +66,19 @@ pub(crate) const CHECKS: &[Check] = &[
     .depends_on(&["details.shape"]),
 ];
 
+/// Runs after the checks of dry runs.
+pub(crate) const EXAMPLE_CHECKS: &[Check] = &[Check::new(
+    "examples.dry_run",
+    "Documented examples of writes work as dry runs",
+    IntrospectionFidelity,
+    "examples",
+    "no operation with a dry run has examples",
+    |context, tally| Box::pin(write_examples(context, tally)),
+)
+.for_feature(Feature::RehearsedExamples)
+.depends_on(&["details.examples", "details.shape"])
+.writes()];
+
 async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     if description.left_out > 0 {
@@ -116,23 +90,7 @@ async fn shape(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.fail(name, "it is listed, but has no details", Some(reply));
             continue;
         };
-        let mut problems = differences(details, DETAILS);
-        let mut inside = |place: &str, value: &Value, members: &[Member]| {
-            problems.extend(differences(value, members).into_iter().map(|problem| format!("{place}: {problem}")));
-        };
-        for (place, members) in
-            [("permissions", PERMISSIONS), ("returns", RETURNS), ("aggregation_support", AGGREGATION)]
-        {
-            if let Some(value) = details.get(place) {
-                inside(place, value, members);
-            }
-        }
-        for (list, members) in [("parameters", PARAMETER), ("computed_fields", COMPUTED)] {
-            for item in details.get(list).and_then(Value::as_array).into_iter().flatten() {
-                let name = item.get("name").and_then(Value::as_str).unwrap_or("?");
-                inside(&format!("{list}.{name}"), item, members);
-            }
-        }
+        let mut problems = differences(details, &Shape::Object(&OPERATION_DETAILS));
         if let Some(beside) = reply.data().as_object().and_then(|data| data.keys().find(|key| *key != "operation")) {
             problems.push(format!("'data.{beside}' is not a published member"));
         }
@@ -228,40 +186,66 @@ async fn tool_schemas(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Calls examples that read. Those that write are only compared with the description, because they would change real
-/// data.
+/// Sends the examples that read, and compares those that write with the description.
 async fn examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let description = context.description.clone();
     for operation in &description.operations {
         for example in operation.examples() {
             tally.count();
-            let request = example.get("request").unwrap_or(example);
-            if !request.is_object() {
-                tally.fail(&operation.name, "an example is not an object with a 'request'", None);
-                continue;
-            }
-            let named = request.get("operation").and_then(Value::as_str);
-            if named.is_some_and(|named| named != operation.name) {
-                tally.fail(&operation.name, "an example calls another operation", None);
-                continue;
-            }
-            let params = example_params(example).cloned().unwrap_or_default();
-            if let Some(missing) =
-                operation.required_parameters().find(|parameter| !params.contains_key(&parameter.name))
-            {
-                tally.fail(&operation.name, format!("an example lacks the required '{}'", missing.name), None);
-                continue;
-            }
-            if let Some(unknown) = params.keys().find(|name| !operation.has_parameter(name)) {
-                tally.fail(&operation.name, format!("an example has '{unknown}', which is not described"), None);
-                continue;
-            }
+            let params = match described_params(operation, example) {
+                Ok(params) => params,
+                Err(problem) => {
+                    tally.fail(&operation.name, problem, None);
+                    continue;
+                }
+            };
             if operation.is_read() {
                 let reply = context.call(operation, params).await;
-                if !reply.is_success() && !reply.is_not_found() {
+                if !reply.is_success() {
                     tally.fail(&operation.name, "its own example fails", Some(&reply));
                 }
             }
         }
+    }
+}
+
+/// Sends the examples that write as dry runs, if dry runs were seen to change nothing.
+async fn write_examples(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    for operation in description.write_operations().filter(|operation| operation.has_parameter("dry_run")) {
+        for example in operation.examples() {
+            let Ok(mut params) = described_params(operation, example) else { continue };
+            tally.count();
+            if !context.dry_runs_change_nothing {
+                tally.note("examples were not sent, because dry runs were not seen to change nothing");
+                continue;
+            }
+            params.insert("dry_run".to_owned(), Value::Bool(true));
+            let reply = context.call_confirmed(operation, params).await;
+            // What only a person can confirm was understood.
+            if !reply.is_success() && reply.code() != "CONFIRMATION_REQUIRED" {
+                tally.fail(&operation.name, "a dry run of its own example fails", Some(&reply));
+            }
+        }
+    }
+}
+
+/// The parameters of an example, or how it contradicts the description.
+fn described_params(operation: &Operation, example: &Value) -> Result<Map<String, Value>, String> {
+    let request = example.get("request").unwrap_or(example);
+    if !request.is_object() {
+        return Err("an example is not an object with a 'request'".to_owned());
+    }
+    let named = request.get("operation").and_then(Value::as_str);
+    if named.is_some_and(|named| named != operation.name) {
+        return Err("an example calls another operation".to_owned());
+    }
+    let params = example_params(example).cloned().unwrap_or_default();
+    if let Some(missing) = operation.required_parameters().find(|parameter| !params.contains_key(&parameter.name)) {
+        return Err(format!("an example lacks the required '{}'", missing.name));
+    }
+    match params.keys().find(|name| !operation.has_parameter(name)) {
+        Some(unknown) => Err(format!("an example has '{unknown}', which is not described")),
+        None => Ok(params),
     }
 }

@@ -3,28 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::checks::Check;
-use crate::checks::introspection::members::{Member, MemberType, PARAMETER, differences, is_snake_case};
 use crate::context::CheckContext;
-use crate::description::CATEGORIES;
 use crate::mcp::Reply;
 use crate::mcp::rows::without_volatile;
+use crate::published::introspection::{OPERATION, PROTOCOL, TYPE, TYPE_DETAILS};
+use crate::published::{SNAKE_CASE, Shape, differences};
 use crate::report::Category::IntrospectionFidelity;
 use crate::report::Tally;
-
-const KINDS: &[&str] = &["enum", "object", "scalar", "union"];
-
-const OPERATION: &[Member] = &[
-    ("name", true, MemberType::Word),
-    ("semantic_category", true, MemberType::OneOf(&CATEGORIES)),
-    ("endpoint", true, MemberType::Word),
-    ("description", true, MemberType::Word),
-];
-
-const TYPE: &[Member] = &[
-    ("name", true, MemberType::Word),
-    ("kind", true, MemberType::OneOf(KINDS)),
-    ("description", false, MemberType::Text),
-];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(
@@ -148,13 +133,13 @@ async fn operations(context: &mut CheckContext<'_>, tally: &mut Tally) {
         tally.count();
         let listed_name = item.get("name").and_then(Value::as_str);
         let name = listed_name.unwrap_or("an operation without name");
-        for problem in differences(item, OPERATION) {
+        for problem in differences(item, &Shape::Object(&OPERATION)) {
             tally.fail(name, problem, None);
         }
         if listed_name.is_none() {
             continue;
         }
-        if !is_snake_case(name) {
+        if !(SNAKE_CASE.matches)(name) {
             tally.fail(name, "the name is not snake_case", None);
         }
         if names.contains(&name) {
@@ -171,16 +156,9 @@ async fn protocol(context: &mut CheckContext<'_>, tally: &mut Tally) {
     if !tally.expect(protocol.is_object(), "_protocol", "the operations list has no '_protocol'", Some(reply)) {
         return;
     }
-    let version = protocol.get("version").and_then(Value::as_str).unwrap_or_default();
-    let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
-    let is_version = numbers.clone().count() == 3 && numbers.into_iter().all(|number| number.parse::<u32>().is_ok());
-    tally.expect(is_version, "_protocol.version", "it is not a version such as 1.0.0-draft", Some(reply));
-    for (name, allowed) in [("conformance", ["level-1", "level-2", "level-2"]), ("mode", ["semantic", "single", "all"])]
-    {
-        if let Some(value) = protocol.get(name) {
-            let fits = value.as_str().is_some_and(|value| allowed.contains(&value));
-            tally.expect(fits, &format!("_protocol.{name}"), &format!("{value} is not an allowed value"), Some(reply));
-        }
+    tally.count();
+    for problem in differences(protocol, &Shape::Object(&PROTOCOL)) {
+        tally.fail("_protocol", problem, Some(reply));
     }
     if protocol.get("conformance").is_none() {
         tally.count();
@@ -221,7 +199,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
         tally.count();
         let listed_name = item.get("name").and_then(Value::as_str);
         let name = listed_name.unwrap_or("a type without name");
-        for problem in differences(item, TYPE) {
+        for problem in differences(item, &Shape::Object(&TYPE)) {
             tally.fail(name, problem, None);
         }
         if listed_name.is_none() {
@@ -242,20 +220,7 @@ async fn type_details(context: &mut CheckContext<'_>, tally: &mut Tally) {
             tally.fail(name, "it is listed, but has no details", Some(reply));
             continue;
         };
-        let kind = details.get("kind").and_then(Value::as_str).unwrap_or_default();
-        let mut members = TYPE.to_vec();
-        members.extend(match kind {
-            "enum" => Some(("values", true, MemberType::List)),
-            "object" => Some(("fields", true, MemberType::List)),
-            "union" => Some(("members", true, MemberType::List)),
-            _ => None,
-        });
-        let mut problems = differences(details, &members);
-        for field in details.get("fields").and_then(Value::as_array).into_iter().flatten() {
-            let field_name = field.get("name").and_then(Value::as_str).unwrap_or("?");
-            problems
-                .extend(differences(field, PARAMETER).into_iter().map(|problem| format!("{field_name}: {problem}")));
-        }
+        let mut problems = differences(details, &TYPE_DETAILS);
         let listed =
             description.types_list.iter().find(|item| item.get("name").is_some_and(|own| own == name.as_str()));
         for key in ["name", "kind"] {

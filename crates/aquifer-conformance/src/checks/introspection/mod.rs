@@ -2,4 +2,3 @@
 
 pub(super) mod details;
 pub(super) mod lists;
-pub(super) mod members;

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
-use crate::checks::introspection::members::is_snake_case;
 use crate::context::CheckContext;
 use crate::context::values::wrong_type;
 use crate::description::Operation;
 use crate::mcp::rows::without_volatile;
+use crate::published::SNAKE_CASE;
 use crate::record::Purpose;
 use crate::report::Category::ParameterHandling;
 use crate::report::Tally;
@@ -272,7 +272,7 @@ async fn names(context: &mut CheckContext<'_>, tally: &mut Tally) {
     for operation in &description.operations {
         for parameter in &operation.parameters {
             let subject = format!("{}.{}", operation.name, parameter.name);
-            tally.expect(is_snake_case(&parameter.name), &subject, "the name is not snake_case", None);
+            tally.expect((SNAKE_CASE.matches)(&parameter.name), &subject, "the name is not snake_case", None);
         }
     }
 }
@@ -293,7 +293,7 @@ fn camel_case(name: &str) -> String {
 
 /// Parameters whose names have several words, each with a value.
 fn long_parameters(context: &CheckContext<'_>, operation: &Operation) -> Vec<(String, Value)> {
-    let long = operation.parameters.iter().filter(|own| own.name.contains('_') && is_snake_case(&own.name));
+    let long = operation.parameters.iter().filter(|own| own.name.contains('_') && (SNAKE_CASE.matches)(&own.name));
     long.filter_map(|own| Some((own.name.clone(), context.generate_value(own)?))).take(2).collect()
 }
 

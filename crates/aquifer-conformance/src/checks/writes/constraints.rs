@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::checks::Check;
+use crate::checks::feature::Feature;
 use crate::context::CheckContext;
 use crate::context::values::constraint_violations;
 use crate::record::Purpose;
@@ -27,6 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "no created row can be updated",
         |context, tally| Box::pin(identifiers(context, tally)),
     )
+    .applies_to(Feature::InputUpdates)
     .writes(),
     Check::new(
         "constraints.input_fields",
@@ -36,7 +38,18 @@ pub(crate) const CHECKS: &[Check] = &[
         "no created row can be updated through 'input'",
         |context, tally| Box::pin(input_fields(context, tally)),
     )
+    .applies_to(Feature::InputUpdates)
     .writes(),
+    Check::new(
+        "updates.input",
+        "UPDATE operations take their changes in 'input'",
+        ConstraintDocumentation,
+        "operations",
+        "no operation updates anything",
+        |context, tally| Box::pin(update_inputs(context, tally)),
+    )
+    .applies_to(Feature::UpdateOperations)
+    .depends_on(&["details.agreement"]),
 ];
 
 /// The published codes for a value of the right type that is not allowed. The registry has only the code for a wrong
@@ -78,6 +91,8 @@ async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
                         );
                     }
                     (true, _) => {
+                        let name = format!("{constraint} of {subject}");
+                        context.record_exchange(Purpose::Constraint { name, documented: true }, &reply);
                         context.monitor.expect_code(&subject, BREACHED, &reply);
                         context.monitor.expect_words(&subject, &[std::slice::from_ref(&parameter.name)], &reply);
                     }
@@ -87,6 +102,14 @@ async fn enforced(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     if left_out > 0 {
         tally.note(format!("{left_out} operations were left out because writes are not allowed"));
+    }
+}
+
+async fn update_inputs(context: &mut CheckContext<'_>, tally: &mut Tally) {
+    let description = context.description.clone();
+    for operation in description.operations.iter().filter(|operation| operation.category == "UPDATE") {
+        let problem = "its changes are parameters of their own";
+        tally.expect(operation.has_parameter("input"), &operation.name, problem, None);
     }
 }
 

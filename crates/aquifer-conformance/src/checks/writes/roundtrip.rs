@@ -31,6 +31,7 @@ pub(crate) const CREATE_CHECKS: &[Check] = &[Check::new(
     NO_CREATED_ROW,
     |context, tally| Box::pin(create(context, tally)),
 )
+.applies_to(Feature::RoundTrips)
 .writes()];
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -42,6 +43,7 @@ pub(crate) const CHECKS: &[Check] = &[
         NO_CREATED_ROW,
         |context, tally| Box::pin(preserved(context, tally)),
     )
+    .applies_to(Feature::Updates)
     .writes(),
     Check::new(
         "roundtrip.update",
@@ -51,6 +53,7 @@ pub(crate) const CHECKS: &[Check] = &[
         NO_CREATED_ROW,
         |context, tally| Box::pin(update(context, tally)),
     )
+    .applies_to(Feature::Updates)
     .writes(),
     Check::new(
         "roundtrip.null",
@@ -93,6 +96,7 @@ pub(crate) const DELETE_CHECKS: &[Check] = &[Check::new(
     NO_CREATED_ROW,
     |context, tally| Box::pin(delete(context, tally)),
 )
+.applies_to(Feature::Deletion)
 .depends_on(&["errors.not_found"])
 .writes()];
 
@@ -337,6 +341,7 @@ async fn dry_run(context: &mut CheckContext<'_>, tally: &mut Tally) {
             }
         }
     }
+    context.dry_runs_change_nothing = tally.examined > 0 && tally.failed == 0;
 }
 
 /// Deletes everything that the run created, and checks that it is gone.

@@ -62,6 +62,9 @@ impl Server {
         all.push(self.search());
         let scope = parameter("scope", "string", true, json!({"enum": ["all", "recent"]}));
         all.push(self.description("recount", "books", vec![scope]));
+        if self.read_only {
+            all.retain(|operation| operation["semantic_category"] == "READ");
+        }
         all
     }
 
@@ -74,6 +77,7 @@ impl Server {
             "create" => "CREATE",
             "update" => "UPDATE",
             "delete" => "DELETE",
+            "recount" if self.has(Flaw::UpdateWithoutInput) => "UPDATE",
             "recount" => "EXECUTE",
             _ => "READ",
         };
@@ -94,7 +98,8 @@ impl Server {
             operation["examples"] = json!([{"request": {"operation": name.as_str(), "params": params}}]);
         };
         match verb {
-            "get" | "delete" => example(json!({"id": 1})),
+            "get" => example(json!({"id": if self.has(Flaw::ExampleOfMissingRow) { 900 } else { 1 }})),
+            "delete" => example(json!({"id": if self.has(Flaw::DryRunRefusesExample) { 900 } else { 1 }})),
             "list" if self.has(Flaw::BrokenExample) => example(json!({"first": 2, "filter": {"colour": "red"}})),
             "list" => example(json!({"first": 2})),
             _ => {}
@@ -136,8 +141,9 @@ impl Server {
                 parameter("total", "boolean", false, json!({"default": false})),
             ],
         );
-        list["aggregation_support"] =
-            json!({"supported": true, "functions": ["count", "group_by", "sum", "avg", "min", "max"]});
+        let mut functions = vec!["count", "group_by", "sum", "avg", "min", "max"];
+        functions.extend(self.has(Flaw::FunctionInvented).then_some("median"));
+        list["aggregation_support"] = json!({"supported": true, "functions": functions});
         list
     }
 
@@ -204,7 +210,8 @@ impl Server {
             }
             _ => json!({"operations": []}),
         };
-        Ok((data, Vec::new()))
+        let notice = json!({"code": "INDEX_STALE", "message": "The list was made an hour ago"});
+        Ok((data, self.has(Flaw::IntrospectionWarns).then_some(notice).into_iter().collect()))
     }
 
     fn found(&self, details: Option<Value>) -> Result<Value, Failure> {

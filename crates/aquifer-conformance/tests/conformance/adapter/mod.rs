@@ -27,13 +27,22 @@ pub(crate) struct Failure(&'static str, String, Value);
 pub(crate) struct Library {
     pub(crate) flaw: Option<Flaw>,
     pub(crate) mode: Option<Mode>,
+    /// Whether nothing can be written.
+    pub(crate) read_only: bool,
 }
 
 impl Connector for Library {
     fn open(&self, mode: Option<Mode>) -> BoxFuture<'_, Result<Option<Box<dyn Connection>>, TransportError>> {
         let asked = mode.filter(|_| self.flaw != Some(Flaw::OneModeOnly));
         let mode = asked.or(self.mode).unwrap_or(Mode::Semantic);
-        let mut server = Server { flaw: self.flaw, mode, world: World::new(), asked: 0, operations: Vec::new() };
+        let mut server = Server {
+            flaw: self.flaw,
+            mode,
+            read_only: self.read_only,
+            world: World::new(),
+            asked: 0,
+            operations: Vec::new(),
+        };
         server.operations = server.catalog();
         Box::pin(async move {
             let connection: Box<dyn Connection> = Box::new(server);
@@ -50,6 +59,7 @@ impl Connector for Library {
 pub(crate) struct Server {
     flaw: Option<Flaw>,
     mode: Mode,
+    read_only: bool,
     world: World,
     asked: usize,
     operations: Vec<Value>,
@@ -94,7 +104,8 @@ impl Server {
     fn tools(&self) -> Vec<Value> {
         let mut names: Vec<String> = Vec::new();
         if self.mode != Mode::Single {
-            names.extend(FAMILIES.iter().map(|family| format!("mcp_aql_{family}")));
+            let families = FAMILIES.iter().filter(|family| !self.read_only || **family == "read");
+            names.extend(families.map(|family| format!("mcp_aql_{family}")));
         }
         if self.mode != Mode::Semantic {
             names.push("mcp_aql".into());
