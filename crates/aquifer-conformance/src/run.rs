@@ -150,7 +150,7 @@ async fn run_check(check: &Check, context: &mut CheckContext<'_>) -> Outcome {
         name: check.name.to_owned(),
         result: tally.verdict(),
         detail,
-        not_applicable: false,
+        not_applicable: check.where_observable && tally.verdict() == Verdict::Skip,
         examined: tally.examined,
         findings: tally.findings,
     }

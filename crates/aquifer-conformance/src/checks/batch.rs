@@ -61,6 +61,7 @@ pub(crate) const WRITE_CHECKS: &[Check] = &[
         |context, tally| Box::pin(halts(context, tally)),
     )
     .for_feature(Feature::Confirmation)
+    .applies_to(Feature::Deletion)
     .depends_on(&["batch.results", "confirm.asked"])
     .writes(),
 ];

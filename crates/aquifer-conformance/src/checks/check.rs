@@ -27,6 +27,8 @@ pub struct Check {
     pub(crate) feature: Option<Feature>,
     /// What it applies to. If the server has nothing of the kind, the check is a SKIP that affects no level.
     pub(crate) subject: Option<Feature>,
+    /// Whether it says something only where the stored data allow it. If they do not, the SKIP affects no level.
+    pub(crate) where_observable: bool,
     /// The reason given if there is nothing to examine.
     pub(crate) skip_reason: &'static str,
     pub(crate) run: CheckFunction,
@@ -50,6 +52,7 @@ impl Check {
             unit,
             feature: None,
             subject: None,
+            where_observable: false,
             skip_reason,
             run,
         }
@@ -68,6 +71,12 @@ impl Check {
     /// For checks that a level needs, unless there is nothing that they could apply to.
     pub(super) const fn applies_to(mut self, subject: Feature) -> Self {
         self.subject = Some(subject);
+        self
+    }
+
+    /// For checks of what cannot be seen in every state of a server.
+    pub(super) const fn where_observable(mut self) -> Self {
+        self.where_observable = true;
         self
     }
 

@@ -51,6 +51,8 @@ pub(crate) enum Feature {
     RehearsedExamples,
     /// Something that can be created and read.
     RoundTrips,
+    /// Something that can be created and listed.
+    ListedCreation,
     /// Something that can be created, read and updated.
     Updates,
     /// Something that can be created, read and deleted.
@@ -64,7 +66,7 @@ pub(crate) enum Feature {
 }
 
 /// All features, with their display names.
-pub(crate) const ALL: [(Feature, &str); 25] = [
+pub(crate) const ALL: [(Feature, &str); 26] = [
     (Feature::Families, "endpoint families"),
     (Feature::Filters, "filters"),
     (Feature::Ranges, "comparisons in filters"),
@@ -85,6 +87,7 @@ pub(crate) const ALL: [(Feature, &str); 25] = [
     (Feature::Examples, "examples"),
     (Feature::RehearsedExamples, "examples of dry runs"),
     (Feature::RoundTrips, "things that can be created and read"),
+    (Feature::ListedCreation, "things that can be created and listed"),
     (Feature::Updates, "things that can be created, read and updated"),
     (Feature::Deletion, "things that can be created, read and deleted"),
     (Feature::UpdateOperations, "UPDATE operations"),
@@ -135,7 +138,7 @@ impl Feature {
                     .filter(|operation| context.valid_requests.contains_key(&operation.name));
                 tried.flat_map(|operation| &operation.parameters).any(is_long)
             }
-            Self::Getting => context.resources.iter().any(|resource| resource.get.is_some()),
+            Self::Getting => context.resources.iter().any(Resource::is_stored),
             Self::OwnKeys => context.resources.iter().any(|resource| {
                 let takes = |create: &Operation| resource.key.iter().all(|key| create.has_parameter(key));
                 resource.get.is_some() && resource.create.as_ref().is_some_and(takes)
@@ -157,6 +160,9 @@ impl Feature {
                 writes.any(|operation| operation.has_parameter("dry_run") && !operation.examples().is_empty())
             }
             Self::RoundTrips => readable(&|_| true),
+            Self::ListedCreation => {
+                context.resources.iter().any(|resource| resource.create.is_some() && resource.list.is_some())
+            }
             Self::Updates => readable(&|resource| resource.update.is_some()),
             Self::Deletion => readable(&|resource| resource.delete.is_some()),
             Self::UpdateOperations => any(&|operation| operation.category == "UPDATE"),

@@ -34,6 +34,15 @@ impl Resource {
             .any(|own| if operation.binding.is_none() { own.name == operation.name } else { own.is_same_as(operation) })
     }
 
+    /// Whether its get operation reads something stored. `get_sum` with two numbers calculates instead: nothing else is
+    /// done with a sum, and its parameters do not look like a key.
+    pub(crate) fn is_stored(&self) -> bool {
+        const KEYS: [&str; 7] = ["id", "uuid", "key", "slug", "name", "path", "uri"];
+        let is_key = |name: &String| KEYS.iter().any(|key| name == key || name.ends_with(&format!("_{key}")));
+        let others = [&self.create, &self.list, &self.update, &self.delete].into_iter().flatten().next();
+        self.get.is_some() && (others.is_some() || self.key.iter().any(is_key))
+    }
+
     /// The identity of its list; see [`list_id`].
     pub(crate) fn list_id(&self) -> Option<String> {
         self.list.as_ref().map(|list| list_id(&list.name, &self.list_params))

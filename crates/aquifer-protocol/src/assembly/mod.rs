@@ -8,11 +8,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, CatalogError};
+use crate::category::Category;
 use crate::introspect;
 use crate::operation::{Example, Operation};
 use crate::protocol_types;
 use crate::requirement::Requirement;
-use crate::schema::{Parameter, Types, sample_params, without_examples};
+use crate::schema::{Parameter, Types, certain_params, sample_params, without_examples};
 use crate::surface::Surface;
 use crate::validate::accepts;
 use digest::digest;
@@ -69,7 +70,11 @@ impl Definitions {
                     let first =
                         |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
                     operation.requirements.iter().for_each(first);
-                    let params = sample_params(&parameters, &definitions.types)?;
+                    // Whether an example of another operation works depends on what is stored.
+                    let creates =
+                        operation.native && matches!(operation.category, Category::Create | Category::Execute);
+                    let sample = if creates { sample_params } else { certain_params };
+                    let params = sample(&parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)
                 };
                 let params =

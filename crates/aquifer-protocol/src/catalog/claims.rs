@@ -1,52 +1,22 @@
 //! The conformance level and the capabilities that a catalog claims in `_protocol`, derived only from its operations. A
 //! test verifies for every kind of source that `aquifer conformance` grants what is claimed here.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use crate::category::Category;
 use crate::operation::Operation;
 
-/// Which kinds of operations there are for one resource.
-#[derive(Default)]
-struct ResourceOperations {
-    create: bool,
-    get: bool,
-    update: bool,
-    update_through_input: bool,
-    delete: bool,
-}
-
-/// The conformance level that these operations reach. `None` if nothing can be written and read back, which level 1
-/// requires.
+/// The conformance level that these operations reach. `None` if there is nothing but introspection.
+///
+/// Everything that level 1 asks of a server is done here for every source: introspection, parameters, routing, envelopes.
+/// Level 2 also needs field selection, and UPDATE operations that take their changes in `input`. A proxied UPDATE keeps
+/// the parameters of its upstream (R-REQ-6).
 pub(crate) fn conformance<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Option<&'static str> {
-    let mut resources: BTreeMap<String, ResourceOperations> = BTreeMap::new();
-    for operation in operations.clone() {
-        let Some((verb, noun)) = split_name(&operation.name) else { continue };
-        let operations = resources.entry(noun).or_default();
-        match (operation.category, verb) {
-            (Category::Create, "create" | "add") => operations.create = true,
-            (Category::Read, "get" | "read" | "fetch" | "show") => operations.get = true,
-            (Category::Update, "update" | "edit") => {
-                operations.update = true;
-                operations.update_through_input |= operation.native && operation.parameter("input").is_some();
-            }
-            (Category::Delete, "delete" | "remove") => operations.delete = true,
-            _ => {}
-        }
-    }
-    let any = |holds: fn(&ResourceOperations) -> bool| {
-        resources.values().any(|operations| operations.create && operations.get && holds(operations))
-    };
-    if !(any(|operations| operations.update) && any(|operations| operations.delete)) {
-        return None;
-    }
-    // A proxied UPDATE keeps its upstream's parameters, which level 2 does not allow (R-REQ-6).
-    let deviates = operations.clone().any(|operation| !operation.native && operation.category == Category::Update);
+    operations.clone().find(|operation| !operation.class().describes_catalog())?;
+    let mut updates = operations.clone().filter(|operation| operation.category == Category::Update);
+    let updates_take_input = updates.all(|operation| operation.native && operation.parameter("input").is_some());
     let selects = reads(operations).any(|operation| operation.parameter("fields").is_some());
-    let second = !deviates && selects && any(|operations| operations.update_through_input);
-    Some(if second { "level-2" } else { "level-1" })
+    Some(if updates_take_input && selects { "level-2" } else { "level-1" })
 }
 
 /// The capabilities of the operations. The gate determines `confirmation`.
@@ -71,17 +41,4 @@ pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> +
 /// The READ operations of sources. The parameters of `introspect` itself do not count.
 fn reads<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a Operation> {
     operations.filter(|operation| operation.category == Category::Read && !operation.class().describes_catalog())
-}
-
-/// Splits an operation name into verb and resource: `shop_create_order` into `create` and `shop_order`.
-fn split_name(name: &str) -> Option<(&'static str, String)> {
-    const VERBS: [&str; 13] = [
-        "create", "add", "get", "read", "fetch", "show", "update", "edit", "delete", "remove", "list", "search",
-        "query",
-    ];
-    let words: Vec<&str> = name.split('_').collect();
-    let at = words.iter().position(|word| VERBS.contains(word))?;
-    let verb = VERBS.into_iter().find(|verb| words.get(at) == Some(verb))?;
-    let about = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
-    Some((verb, about.collect::<Vec<_>>().join("_")))
 }

@@ -82,7 +82,7 @@ impl Catalog {
         self.operations.iter().any(|operation| is_shared(operation))
     }
 
-    /// The claimed conformance level. `None` if no level can be granted (R-CON-2).
+    /// The claimed conformance level. `None` if there is nothing but introspection (R-CON-2).
     pub fn conformance(&self) -> Option<&'static str> {
         claims::conformance(self.operations.iter().map(|operation| &**operation))
     }

@@ -26,6 +26,7 @@ pub(crate) use info::ParameterInfo;
 pub(crate) use info::type_of;
 pub use info::type_words;
 pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
+pub(crate) use sample::certain_params;
 pub(crate) use sample::sample_params;
 pub(crate) use sample::without_examples;
 pub use sample::{Extent, sample, sample_arguments};

@@ -43,6 +43,12 @@ pub(crate) fn sample_params(parameters: &[Parameter], types: &Types) -> Option<M
     Sampler { types, extent: Extent::Required, examples: Examples::Used, room: MAX_VALUES }.fields(parameters, 0)
 }
 
+/// Like [`sample_params`], but only with values that work whatever is stored: constants, words of an enum, flags and
+/// defaults. An invented identifier would name nothing, and one from a description may be gone.
+pub(crate) fn certain_params(parameters: &[Parameter], types: &Types) -> Option<Map<String, Value>> {
+    Sampler { types, extent: Extent::Required, examples: Examples::Certain, room: MAX_VALUES }.fields(parameters, 0)
+}
+
 /// The parameters without their author's examples, which may be invalid.
 pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     let plain = |parameter: &Parameter| {
@@ -52,11 +58,15 @@ pub(crate) fn without_examples(parameters: &[Parameter]) -> Vec<Parameter> {
     parameters.iter().map(plain).collect()
 }
 
-/// Whether the author's examples and defaults are used. They may be invalid.
+/// Which values are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Examples {
+    /// The author's examples and defaults, and invented values.
     Used,
+    /// Invented values only: examples and defaults may be invalid.
     Ignored,
+    /// Only values that do not depend on what is stored.
+    Certain,
 }
 
 struct Sampler<'a> {
@@ -100,7 +110,7 @@ impl Sampler<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
-        if let Some(default) = schema.default.as_ref().filter(|_| self.examples == Examples::Used) {
+        if let Some(default) = schema.default.as_ref().filter(|_| self.examples != Examples::Ignored) {
             return Some(default.clone());
         }
         let schema = schema.resolve(self.types);
@@ -108,6 +118,7 @@ impl Sampler<'_> {
             return allowed.first().cloned();
         }
         match &schema.kind {
+            Kind::Any | Kind::Integer | Kind::Number | Kind::String if self.examples == Examples::Certain => None,
             Kind::Any => Some(json!("text")),
             Kind::Null => Some(Value::Null),
             Kind::Boolean => Some(Value::Bool(true)),

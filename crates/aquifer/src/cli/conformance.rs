@@ -22,11 +22,14 @@ Examples:
   aquifer conformance https://mcp.example.com/mcp --header 'Authorization=Bearer ${TOKEN}'
   aquifer conformance --allow-writes --format markdown -o CONFORMANCE.md -- my-adapter --stdio
   aquifer conformance --allow-writes --evidence evidence.json -- my-adapter --stdio
+  aquifer conformance demo: --check introspection. --check details.
+                                                 some of the checks
   aquifer conformance report result.json --format junit -o junit.xml
 
 A command is started once for each mode, with MCP_AQL_ENDPOINT_MODE=semantic or single in its environment.
 
-Without --allow-writes, the run changes nothing: checks that write are skipped, and a skipped check withholds its level. \
+Without --allow-writes, the run changes nothing: checks that write are skipped, and a skipped check withholds its level \
+unless the server has nothing that could be written. \
 With --allow-writes, the run creates, changes and deletes data, so use a server with test data.
 
 Exit codes: 0 the level is granted, 1 level 1 is not granted, because a check that it needs failed or was skipped, \
@@ -80,6 +83,14 @@ pub(crate) struct ConformanceRunArgs {
     /// Write the evidence bundle of the specification here, from the messages exchanged in the run.
     #[arg(long, value_name = "FILE")]
     pub(crate) evidence: Option<PathBuf>,
+
+    /// Also validate answers against the schemas of a checkout of the specification (MCPAQL/spec).
+    #[arg(long, value_name = "DIR", env = "MCPAQL_SPEC_DIR")]
+    pub(crate) spec: Option<PathBuf>,
+
+    /// Run only the checks whose names begin with this. Can be repeated; no level is granted then.
+    #[arg(long = "check", value_name = "NAME")]
+    pub(crate) checks: Vec<String>,
 
     /// Send this header with every request; ${VAR} is read from the environment. Can be repeated.
     #[arg(long = "header", value_name = "NAME=VALUE", requires = "url", conflicts_with = "command", value_parser = header)]

@@ -67,7 +67,7 @@ fn unused_key(value: &Value) -> Option<Value> {
 
 async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
     let resources = context.resources.clone();
-    for resource in resources.iter() {
+    for resource in resources.iter().filter(|resource| resource.is_stored()) {
         let Some(get) = &resource.get else { continue };
         let Some(mut params) = context.minimal_params(get) else { continue };
         let Some(key) = resource.key.first() else { continue };

@@ -50,6 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         |context, tally| Box::pin(effect(context, tally)),
     )
     .for_feature(Feature::Controls)
+    .where_observable()
     .depends_on(&["requests.accepted"]),
 ];
 

@@ -56,6 +56,7 @@ pub(crate) const CHECKS: &[Check] = &[
         |context, tally| Box::pin(defaults(context, tally)),
     )
     .for_feature(Feature::Defaults)
+    .where_observable()
     .depends_on(&["requests.accepted"]),
     Check::new(
         "parameters.snake_case",

@@ -28,6 +28,7 @@ pub(crate) const WRITE_CHECKS: &[Check] = &[Check::new(
     |context, tally| Box::pin(not_run(context, tally)),
 )
 .for_feature(Feature::Families)
+.applies_to(Feature::ListedCreation)
 .depends_on(&["routing.mismatch"])
 .writes()];
 

@@ -20,6 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         |context, tally| Box::pin(without_confirmation(context, tally)),
     )
     .for_feature(Feature::Confirmation)
+    .applies_to(Feature::Deletion)
     .writes(),
     Check::new(
         "confirm.token",
@@ -30,6 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
         |context, tally| Box::pin(invented_token(context, tally)),
     )
     .for_feature(Feature::Confirmation)
+    .applies_to(Feature::Deletion)
     .depends_on(&["confirm.asked"])
     .writes(),
 ];

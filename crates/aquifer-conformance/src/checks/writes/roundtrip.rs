@@ -85,6 +85,7 @@ pub(crate) const CHECKS: &[Check] = &[
         |context, tally| Box::pin(dry_run(context, tally)),
     )
     .for_feature(Feature::DryRuns)
+    .applies_to(Feature::RoundTrips)
     .writes(),
 ];
 

@@ -21,6 +21,7 @@ pub(super) fn command(arguments: &ConformanceRunArgs) -> String {
     if arguments.allow_writes {
         words.push("--allow-writes".to_owned());
     }
+    words.extend(arguments.checks.iter().map(|name| format!("--check {}", quoted(name))));
     for (name, _) in &arguments.headers {
         words.push(format!("--header {}", quoted(&format!("{name}=…"))));
     }

@@ -5,10 +5,12 @@ mod progress;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use aquifer_conformance::evidence;
 use aquifer_conformance::options::Options;
+use aquifer_conformance::published::{self, SpecSchemas};
 use aquifer_conformance::render::{self, Format};
 use aquifer_conformance::report::Report;
 use aquifer_conformance::run::Run;
@@ -49,6 +51,8 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
         level: arguments.level,
         allow_writes: arguments.allow_writes,
         deadline: arguments.timeout,
+        spec: arguments.spec.as_deref().map(published_schemas).transpose()?,
+        only: arguments.checks.clone(),
         ..Options::default()
     };
     let mut shown = ProgressDisplay::new();
@@ -58,7 +62,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
         driven.with_context(|| format!("cannot check {}", command_line::server(arguments)))?;
     report.command = command_line::command(arguments);
     write_report(&report, &arguments.output)?;
-    if !arguments.allow_writes {
+    if !arguments.allow_writes && report.conformance_level == 0 {
         eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
     }
     let mut code = report.exit_code();
@@ -78,6 +82,15 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
         }
     }
     Ok(CommandOutcome::Code(code))
+}
+
+/// Reads the schemas of a checkout of the specification. Says where they differ from what this runner restates.
+fn published_schemas(checkout: &Path) -> anyhow::Result<Arc<SpecSchemas>> {
+    let schemas = SpecSchemas::read(checkout).context("the schemas of the specification cannot be used")?;
+    for difference in published::compare(&schemas) {
+        eprintln!("the specification differs from what this runner knows of it: {difference}");
+    }
+    Ok(Arc::new(schemas))
 }
 
 fn target(arguments: &ConformanceRunArgs) -> anyhow::Result<Target> {
