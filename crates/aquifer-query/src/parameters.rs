@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_protocol::operation::{AggregationSupport, ComputedField};
+use aquifer_protocol::published::{AggregateFunction, AggregationMode};
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 
 use crate::collection::{Cardinality, Collection, FieldType};
@@ -117,8 +118,9 @@ pub fn aggregation_support(collection: &Collection) -> AggregationSupport {
     };
     AggregationSupport {
         supported: true,
-        default_mode: Some("summary_only"),
-        functions: vec!["count", "count_distinct", "group_by", "sum", "avg", "min", "max"],
+        default_mode: Some(AggregationMode::SummaryOnly),
+        // `count_distinct` is the extension `aggregates` (R-INT-1a).
+        functions: AggregateFunction::ALL.to_vec(),
         groupable_fields: names(FieldType::is_ordered),
         numeric_fields: names(FieldType::is_numeric),
     }

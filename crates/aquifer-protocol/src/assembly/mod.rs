@@ -2,6 +2,7 @@
 //! examples and `introspect`. The modules that read a catalog do not depend on this one.
 
 mod digest;
+mod sensitive;
 mod type_names;
 
 use std::collections::HashSet;
@@ -59,8 +60,10 @@ impl Definitions {
         }
         let mut type_names = TypeNames::default();
         let mut operation_names = HashSet::new();
+        definitions.types.values_mut().for_each(sensitive::mark_type);
         for mut operation in operations {
             Catalog::check(&operation, &definitions.types)?;
+            sensitive::mark_fields(&mut operation.parameters);
             type_names.name_nested_objects(&mut operation, &mut definitions.types);
             if operation.examples.is_empty() {
                 // A generated example that the operation would refuse is worse than none.

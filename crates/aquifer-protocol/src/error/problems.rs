@@ -12,7 +12,7 @@ pub struct Problem {
     code: Code,
     path: String,
     message: String,
-    valid: Option<(&'static str, Vec<String>)>,
+    valid: Option<(&'static str, Vec<Value>)>,
     details: Map<String, Value>,
 }
 
@@ -28,8 +28,14 @@ impl Problem {
     /// Adds the valid names. They appear once: under `key` in the details if those are sent, otherwise after the
     /// message.
     #[must_use]
-    pub fn valid<S: AsRef<str>>(mut self, key: &'static str, names: &[S]) -> Self {
-        self.valid = Some((key, names.iter().map(|name| name.as_ref().to_owned()).collect()));
+    pub fn valid<S: AsRef<str>>(self, key: &'static str, names: &[S]) -> Self {
+        self.valid_values(key, names.iter().map(|name| name.as_ref().into()).collect())
+    }
+
+    /// Like [`valid`](Self::valid), for values of any type.
+    #[must_use]
+    pub fn valid_values(mut self, key: &'static str, values: Vec<Value>) -> Self {
+        self.valid = Some((key, values));
         self
     }
 
@@ -85,6 +91,8 @@ impl Problem {
     fn full_message(&self) -> String {
         let Some((_, names)) = &self.valid else { return self.message.clone() };
         let stop = if self.message.ends_with(['.', '?']) { "" } else { "." };
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let names: Vec<String> = names.iter().map(plain).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("{}{stop} Valid: {names}", self.message)
     }
