@@ -25,6 +25,17 @@ impl Problem {
         Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
     }
 
+    /// Parameters of paging that cannot be combined, or that lack one. The specification demands this code and these
+    /// details for them (R-COL-7).
+    pub fn paging(names: &[&str], problem: impl std::fmt::Display) -> Self {
+        let first = names.first().copied().unwrap_or_default();
+        Self::new(Code::ValidationInvalidType, first, about(names, problem))
+            .detail("param_name", first)
+            .detail("expected_type", "parameters of one page")
+            .detail("actual_type", "conflicting parameters")
+            .detail("provided", names.to_vec())
+    }
+
     /// Adds the valid names. They appear once: under `key` in the details if those are sent, otherwise after the
     /// message.
     #[must_use]
@@ -104,6 +115,21 @@ impl Problem {
         }
         entry
     }
+}
+
+/// The failure of a single problem.
+impl From<Problem> for Failure {
+    fn from(mut problem: Problem) -> Self {
+        let message = std::mem::take(&mut problem.message);
+        problem.into_failure(message)
+    }
+}
+
+/// A message about one or several parameters.
+pub fn about(names: &[&str], problem: impl std::fmt::Display) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let noun = if names.len() == 1 { "Parameter" } else { "Parameters" };
+    format!("{noun} {} {problem}", quoted.join(", "))
 }
 
 /// The unknown names for a message, the probably intended names, and both as details.
