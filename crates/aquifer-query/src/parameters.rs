@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use aquifer_protocol::operation::{AggregationSupport, ComputedField};
-use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
+use aquifer_protocol::protocol_types::{FIELD_PRESET, FIELD_PRESETS};
+use aquifer_protocol::published::{AggregateFunction, AggregationMode};
+use aquifer_protocol::schema::{Kind, Parameter, Range, Rest, Schema, Shape, Types};
 
 use crate::collection::{Cardinality, Collection, FieldType};
 use crate::parse::QueryKind;
+use crate::plan::MAX_GROUPS;
 
 /// The named types that the parameters refer to. They describe once what is the same for every collection.
 pub fn types() -> Types {
@@ -19,23 +22,26 @@ pub fn types() -> Types {
         "One criterion of an order. As text: 'field' or '-field'. Fields that can be grouped by can be sorted by.",
     );
     let several = Schema::new(Kind::Array(None));
-    let selection = Schema::new(Kind::Union(vec![Schema::string(), several])).describe(ROW_SELECTION_DESCRIPTION);
+    let selection =
+        Schema::new(Kind::Union(vec![Schema::named(FIELD_PRESET), several])).describe(ROW_SELECTION_DESCRIPTION);
     Types::from_iter([
         (SORT.into(), Arc::new(sort)),
-        (FILTER.into(), Arc::new(any_object().describe(FILTER_DESCRIPTION))),
-        (AGGREGATES.into(), Arc::new(any_object().describe(AGGREGATES_DESCRIPTION))),
+        (FILTER.into(), Arc::new(filter_type())),
+        (AGGREGATES.into(), Arc::new(aggregates_type())),
+        (AGGREGATE.into(), Arc::new(aggregate_type())),
         (ROW_SELECTION.into(), Arc::new(selection)),
     ])
 }
 
 /// Whether the query language has a type of this name, so that no source can have one.
 pub fn is_type_name(name: &str) -> bool {
-    [SORT, FILTER, AGGREGATES, ROW_SELECTION].contains(&name)
+    [SORT, FILTER, AGGREGATES, AGGREGATE, ROW_SELECTION].contains(&name)
 }
 
 const SORT: &str = "Sort";
 const FILTER: &str = "Filter";
 const AGGREGATES: &str = "Aggregates";
+const AGGREGATE: &str = "Aggregate";
 
 /// The type of `fields` where items refer to others. Without references it is `FieldSelection`.
 const ROW_SELECTION: &str = "RowSelection";
@@ -50,8 +56,50 @@ const AGGREGATES_DESCRIPTION: &str = "\
     Named aggregates instead of items: {\"n\": {\"count\": true}}, {\"by\": {\"group_by\": field, \"count\": true}}; count_distinct, \
     sum, avg, min, max take a field or calculation. group_by also takes a list, or {field, by: month}; groups take order, first, offset, having.";
 
+/// The keywords of a filter. The parser decides where a name is a keyword, because a field may have the same name.
+fn filter_type() -> Schema {
+    let conditions = || Schema::new(Kind::Array(Some(Box::new(Schema::named(FILTER)))));
+    documented(vec![
+        Parameter::optional("and", conditions().describe("All of them hold.")),
+        Parameter::optional("or", conditions().describe("One of them holds.")),
+        Parameter::optional("not", Schema::named(FILTER).describe("It does not hold.")),
+    ])
+    .describe(FILTER_DESCRIPTION)
+}
+
+fn aggregates_type() -> Schema {
+    let aggregate = Schema::named(AGGREGATE).describe("Under any name, one for each result.");
+    documented(vec![Parameter::optional("any_name", aggregate)]).describe(AGGREGATES_DESCRIPTION)
+}
+
+fn aggregate_type() -> Schema {
+    let of = |name: &str, words: &str| Parameter::optional(name, Schema::string().describe(words));
+    let group_by = Schema::new(Kind::Union(vec![Schema::string(), any_object(), Schema::new(Kind::Array(None))]));
+    #[expect(clippy::cast_precision_loss, reason = "a small constant")]
+    let first = Schema::integer(1.0, MAX_GROUPS as f64);
+    documented(vec![
+        Parameter::optional("count", Schema::new(Kind::Boolean).describe("The number of items.")),
+        of("count_distinct", "The number of different values of a field."),
+        of("sum", "Of a field or calculation."),
+        of("avg", "Of a field or calculation."),
+        of("min", "Of a field or calculation."),
+        of("max", "Of a field or calculation."),
+        Parameter::optional("group_by", group_by.describe("A field, {field, by: month}, or a list of them.")),
+        Parameter::optional("having", any_object().describe("Groups whose numbers meet it: {gte: 10}.")),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Groups by their first result.")),
+        Parameter::optional("first", first.describe("How many groups.")),
+        Parameter::optional("offset", count(0.0).describe("Groups to skip.")),
+    ])
+    .describe("Functions of all items, or of each group.")
+}
+
+/// An object whose fields are documented for callers and checked by the parser of the query.
+fn documented(fields: Vec<Parameter>) -> Schema {
+    Schema::new(Kind::Object(Shape { fields, rest: Rest::Documented }))
+}
+
 const ROW_SELECTION_DESCRIPTION: &str = "\
-    A preset (minimal, standard, full), or a list of fields: names, paths a.b, _computed.x, reference.x, and for rows that refer to \
+    A preset, or a list of fields: names, paths a.b, _computed.x, reference.x, and for rows that refer to \
     a row {reference: {fields, filter, sort, first}}.";
 
 /// All query parameters of a collection.
@@ -70,33 +118,34 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
     }
     all.extend([
         Parameter::optional("filter", Schema::named(FILTER).describe(&filter_description(collection, open_fields))),
-        Parameter::optional("sort", sort_schema()),
-        Parameter::optional("order", Schema::one_of(["asc", "desc"])),
+        Parameter::optional("sort", sort_schema().describe("'field' or '-field', or several.")),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("If 'sort' is a plain name.")),
         Parameter::optional("fields", selection_schema(collection)),
         Parameter::optional(
             "preset",
             // An open collection may have presets of its own.
-            if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) },
+            if collection.open { Schema::string() } else { Schema::one_of(collection.preset_names()) }
+                .describe("Prefer 'fields'."),
         ),
-        Parameter::optional("aggregate", Schema::named(AGGREGATES)),
+        Parameter::optional("aggregate", Schema::named(AGGREGATES).describe("Results instead of items.")),
         Parameter::optional("include_items", flag("Beside 'aggregate'.")),
     ]);
-    let size = |words: &str| count(1.0).describe(words);
     let pages = collection.pages;
+    // The default belongs to the page, not to the parameter: only one of the three may be sent.
+    let size = |minimum: f64, words: &str| Schema {
+        default: Some(pages.default_size.into()),
+        is_source_default: true,
+        ..count(minimum).describe(words)
+    };
     all.extend([
-        Parameter::optional(
-            "first",
-            // Beside 'aggregate', zero means no items.
-            count(0.0)
-                .describe(&format!("Items or groups; default {}, maximum {}.", pages.default_size, pages.max_size)),
-        ),
+        Parameter::optional("first", size(0.0, &format!("Items or groups, up to {}; 0 for none.", pages.max_size))),
         Parameter::optional("after", Schema::string().describe("An endCursor.")),
-        Parameter::optional("last", size("Items from the end.")),
+        Parameter::optional("last", count(0.0).describe("Items from the end.")),
         Parameter::optional("before", Schema::string().describe("A startCursor.")),
-        Parameter::optional("limit", count(0.0).describe("Prefer 'first'.")),
-        Parameter::optional("offset", count(0.0)),
-        Parameter::optional("page", size("Prefer 'first'.")),
-        Parameter::optional("page_size", count(1.0)),
+        Parameter::optional("limit", size(0.0, "Prefer 'first'.")),
+        Parameter::optional("offset", count(0.0).describe("Items to skip.")),
+        Parameter::optional("page", count(1.0).describe("From 1. Prefer 'first'.")),
+        Parameter::optional("page_size", size(1.0, "Items on a page.")),
         Parameter::optional(
             "shape",
             Schema::one_of(["items", "table"]).describe("'table' is {columns, rows}: half the tokens."),
@@ -117,8 +166,9 @@ pub fn aggregation_support(collection: &Collection) -> AggregationSupport {
     };
     AggregationSupport {
         supported: true,
-        default_mode: Some("summary_only"),
-        functions: vec!["count", "count_distinct", "group_by", "sum", "avg", "min", "max"],
+        default_mode: Some(AggregationMode::SummaryOnly),
+        // `count_distinct` is the extension `aggregates` (R-INT-1a).
+        functions: AggregateFunction::ALL.to_vec(),
         groupable_fields: names(FieldType::is_ordered),
         numeric_fields: names(FieldType::is_numeric),
     }
@@ -158,15 +208,19 @@ fn sort_schema() -> Schema {
 }
 
 fn selection_schema(collection: &Collection) -> Schema {
-    // Items that refer to an item are requested by an object.
-    let schema = Schema::named(if collection.references.is_empty() { FIELD_SELECTION } else { ROW_SELECTION });
-    let has_own = collection.preset_names().iter().any(|name| !STANDARD_PRESETS.contains(name));
-    // The type names the standard presets; 'preset' lists all.
-    if has_own { schema.describe("Presets as in 'preset'.") } else { schema }
+    let presets = collection.preset_names();
+    let has_own = presets.iter().any(|name| !FIELD_PRESETS.contains(name));
+    if !has_own && !collection.open {
+        // Items that refer to an item are requested by an object.
+        let name = if collection.references.is_empty() { FIELD_SELECTION } else { ROW_SELECTION };
+        return Schema::named(name).describe("Fields to return.");
+    }
+    // The named types list only the standard presets.
+    let preset = if collection.open { Schema::string() } else { Schema::one_of(presets) };
+    let element = (collection.references.is_empty() && !collection.open).then(|| Box::new(Schema::string()));
+    Schema::new(Kind::Union(vec![preset, Schema::new(Kind::Array(element))]))
+        .describe("Fields to return: a preset, or a list as in RowSelection.")
 }
-
-/// The presets that every collection has.
-const STANDARD_PRESETS: [&str; 3] = ["minimal", "standard", "full"];
 
 /// The fields of a collection and its references. Other parameters take the same fields.
 fn filter_description(collection: &Collection, open_fields: Option<&str>) -> String {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
-use aquifer_protocol::schema::{Kind, Parameter, Pattern, Schema, SchemaReader, Types};
+use aquifer_protocol::schema::{Deprecation, Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, KnownEvidence, MapsTo};
@@ -423,7 +423,7 @@ fn plain(parameter: &AdapterParameter, reader: &mut SchemaReader<'_>) -> Paramet
         schema: reader.read(&parameter.schema),
         sensitive: flag("writeOnly"),
         allow_nul: false,
-        deprecated: flag("deprecated").then(|| "see the description.".into()),
+        deprecated: flag("deprecated").then(Deprecation::default),
         is_shared: false,
     }
 }

@@ -10,7 +10,7 @@ mod readable;
 
 use std::collections::HashMap;
 
-use aquifer_protocol::schema::{Kind, Parameter, Schema, SchemaReader, Types};
+use aquifer_protocol::schema::{Deprecation, Kind, Parameter, Schema, SchemaReader, Types};
 use serde_json::Value;
 
 use crate::warning::{self, BundleWarning};
@@ -66,7 +66,7 @@ impl InputParameter {
             schema: self.schema.clone(),
             sensitive: flag("writeOnly") || self.json.get("format").and_then(Value::as_str) == Some("password"),
             allow_nul: false,
-            deprecated: flag("deprecated").then(|| "see the description.".into()),
+            deprecated: flag("deprecated").then(Deprecation::default),
             is_shared: false,
         }
     }

@@ -6,7 +6,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
-    Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more, envelope_tokens,
+    CursorParam, Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more, envelope_tokens,
     not_applied_warning,
 };
 use serde_json::Value;
@@ -21,6 +21,8 @@ enum HeldId {
     Cursor([u8; 8]),
     /// The call of its owner, for pages by offset or number.
     Call(String),
+    /// None: the result was returned whole. Its cursors lead to another call of the source.
+    Whole,
 }
 
 impl HeldId {
@@ -28,6 +30,7 @@ impl HeldId {
         match self {
             HeldId::Cursor(number) => format!("{:016x}", u64::from_be_bytes(*number)),
             HeldId::Call(name) => format!("call/{name}"),
+            HeldId::Whole => String::new(),
         }
     }
 }
@@ -92,16 +95,18 @@ impl Shaper {
     /// only if the source returned a part of the list.
     pub(super) async fn held_page(&self, shaping: &Shaping) -> HeldPage {
         if let Some(param) = shaping.request.cursor() {
-            let Some((number, position)) = self.open_cursor(param.cursor, shaping) else {
+            let Some((id, position)) = self.open_cursor(param.cursor, shaping) else {
                 let problem = "is not a cursor of this call. Start again without it";
                 return HeldPage::Found(Err(Failure::invalid_value(param.name, problem)));
             };
-            let id = HeldId::Cursor(number);
+            if id == HeldId::Whole {
+                return HeldPage::NotHeld;
+            }
             let Some(content) = self.held.get(&id.key()).await else {
                 let problem = "leads into a result no longer held. Call again without it";
                 return HeldPage::Found(Err(Failure::invalid_value(param.name, problem)));
             };
-            let start_at = if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) };
+            let start_at = start_at(param, position);
             return match &*content {
                 HeldContent::Rows(held) => self.later_rows(shaping, held, start_at, id),
                 HeldContent::Text(text) => HeldPage::Found(Ok(self.text_page(shaping, text, position, &id))),
@@ -119,7 +124,10 @@ impl Shaper {
 
     /// Shapes the rows of a list that the source has returned so far.
     pub(super) async fn rows_page(&self, mut shaping: Shaping) -> ListPage {
-        let start_at = shaping.progress.continued.as_ref().map_or(PageStart::Start, |(_, start_at)| *start_at);
+        let start_at = match &shaping.progress.continued {
+            Some((_, start_at)) => *start_at,
+            None => self.start_in_whole(&shaping),
+        };
         let envelope = std::mem::take(&mut shaping.progress.envelope);
         let reserved = shaping.request.max_tokens().map_or(0, |_| envelope_tokens(&envelope));
         let rows = &shaping.progress.held.rows;
@@ -153,9 +161,10 @@ impl Shaper {
         let id = match continued {
             Some((id, _)) => Some(id),
             None if selection.is_part() => self.held_id(&shaping),
-            None => None,
+            None => Some(HeldId::Whole),
         };
         let (mut data, shortened) = match id {
+            Some(HeldId::Whole) => self.write(&shaping, selection, Rows::Owned(held.rows), Some(&HeldId::Whole)),
             Some(id) if self.held.has_room_for(&held.rows) => {
                 let content = Arc::new(HeldContent::Rows(held));
                 self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
@@ -295,7 +304,11 @@ impl Shaper {
     }
 
     fn seal_cursor(&self, id: &HeldId, position: usize, shaping: &Shaping) -> Option<String> {
-        let HeldId::Cursor(number) = id else { return None };
+        let number: &[u8] = match id {
+            HeldId::Cursor(number) => number,
+            HeldId::Call(_) => return None,
+            HeldId::Whole => &[],
+        };
         let position = u64::try_from(position).ok()?.to_be_bytes();
         // Leading zeros are omitted, because every character of a cursor costs tokens.
         let zeros = position.iter().take_while(|byte| **byte == 0).count();
@@ -303,13 +316,30 @@ impl Shaper {
         Some(self.key.seal_bytes(&plain, &shaping.binding))
     }
 
-    fn open_cursor(&self, cursor: &str, shaping: &Shaping) -> Option<([u8; 8], usize)> {
+    fn open_cursor(&self, cursor: &str, shaping: &Shaping) -> Option<(HeldId, usize)> {
         let plain = self.key.open_bytes(cursor, &shaping.binding)?;
-        let (number, position) = plain.split_first_chunk::<8>()?;
+        // A position alone is shorter than the id of a held result.
+        let (id, position) = match plain.split_first_chunk::<8>() {
+            Some((number, position)) => (HeldId::Cursor(*number), position),
+            None => (HeldId::Whole, plain.as_slice()),
+        };
         let position =
             position.iter().try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add((*byte).into()))?;
-        Some((*number, position))
+        Some((id, position))
     }
+
+    /// Where the page starts in a result that was returned whole before.
+    fn start_in_whole(&self, shaping: &Shaping) -> PageStart {
+        let cursor = shaping.request.cursor().and_then(|param| Some((param, self.open_cursor(param.cursor, shaping)?)));
+        match cursor {
+            Some((param, (HeldId::Whole, position))) => start_at(param, position),
+            _ => PageStart::Start,
+        }
+    }
+}
+
+fn start_at(param: CursorParam<'_>, position: usize) -> PageStart {
+    if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) }
 }
 
 /// The warning for a list that was not fetched to its end.

@@ -8,6 +8,7 @@ use aquifer_engine::{Caller, Context, Engine, Settings};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Deprecation;
 use aquifer_protocol::surface::Receiver;
 use aquifer_protocol::validate::Strictness;
 use aquifer_protocol::warning::Warning;
@@ -137,7 +138,7 @@ async fn r_res_2_a_session_is_warned_of_a_deprecation_once() {
     fn warn(_: &str, _: serde_json::Map<String, Value>) -> Outcome {
         let mut answer = Answer::new(json!({}));
         answer.warnings =
-            vec![Warning::deprecated("old", "use new"), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
+            vec![Warning::deprecated_parameter("old", &Deprecation::default()), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
         Outcome::Done(answer)
     }
     let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);

@@ -1,7 +1,9 @@
 //! Assembles a catalog from the definitions of operations: checks them, names their nested types, and adds missing
 //! examples and `introspect`. The modules that read a catalog do not depend on this one.
 
+mod deprecated;
 mod digest;
+mod sensitive;
 mod type_names;
 
 use std::collections::HashSet;
@@ -60,8 +62,11 @@ impl Definitions {
         }
         let mut type_names = TypeNames::default();
         let mut operation_names = HashSet::new();
+        definitions.types.values_mut().for_each(sensitive::mark_type);
         for mut operation in operations {
             Catalog::check(&operation, &definitions.types)?;
+            sensitive::mark_fields(&mut operation.parameters);
+            deprecated::mark(&mut operation);
             type_names.name_nested_objects(&mut operation, &mut definitions.types);
             if operation.examples.is_empty() {
                 // A generated example that the operation would refuse is worse than none.

@@ -34,7 +34,6 @@ pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> +
         "warnings": true,
         "confirmation": confirmation,
         "dangerous_operations": true,
-        "execution_safety_loop": "unsupported",
     })
 }
 

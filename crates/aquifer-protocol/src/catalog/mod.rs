@@ -7,6 +7,7 @@ pub(crate) mod class;
 pub mod danger;
 pub mod operation;
 pub mod protocol_types;
+pub mod published;
 pub mod requirement;
 pub mod trust;
 
@@ -73,7 +74,7 @@ impl Catalog {
 
     /// Whether any operation belongs to a database table.
     pub fn has_tables(&self) -> bool {
-        self.operations.iter().any(|operation| operation.is_indirect || operation.backing.table().is_some())
+        self.operations.iter().any(|operation| operation.has_tables())
     }
 
     /// Whether any operation has the shared parameter with this name.

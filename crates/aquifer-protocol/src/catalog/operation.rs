@@ -10,8 +10,9 @@ use super::class::{self, OperationClass};
 use crate::category::Category;
 use crate::danger::Danger;
 use crate::protocol_types::{JSON_OBJECT, JSON_VALUE, RESULT_PAGE};
+use crate::published::{AggregateFunction, AggregationMode, Direction};
 use crate::requirement::Requirement;
-use crate::schema::{Parameter, Rest, Schema, Shape, Types, json_schema};
+use crate::schema::{Deprecation, Parameter, Rest, Schema, Shape, Types, json_schema};
 use crate::trust::Trust;
 
 /// Names that only the protocol may use (R-END-5a).
@@ -107,6 +108,8 @@ pub struct Operation {
     /// Why it is listed but cannot be called: its definition has changed, and no operator has accepted the change
     /// (R-DIS-7a).
     pub quarantine: Option<Arc<str>>,
+    /// Set if it should no longer be used. Calls of it succeed with a warning.
+    pub deprecated: Option<Deprecation>,
     /// Whether it existed before the newest definitions arrived. New operations never take its name.
     pub is_established: bool,
     /// When it was first seen, in milliseconds since the epoch, if that is recorded. If two operations have the same
@@ -285,9 +288,9 @@ pub struct AggregationSupport {
     pub supported: bool,
     /// Whether items are returned together with aggregates by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_mode: Option<&'static str>,
-    /// The supported functions.
-    pub functions: Vec<&'static str>,
+    pub default_mode: Option<AggregationMode>,
+    /// The supported functions that the specification knows.
+    pub functions: Vec<AggregateFunction>,
     /// Fields to group by.
     pub groupable_fields: Vec<Arc<str>>,
     /// Fields to calculate with.
@@ -300,7 +303,7 @@ pub struct RelationshipCapabilities {
     /// Whether relationships can be followed.
     pub supported: bool,
     /// The supported directions.
-    pub directions: Vec<&'static str>,
+    pub directions: Vec<Direction>,
     /// The supported relationships.
     pub relationship_types: Vec<Arc<str>>,
     /// The maximum depth.
@@ -348,9 +351,15 @@ impl Operation {
             may_reach: Arc::default(),
             has_safe_dry_run: false,
             quarantine: None,
+            deprecated: None,
             is_established: true,
             established_at: None,
         }
+    }
+
+    /// Whether it belongs to a table of a database, or to whichever table its parameters name.
+    pub fn has_tables(&self) -> bool {
+        self.is_indirect || self.backing.table().is_some()
     }
 
     /// Whether it takes changes to a resource in `input` and merges them into the stored resource (R-REQ-6).

@@ -63,19 +63,24 @@ pub(crate) fn all() -> Types {
         ),
         (
             "FieldSelection",
-            Schema::new(Kind::Union(vec![Schema::string(), list(Schema::string())]))
-                .describe("A preset (minimal, standard, full) or a list of field paths."),
+            Schema::new(Kind::Union(vec![Schema::named(FIELD_PRESET), list(Schema::string())]))
+                .describe("A preset, or a list of field paths."),
+        ),
+        (
+            FIELD_PRESET,
+            Schema::one_of(FIELD_PRESETS).describe("The key and a title, what is usually needed, or everything."),
         ),
         (
             "PageInfo",
             Schema::object(vec![
-                Parameter::required("hasNextPage", boolean()),
-                Parameter::required("hasPreviousPage", boolean()),
-                Parameter::optional("startCursor", Schema::string()),
-                Parameter::optional("endCursor", Schema::string()),
+                Parameter::required("hasNextPage", boolean().describe("More items follow.")),
+                Parameter::required("hasPreviousPage", boolean().describe("There are items before.")),
+                Parameter::optional("startCursor", Schema::string().describe("Of the first item, for 'before'.")),
+                Parameter::optional("endCursor", Schema::string().describe("Of the last item, for 'after'.")),
                 Parameter::optional(
                     "totalCount",
-                    Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) },
+                    Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) }
+                        .describe("All matching items, with 'total'."),
                 ),
             ])
             .describe("The position of a page in its collection."),
@@ -104,8 +109,14 @@ fn results() -> [(&'static str, Schema); 4] {
                     "edges",
                     list(anything()).describe("{node, cursor} instead of items, with 'edges'."),
                 ),
-                Parameter::optional("pageInfo", Schema::named("PageInfo")),
+                Parameter::optional(
+                    "columns",
+                    list(Schema::string()).describe("The names of the cells, with 'shape': 'table'."),
+                ),
+                Parameter::optional("rows", list(list(Schema::new(Kind::Any))).describe("The items, with 'columns'.")),
+                Parameter::optional("pageInfo", Schema::named("PageInfo").describe("Where the page is.")),
                 Parameter::optional("pagination", object("Instead of 'pageInfo' if pages are counted.")),
+                Parameter::optional("groups", object("How many groups are shown, if not all.")),
                 Parameter::optional("aggregations", object("The aggregates, by their names in 'aggregate'.")),
             ])
             .describe("A page of a collection, aggregates, or both."),
@@ -148,6 +159,12 @@ fn results() -> [(&'static str, Schema); 4] {
     ]
 }
 
+/// The type of the presets that every collection has.
+pub const FIELD_PRESET: &str = "FieldPreset";
+
+/// The presets that every collection has.
+pub const FIELD_PRESETS: [&str; 3] = ["minimal", "standard", "full"];
+
 /// The type of results whose type is undeclared.
 pub const JSON_VALUE: &str = "JsonValue";
 
@@ -168,6 +185,7 @@ const NAMES: &[&str] = &[
     "OperationFailure",
     "EndpointPermissions",
     "FieldSelection",
+    FIELD_PRESET,
     "PageInfo",
     JSON_VALUE,
     JSON_OBJECT,

@@ -170,6 +170,19 @@ impl Code {
         self.info().name
     }
 
+    /// Whether the registry of the specification does not have it. `_protocol.extensions` declares that there are such codes (R-INT-1a).
+    pub const fn is_extension(self) -> bool {
+        matches!(
+            self,
+            Code::ValidationInvalidValue
+                | Code::ValidationInvalidRequest
+                | Code::ConflictConstraint
+                | Code::UpstreamUnavailable
+                | Code::UpstreamTimeout
+                | Code::UpstreamError
+        )
+    }
+
     /// Whether the failure is outside the caller's control. MCP clients then receive a failed call (`isError`) instead
     /// of a result that a model can react to.
     ///

@@ -12,7 +12,7 @@ pub struct Problem {
     code: Code,
     path: String,
     message: String,
-    valid: Option<(&'static str, Vec<String>)>,
+    valid: Option<(&'static str, Vec<Value>)>,
     details: Map<String, Value>,
 }
 
@@ -25,11 +25,28 @@ impl Problem {
         Self { code, path: path.into(), message: message.into(), valid: None, details: Map::new() }
     }
 
+    /// Parameters of paging that cannot be combined, or that lack one. The specification demands this code and these
+    /// details for them (R-COL-7).
+    pub fn paging(names: &[&str], problem: impl std::fmt::Display) -> Self {
+        let first = names.first().copied().unwrap_or_default();
+        Self::new(Code::ValidationInvalidType, first, about(names, problem))
+            .detail("param_name", first)
+            .detail("expected_type", "parameters of one page")
+            .detail("actual_type", "conflicting parameters")
+            .detail("provided", names.to_vec())
+    }
+
     /// Adds the valid names. They appear once: under `key` in the details if those are sent, otherwise after the
     /// message.
     #[must_use]
-    pub fn valid<S: AsRef<str>>(mut self, key: &'static str, names: &[S]) -> Self {
-        self.valid = Some((key, names.iter().map(|name| name.as_ref().to_owned()).collect()));
+    pub fn valid<S: AsRef<str>>(self, key: &'static str, names: &[S]) -> Self {
+        self.valid_values(key, names.iter().map(|name| name.as_ref().into()).collect())
+    }
+
+    /// Like [`valid`](Self::valid), for values of any type.
+    #[must_use]
+    pub fn valid_values(mut self, key: &'static str, values: Vec<Value>) -> Self {
+        self.valid = Some((key, values));
         self
     }
 
@@ -85,6 +102,8 @@ impl Problem {
     fn full_message(&self) -> String {
         let Some((_, names)) = &self.valid else { return self.message.clone() };
         let stop = if self.message.ends_with(['.', '?']) { "" } else { "." };
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let names: Vec<String> = names.iter().map(plain).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("{}{stop} Valid: {names}", self.message)
     }
@@ -96,6 +115,21 @@ impl Problem {
         }
         entry
     }
+}
+
+/// The failure of a single problem.
+impl From<Problem> for Failure {
+    fn from(mut problem: Problem) -> Self {
+        let message = std::mem::take(&mut problem.message);
+        problem.into_failure(message)
+    }
+}
+
+/// A message about one or several parameters.
+pub fn about(names: &[&str], problem: impl std::fmt::Display) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let noun = if names.len() == 1 { "Parameter" } else { "Parameters" };
+    format!("{noun} {} {problem}", quoted.join(", "))
 }
 
 /// The unknown names for a message, the probably intended names, and both as details.

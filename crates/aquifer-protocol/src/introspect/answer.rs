@@ -9,6 +9,7 @@ use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::limits::Limits;
 use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities, Safeguards};
+use crate::published::TypeKind;
 use crate::schema::{Kind, ParameterInfo, Schema, Types, type_words};
 use crate::surface::Surface;
 
@@ -199,7 +200,7 @@ fn standard<'a>(operation: &'a Operation, types: &Types, surface: &'a Surface) -
     let returns = &operation.returns;
     // If no type has this name, it is the name of a JSON scalar.
     let named = types.get(&returns.type_name);
-    let kind = named.map_or("scalar", |schema| kind_of(schema, types));
+    let kind = named.map_or(TypeKind::Scalar, |schema| kind_of(schema, types));
     OperationDetails {
         name: &operation.name,
         semantic_category: operation.category.as_str(),
@@ -282,20 +283,20 @@ pub(crate) fn type_details(name: &str, types: &Types) -> Value {
 fn type_info(name: &str, schema: &Schema, types: &Types) -> Map<String, Value> {
     let mut info = Map::new();
     info.insert("name".to_owned(), name.into());
-    info.insert("kind".to_owned(), kind_of(schema, types).into());
+    info.insert("kind".to_owned(), kind_of(schema, types).as_str().into());
     if let Some(description) = &schema.description {
         info.insert("description".to_owned(), (**description).into());
     }
     info
 }
 
-fn kind_of(schema: &Schema, types: &Types) -> &'static str {
+fn kind_of(schema: &Schema, types: &Types) -> TypeKind {
     let schema = schema.resolve(types);
     match (&schema.allowed, &schema.kind) {
-        (Some(_), _) => "enum",
-        (None, Kind::Object(_)) => "object",
-        (None, Kind::Union(_)) => "union",
-        _ => "scalar",
+        (Some(_), _) => TypeKind::Enum,
+        (None, Kind::Object(_)) => TypeKind::Object,
+        (None, Kind::Union(_)) => TypeKind::Union,
+        _ => TypeKind::Scalar,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The extensions of the specification that this server declares in `_protocol.extensions` (R-EXT-1 to R-EXT-5).
+//! The extensions of the specification that this server declares in `_protocol.extensions` (R-INT-1a, R-EXT-1 to R-EXT-5).
 
 use super::Facts;
 use crate::catalog::Catalog;
@@ -8,6 +8,7 @@ type IsOffered = fn(&Catalog, &Facts) -> bool;
 
 /// All extensions. The names are stable, because clients look for them.
 const EXTENSIONS: &[(&str, IsOffered)] = &[
+    ("introspection", |_, _| true),
     ("signatures", |_, _| true),
     ("schema", |catalog, _| catalog.has_tables()),
     ("reference_paths", |catalog, _| catalog.has_tables()),
@@ -16,8 +17,11 @@ const EXTENSIONS: &[(&str, IsOffered)] = &[
     ("field_comparisons", |catalog, _| catalog.has_shared_parameter("filter")),
     ("aggregates", |catalog, _| catalog.has_shared_parameter("aggregate")),
     ("table_shape", |catalog, _| catalog.has_shared_parameter("shape")),
+    ("result_budget", |catalog, _| catalog.has_shared_parameter("max_tokens")),
+    ("query_sql", |catalog, _| catalog.operations().iter().any(|operation| &*operation.own_name == "query_sql")),
     ("batch_references", |_, _| true),
     ("batch_confirmation", |_, facts| facts.confirmation),
+    ("error_codes", |_, _| true),
 ];
 
 /// The names of the extensions that are offered.

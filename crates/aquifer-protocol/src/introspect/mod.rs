@@ -119,11 +119,11 @@ impl Narrowing {
     }
 }
 
-/// The values of the parameter `query`.
+/// The values of the parameter `query`. [`SCHEMA`] is one of them only if there are tables.
 const QUERIES: [&str; 10] = [
     "operations",
     "signatures",
-    "schema",
+    SCHEMA,
     "types",
     "summary",
     "limits",
@@ -133,6 +133,9 @@ const QUERIES: [&str; 10] = [
     "policy",
 ];
 
+/// The value that asks for the tables of databases.
+const SCHEMA: &str = "schema";
+
 /// The definition of `introspect` in a catalog with these operations and sources.
 pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], surface: &Surface) -> Operation {
     let mut endpoints: Vec<&str> = operations.iter().map(|op| surface.family_of(op)).collect();
@@ -140,8 +143,10 @@ pub(crate) fn definition(operations: &[Arc<Operation>], sources: &[Arc<str>], su
     endpoints.push(surface.family_of(&operation));
     endpoints.sort_unstable();
     endpoints.dedup();
+    let has_tables = operations.iter().any(|operation| operation.has_tables());
+    let queries = QUERIES.into_iter().filter(|query| *query != SCHEMA || has_tables);
     operation.parameters = vec![
-        Parameter::required("query", Schema::one_of(QUERIES).describe("The subject of the query.")),
+        Parameter::required("query", Schema::one_of(queries).describe("The subject of the query.")),
         Parameter::optional("name", Schema::string().describe("One operation or type, with all its details.")),
         Parameter::optional(
             "search",

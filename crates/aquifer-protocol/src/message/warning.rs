@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::schema::Deprecation;
+
 /// How urgent a warning is, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -42,11 +44,23 @@ impl Warning {
         Self { code: code.into(), message: message.into(), details: Map::new(), severity: None, before_data: false }
     }
 
-    /// A warning about something deprecated.
-    pub fn deprecated(name: &str, instead: &str) -> Self {
-        Self::new("DEPRECATION_WARNING", format!("Parameter '{name}' is deprecated: {instead}"))
-            .detail("param_name", name)
-            .severity(Severity::Medium)
+    /// A warning that a deprecated operation was called.
+    pub fn deprecated_operation(name: &str, deprecation: &Deprecation) -> Self {
+        Self::deprecated("Operation", "operation", name, deprecation)
+    }
+
+    /// A warning that a deprecated parameter was sent.
+    pub fn deprecated_parameter(name: &str, deprecation: &Deprecation) -> Self {
+        Self::deprecated("Parameter", "parameter", name, deprecation)
+    }
+
+    /// The severity is low, because no date of removal is known.
+    fn deprecated(noun: &str, kind: &str, name: &str, Deprecation { advice }: &Deprecation) -> Self {
+        let advice = advice.as_deref().map(|advice| format!(": {advice}")).unwrap_or_default();
+        Self::new("DEPRECATION_WARNING", format!("{noun} '{name}' is deprecated{advice}"))
+            .detail("type", kind)
+            .detail("deprecated_item", name)
+            .severity(Severity::Low)
     }
 
     /// Adds a machine-readable detail.

@@ -16,7 +16,7 @@ use crate::text::secrets::looks_like_secret;
 
 use super::definitions::{Definition, Definitions, LocalDefinitions, is_annotation, is_compound};
 use super::size::constraint_bytes;
-use super::{Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
+use super::{Deprecation, Format, Kind, Parameter, Pattern, PatternBudget, Range, Rest, Schema, Shape, Span, Types};
 
 use composition::join;
 
@@ -238,7 +238,7 @@ impl<'a> SchemaReader<'a> {
 
     fn parameter(&mut self, name: &str, json: &Value, required: bool, depth: usize) -> Parameter {
         let flag = |key: &str| json.get(key).and_then(Value::as_bool) == Some(true);
-        let deprecated = flag("deprecated").then(|| "see the description.".into());
+        let deprecated = flag("deprecated").then(Deprecation::default);
         Parameter {
             name: name.into(),
             original_name: None,

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::{Kind, Parameter, Rest, Schema, Shape};
+use super::{Deprecation, Kind, Parameter, Rest, Schema, Shape};
 
 /// The type as shown to callers: `integer`, `string | string[]`, `Task`.
 pub fn type_words(schema: &Schema) -> String {
@@ -64,7 +64,7 @@ impl Serialize for ParameterInfo<'_> {
         map.serialize_entry("name", &*parameter.name)?;
         map.serialize_entry("type", &type_words(&parameter.schema))?;
         map.serialize_entry("required", &parameter.required)?;
-        let description = description(&parameter.schema, parameter.deprecated.as_deref());
+        let description = description(&parameter.schema, parameter.deprecated.as_ref());
         if !description.is_empty() {
             map.serialize_entry("description", &description)?;
         }
@@ -124,7 +124,7 @@ fn entries<M: SerializeMap>(map: &mut M, schema: &Schema) -> Result<(), M::Error
 }
 
 /// The description, followed by the constraints for which there is no published field.
-fn description(schema: &Schema, deprecated: Option<&str>) -> String {
+fn description(schema: &Schema, deprecated: Option<&Deprecation>) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(description) = &schema.description {
         parts.push(description.trim().to_owned());
@@ -159,8 +159,13 @@ fn description(schema: &Schema, deprecated: Option<&str>) -> String {
     if schema.read_only {
         parts.push("Read-only.".to_owned());
     }
-    if let Some(instead) = deprecated {
-        parts.push(format!("Deprecated: {instead}"));
+    if let Some(deprecation) = deprecated {
+        let says_so = schema.description.as_ref().is_some_and(|text| text.to_lowercase().contains("deprecated"));
+        match &deprecation.advice {
+            Some(advice) => parts.push(format!("Deprecated: {advice}")),
+            None if says_so => {}
+            None => parts.push("Deprecated.".to_owned()),
+        }
     }
     parts.join(" ")
 }
@@ -183,7 +188,7 @@ fn member_constraints(member: &Schema) -> Option<String> {
 }
 
 /// Writes whole numbers without a fraction.
-pub(super) fn number(value: f64) -> Value {
+pub(crate) fn number(value: f64) -> Value {
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]

@@ -23,6 +23,7 @@ pub use definitions::{Definition, Definitions};
 pub use format::Format;
 pub use from_json::SchemaReader;
 pub(crate) use info::ParameterInfo;
+pub(crate) use info::number;
 pub(crate) use info::type_of;
 pub use info::type_words;
 pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
@@ -136,6 +137,9 @@ pub enum Rest {
     Free,
     /// Fields with values of this shape.
     Of(Box<Schema>),
+    /// Any fields. The declared ones are only documented here: the parser that reads the object checks all of them, and
+    /// knows in which place a name is a keyword.
+    Documented,
 }
 
 /// A named value: a parameter of an operation or a field of an object.
@@ -153,11 +157,18 @@ pub struct Parameter {
     pub sensitive: bool,
     /// Whether its text may contain NUL.
     pub allow_nul: bool,
-    /// Why it is deprecated, and what replaces it.
-    pub deprecated: Option<Arc<str>>,
+    /// Set if it should no longer be used.
+    pub deprecated: Option<Deprecation>,
     /// Whether it belongs to the query language or the protocol, so that it means the same in every operation.
     /// Signatures explain it once.
     pub is_shared: bool,
+}
+
+/// Marks an operation or a parameter that still works but should no longer be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Deprecation {
+    /// What to use instead, as a sentence. `None` if the source does not say, except perhaps in a description.
+    pub advice: Option<Arc<str>>,
 }
 
 /// Bounds on numbers.

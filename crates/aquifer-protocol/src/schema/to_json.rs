@@ -81,7 +81,7 @@ impl Writer<'_> {
             Rest::Refused => {
                 object.insert("additionalProperties".to_owned(), Value::Bool(false));
             }
-            Rest::Free => {}
+            Rest::Free | Rest::Documented => {}
             Rest::Of(schema) => {
                 let rest = self.schema(schema, depth + 1);
                 object.insert("additionalProperties".to_owned(), rest);

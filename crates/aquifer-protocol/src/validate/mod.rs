@@ -173,14 +173,17 @@ impl Routed {
             warnings.push(ignored(&unknown.names()));
             unknown = UnknownParameters::default();
         }
+        if let Some(deprecation) = &operation.deprecated {
+            warnings.push(Warning::deprecated_operation(&operation.name, deprecation));
+        }
         let mut trials = value::BASE_TRIALS;
         for parameter in &operation.parameters {
             match find_mut(&mut known, &parameter.name) {
                 Some(value) => {
                     let mut checker = value::Checker::new(catalog.types(), &operation, &mut problems);
                     checker.parameter(parameter, value, &mut trials);
-                    if let Some(instead) = &parameter.deprecated {
-                        warnings.push(Warning::deprecated(&parameter.name, instead));
+                    if let Some(deprecation) = &parameter.deprecated {
+                        warnings.push(Warning::deprecated_parameter(&parameter.name, deprecation));
                     }
                 }
                 None if parameter.required => problems.push((Stage::Missing, missing(&operation, parameter))),

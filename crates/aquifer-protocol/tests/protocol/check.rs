@@ -255,7 +255,11 @@ fn r_req_8_nul_is_refused_unless_the_parameter_allows_it() {
 fn r_res_2_deprecated_parameters_work_and_warn() {
     let checked = check(json!({ "operation": "create_user", "user_name": "ada", "old": true })).unwrap();
     let (_, _, warnings) = checked.into_parts();
-    assert_eq!(warnings[0].code(), "DEPRECATION_WARNING");
+    let warning = json!(warnings[0]);
+    assert_eq!(warning["code"], "DEPRECATION_WARNING");
+    assert_eq!(warning["message"], "Parameter 'old' is deprecated");
+    assert_eq!(warning["details"], json!({ "type": "parameter", "deprecated_item": "old" }));
+    assert_eq!(warning["severity"], "low", "no date of removal is known");
 }
 
 #[test]

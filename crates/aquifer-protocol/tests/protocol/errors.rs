@@ -61,6 +61,16 @@ fn r_res_3a_every_code_is_documented() {
     }
 }
 
+#[test]
+fn r_int_1a_codes_of_ours_are_documented_as_such() {
+    let page = include_str!("../../../../docs/errors.md");
+    let (_, rest) = page.split_once("declares as `error_codes`:").unwrap();
+    let (sentence, _) = rest.split_once('.').unwrap();
+    let documented: BTreeSet<&str> = sentence.split('`').skip(1).step_by(2).collect();
+    let ours = REGISTRY.iter().filter(|info| info.code.is_extension()).map(|info| info.name);
+    assert_eq!(documented, ours.collect());
+}
+
 fn status(status: Option<u16>) -> String {
     status.map_or("–".to_owned(), |status| status.to_string())
 }

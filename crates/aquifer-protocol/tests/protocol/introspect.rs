@@ -6,7 +6,7 @@ use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::{Answers, Cursor, Detail, Facts, Narrowing, Query};
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::operation::{Lifecycle, Operation, Safeguards};
+use aquifer_protocol::operation::{Backing, Lifecycle, Operation, Safeguards};
 use aquifer_protocol::schema::{Parameter, SchemaReader, Types};
 use serde_json::{Value, json};
 
@@ -53,9 +53,9 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["mode"], "semantic");
     assert_eq!(protocol["profile"], "crude");
     assert_eq!(protocol["capabilities"]["batch"], true);
-    assert_eq!(protocol["capabilities"]["execution_safety_loop"], "unsupported");
+    assert_eq!(protocol["capabilities"].get("execution_safety_loop"), None, "no published value is true");
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
-    assert_eq!(protocol["extensions"], json!(["signatures", "batch_references"]), "no tables, no query language");
+    assert_eq!(protocol["extensions"], json!(["introspection", "signatures", "batch_references", "error_codes"]), "no tables, no query language");
     let narrowed = answer_from(|answers| answers.operations(all(), Detail::Minimal, None, true));
     assert_eq!(keys(&narrowed["operations"][0]), ["name", "description"], "opt-in: fields minimal");
     let full = answer_from(|answers| answers.operations(all(), Detail::Full, None, true));
@@ -177,7 +177,7 @@ fn r_int_2a_every_constraint_is_shown() {
         ("password", json!({ "name": "password", "type": "string", "required": false, "sensitive": true })),
         (
             "old",
-            json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated: see the description." }),
+            json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated." }),
         ),
     ] {
         assert_eq!(parameter(&create, name), expected);
@@ -215,6 +215,13 @@ fn r_int_3_types_are_listed_and_explained() {
     assert_eq!(of("SemanticCategory")["values"], json!(["CREATE", "READ", "UPDATE", "DELETE", "EXECUTE"]));
     assert_eq!(of("OperationResult")["members"], json!(["OperationSuccess", "OperationFailure"]));
     assert_eq!(of("FieldSelection")["kind"], "union");
+    assert_eq!(of("FieldSelection")["members"], json!(["FieldPreset", "array"]));
+    assert_eq!(of("FieldPreset")["values"], json!(["minimal", "standard", "full"]));
+    let page = of("ResultPage");
+    let members: Vec<&str> = page["fields"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
+    for name in ["items", "edges", "columns", "rows", "pageInfo", "pagination", "groups", "aggregations"] {
+        assert!(members.contains(&name), "{name} of {members:?}");
+    }
     assert_eq!(of("Address")["fields"][2], json!({ "name": "next", "type": "Address", "required": false }));
 }
 
@@ -222,6 +229,20 @@ fn r_int_3_types_are_listed_and_explained() {
 fn r_int_4_an_unknown_name_is_null() {
     assert_eq!(answer_from(|answers| answers.operation("nothing", Detail::Standard)), json!({ "operation": null }));
     assert_eq!(answer_from(|answers| answers.named_type("Nothing")), json!({ "type": null }));
+}
+
+#[test]
+fn r_int_5_the_schema_can_be_asked_for_where_there_are_tables() {
+    let queries = |operation: Operation| {
+        let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
+        let query = catalog.operation("introspect").unwrap().parameter("query").unwrap();
+        query.schema.allowed.clone().unwrap().to_vec()
+    };
+    let plain = Operation::new("list_books", Category::Read, "List books.");
+    let mut of_table = plain.clone();
+    of_table.backing = Backing::Table("books".into());
+    assert!(!queries(plain).contains(&json!("schema")));
+    assert!(queries(of_table).contains(&json!("schema")));
 }
 
 #[test]

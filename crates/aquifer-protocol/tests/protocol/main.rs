@@ -6,6 +6,7 @@ mod check;
 mod errors;
 mod fixture;
 mod introspect;
+mod marks;
 mod properties;
 mod request;
 mod response;

@@ -3,6 +3,7 @@
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::response::{Data, JsonText, Meta, Response, Success};
+use aquifer_protocol::schema::Deprecation;
 use aquifer_protocol::warning::{Severity, Warning, arrange};
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ fn r_res_2_warnings_are_sorted_collapsed_and_limited() {
     assert_eq!(arranged[0].code(), "HIGH_WARNING");
     assert_eq!(arranged[1].code(), "MEDIUM_WARNING");
     assert_eq!(arranged[2].code(), "LOW_WARNING");
-    assert!(Warning::deprecated("x", "use y").once_per_session());
+    assert!(Warning::deprecated_operation("x", &Deprecation::default()).once_per_session());
     assert!(!arranged[0].once_per_session());
 }
 

@@ -75,10 +75,7 @@ pub(super) fn write_page(
             let mut info = Map::new();
             info.insert("hasNextPage".to_owned(), has_next.into());
             info.insert("hasPreviousPage".to_owned(), has_previous.into());
-            // A cursor leads to other pages, if there are any.
-            if (has_next || has_previous)
-                && let (Some(first), Some(last)) = (shown.first(), shown.last())
-            {
+            if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
                 info.insert("startCursor".to_owned(), cursor(first).into());
                 info.insert("endCursor".to_owned(), cursor(last).into());
             }

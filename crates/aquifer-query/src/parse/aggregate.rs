@@ -11,6 +11,7 @@ use crate::plan::{
 };
 use crate::value::bucket::{Bucket, TimeUnit, Zone};
 
+const FUNCTIONS: &[&str] = &["count", "count_distinct", "sum", "avg", "min", "max"];
 const MEMBERS: &[&str] =
     &["count", "count_distinct", "sum", "avg", "min", "max", "group_by", "having", "order", "first", "offset"];
 /// Members that only make sense for groups.
@@ -69,7 +70,8 @@ fn expression(collection: QueryRoot<'_>, name: &str, value: &Value, problems: &m
             return None;
         }
         if aggregate.group_by.is_empty() {
-            problems.invalid(&at, "calculates nothing. Use count, count_distinct, sum, avg, min or max");
+            let problem = "calculates nothing. Use count, count_distinct, sum, avg, min or max";
+            problems.unsuitable(&at, problem, FUNCTIONS);
             return None;
         }
         aggregate.functions.push(Function::Count);
@@ -134,7 +136,8 @@ fn group_key(collection: QueryRoot<'_>, at: &str, key: &Value, problems: &mut Pr
         return None;
     }
     if of == FieldType::Date && unit == TimeUnit::Hour {
-        problems.invalid(&format!("{at}.by"), "cannot be 'hour': the field holds days");
+        let days: Vec<&str> = TimeUnit::NAMES.into_iter().filter(|name| *name != "hour").collect();
+        problems.unsuitable(&format!("{at}.by"), "cannot be 'hour': the field holds days", &days);
         return None;
     }
     let zone = match parts.get("time_zone") {
@@ -218,7 +221,10 @@ fn comparisons(
     problems: &mut Problems,
 ) -> Vec<Having> {
     if aggregate.functions.get(function).is_some_and(|function| !function.is_numeric()) {
-        problems.invalid(at, "compares numbers, but this result is not a number");
+        problems.invalid(
+            at,
+            "compares numbers, and this result is not a number. Use 'order' and 'first', or filter the items",
+        );
         return Vec::new();
     }
     let mut all = Vec::new();

@@ -29,7 +29,9 @@ pub(super) fn apply(
     warnings: &mut Vec<Warning>,
 ) {
     let is_given = |name: &&str| params.get(*name).is_some_and(|value| *value != Value::Bool(false));
-    refuse(&REFUSED.iter().copied().filter(is_given).collect::<Vec<_>>(), mode, problems);
+    // No items from the end are no items, which is what `aggregate` returns anyway.
+    let is_relied_on = |name: &&str| is_given(name) && (*name != "last" || number(params, name) != Some(0));
+    refuse(&REFUSED.iter().copied().filter(is_relied_on).collect::<Vec<_>>(), mode, problems);
     let mut ignored: Vec<&str> = IGNORED.iter().copied().filter(is_given).collect();
     let mut grouped: Vec<&mut Aggregate> =
         aggregates.iter_mut().filter(|aggregate| !aggregate.group_by.is_empty()).collect();

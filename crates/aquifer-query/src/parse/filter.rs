@@ -290,7 +290,7 @@ impl FilterParser<'_> {
         if accepted.is_none() {
             match of {
                 FieldType::Enum(words) if value.is_string() => {
-                    self.problems.invalid(at, format!("must be one of: {}", words.join(", ")));
+                    self.problems.unsuitable(at, format!("must be one of: {}", words.join(", ")), words);
                 }
                 _ => self.problems.wrong_type(at, expected_format(of)),
             }

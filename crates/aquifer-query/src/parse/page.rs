@@ -28,19 +28,16 @@ pub(super) fn parse(
     };
     let styles = [present(CURSOR), present(OFFSET), present(NUMBERED)];
     if styles.iter().filter(|style| !style.is_empty()).count() > 1 {
-        problems.conflict(
+        problems.paging(
             &styles.concat(),
             "belong to different styles of paging. Use one: first/after, limit/offset or page/page_size",
         );
         return plan.page.clone();
     }
     let number = |name: &str| params.get(name).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-    if let Some(name) = ["first", "limit"].into_iter().find(|name| number(name) == Some(0)) {
-        let problem = "must be at least 1. To count without items, use 'aggregate': {\"n\": {\"count\": true}}";
-        problems.invalid(name, problem);
-    }
+    // Zero asks for no items, only for totals and aggregates.
     let mut size = |name: &'static str| {
-        let wanted = number(name).unwrap_or(collection.pages.default_size).max(1);
+        let wanted = number(name).unwrap_or(collection.pages.default_size);
         if wanted > collection.pages.max_size {
             warnings.push(
                 Warning::new("VALIDATION_PAGE_SIZE_CLAMPED", format!("'{name}' was reduced to the largest page"))
@@ -62,7 +59,7 @@ pub(super) fn parse(
     }
     if cursor.is_empty() && styles.iter().any(|style| !style.is_empty()) {
         let page = number("page").unwrap_or(1).max(1);
-        let size = size("page_size");
+        let size = size("page_size").max(1);
         if page.saturating_mul(size) > MAX_OFFSET {
             problems.invalid("page", "is too far. Page with 'first' and 'after' instead");
         }
@@ -70,15 +67,13 @@ pub(super) fn parse(
     }
     let has = |name: &str| cursor.contains(&name);
     let contradiction = match (has("first"), has("after"), has("last"), has("before")) {
-        (true, _, true, _) => Some(("first", "cannot be combined with 'last'")),
-        (_, _, _, true) if !has("last") => Some(("before", "requires 'last'")),
-        (_, true, _, _) if !has("first") => Some(("after", "requires 'first'")),
-        (true, _, _, true) => Some(("first", "cannot be combined with 'before'")),
-        (_, true, true, _) => Some(("last", "cannot be combined with 'after'")),
+        (true, _, true, _) => Some((&["first", "last"][..], "cannot be combined")),
+        (_, _, _, true) if !has("last") => Some((&["before"][..], "requires 'last'")),
+        (_, true, _, _) if !has("first") => Some((&["after"][..], "requires 'first'")),
         _ => None,
     };
-    if let Some((name, problem)) = contradiction {
-        problems.invalid(name, problem);
+    if let Some((names, problem)) = contradiction {
+        problems.paging(names, problem);
         return plan.page.clone();
     }
     let mut place = |name: &str| {

@@ -1,6 +1,6 @@
 //! Collects the problems of a query.
 
-use aquifer_protocol::error::problems::explain_unknown;
+use aquifer_protocol::error::problems::{about, explain_unknown};
 use aquifer_protocol::error::{Code, Failure, Problem};
 
 use super::path::UnknownPath;
@@ -35,10 +35,13 @@ impl Problems {
     /// Parameters that cannot be combined. The first one is reported as `param_name`.
     pub(super) fn conflict(&mut self, names: &[&str], problem: impl std::fmt::Display) {
         let Some(first) = names.first() else { return };
-        let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-        let message = format!("Parameters {} {problem}", quoted.join(", "));
-        let problem = Problem::new(Code::ValidationInvalidValue, *first, message);
+        let problem = Problem::new(Code::ValidationInvalidValue, *first, about(names, problem));
         self.push(problem.detail("param_name", *first).detail("param_names", names.to_vec()));
+    }
+
+    /// Parameters of paging that cannot be combined, or that lack one.
+    pub(super) fn paging(&mut self, names: &[&str], problem: impl std::fmt::Display) {
+        self.push(Problem::paging(names, problem));
     }
 
     /// An invalid value, with the valid ones.
@@ -51,7 +54,8 @@ impl Problems {
     /// A value of the wrong type.
     pub(super) fn wrong_type(&mut self, path: &str, expected: &str) {
         let message = format!("Parameter '{}' expected {expected}", sanitize_path(path));
-        self.push(Problem::new(Code::ValidationInvalidType, path, message).detail("param_name", path));
+        let problem = Problem::new(Code::ValidationInvalidType, path, message).detail("param_name", path);
+        self.push(problem.detail("expected_type", expected));
     }
 
     /// An unknown field.

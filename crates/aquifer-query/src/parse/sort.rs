@@ -55,7 +55,8 @@ fn criterion(collection: QueryRoot<'_>, at: &str, value: &Value, problems: &mut 
     match object.get("field").and_then(Value::as_str) {
         Some(name) => sort_key(collection, at, name, object.get("order"), object.get("nulls"), problems),
         None => {
-            problems.invalid(at, "needs 'field', a name to sort by");
+            let valid = path::valid_names(collection, PathUse::Sort);
+            problems.unsuitable(at, "needs 'field', a name to sort by", &valid);
             None
         }
     }
@@ -84,7 +85,7 @@ fn sort_key(
         None | Some(Some("asc")) => false,
         Some(Some("desc")) => true,
         Some(_) => {
-            problems.invalid(at, "must have the order 'asc' or 'desc'");
+            problems.unsuitable(at, "must have the order 'asc' or 'desc'", &["asc", "desc"]);
             return None;
         }
     };
@@ -92,7 +93,7 @@ fn sort_key(
         None | Some(Some("last")) => false,
         Some(Some("first")) => true,
         Some(_) => {
-            problems.invalid(at, "must have 'nulls' as 'first' or 'last'");
+            problems.unsuitable(at, "must have 'nulls' as 'first' or 'last'", &["first", "last"]);
             return None;
         }
     };

@@ -132,10 +132,9 @@ fn schema(name: &str) -> Option<Schema> {
         ),
         "aggregate" => (object(), "{n: {count: true, group_by: field}}; sum, avg, min, max"),
         MAX_TOKENS => return Some(budget::parameter().schema),
-        // Beside 'aggregate', zero means no items.
         "first" => (count(0.0), "Page size"),
         "after" => (Schema::string(), "endCursor"),
-        "last" => (count(1.0), "Rows from the end."),
+        "last" => (count(0.0), "Rows from the end."),
         "before" => (Schema::string(), "startCursor"),
         "limit" => (count(0.0), "Rows in a page; prefer 'first'."),
         "offset" => (count(0.0), "Rows to skip."),

@@ -81,13 +81,16 @@ impl RowSelection {
         let returned = shown.len();
         let more = end < all || is_open;
         let total = total && !is_open;
+        // Without a requested page, a complete result needs no page information.
+        if !(paged || more || start > 0 || edges || total) {
+            return (data, shortened);
+        }
         let mut info = Map::new();
         let mut put = |name: &str, value: Value| drop(info.insert(name.to_owned(), value));
         let name = match page {
             Page::Forward { .. } | Page::Backward { .. } => {
                 put("hasNextPage", more.into());
                 put("hasPreviousPage", (start > 0).into());
-                // Only held results have cursors; a result that is shown in full is not held.
                 for (name, place) in [("startCursor", start), ("endCursor", end.saturating_sub(1))] {
                     if end > start
                         && let Some(cursor) = (cursors.seal)(place)
@@ -128,10 +131,7 @@ impl RowSelection {
                 "pagination"
             }
         };
-        // Without a requested page, a complete result needs no page information.
-        if paged || more || start > 0 || edges || total {
-            data.insert(name.to_owned(), Value::Object(info));
-        }
+        data.insert(name.to_owned(), Value::Object(info));
         (data, shortened)
     }
 }

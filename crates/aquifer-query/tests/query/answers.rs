@@ -353,3 +353,38 @@ fn r_col_7a_pages_of_every_style_obey_the_size_limit() {
     let (whole, warning) = ask(json!({ "page_size": 8, "fields": ["id"] }));
     assert_eq!((whole["items"].as_array().unwrap().len(), warning), (8, Value::Null));
 }
+
+#[test]
+fn r_col_7_zero_asks_for_no_items() {
+    for (params, page) in [
+        (json!({ "first": 0 }), json!({ "hasNextPage": true, "hasPreviousPage": false })),
+        (json!({ "last": 0 }), json!({ "hasNextPage": false, "hasPreviousPage": true })),
+        (json!({ "first": 0, "total": true }), json!({ "hasNextPage": true, "hasPreviousPage": false, "totalCount": 4 })),
+        (json!({ "first": 0, "filter": { "id": 9 } }), json!({ "hasNextPage": false, "hasPreviousPage": false })),
+    ] {
+        assert_eq!(ask(params.clone()), json!({ "items": [], "pageInfo": page }), "{params}");
+    }
+    let counted = ask(json!({ "limit": 0, "offset": 1, "total": true }));
+    let expected = json!({ "limit": 0, "offset": 1, "returned": 0, "total_items": 4, "has_more": true });
+    assert_eq!(counted, json!({ "items": [], "pagination": expected }));
+    let sums = json!({ "n": { "count": true } });
+    let both = ask(json!({ "aggregate": sums, "include_items": true, "limit": 0 }));
+    assert_eq!((&both["aggregations"]["n"], &both["items"]), (&json!(4), &json!([])));
+}
+
+#[test]
+fn r_col_7_every_page_with_items_has_its_cursors() {
+    for params in [json!({}), json!({ "first": 100 }), json!({ "last": 100 }), json!({ "filter": { "id": 2 } })] {
+        let page = ask(params.clone());
+        let info = &page["pageInfo"];
+        assert_eq!((&info["hasNextPage"], &info["hasPreviousPage"]), (&json!(false), &json!(false)), "{params}");
+        let (start, end) = (&info["startCursor"], &info["endCursor"]);
+        assert!(start.is_string() && end.is_string(), "{params}: {page}");
+        let mut after = params.as_object().unwrap().clone();
+        after.remove("last");
+        after.extend([("first".to_owned(), json!(5)), ("after".to_owned(), end.clone())]);
+        assert_eq!(ask(Value::Object(after))["items"], json!([]), "{params}");
+    }
+    let empty = ask(json!({ "filter": { "id": 9 } }));
+    assert_eq!(empty["pageInfo"], json!({ "hasNextPage": false, "hasPreviousPage": false }));
+}

@@ -4,6 +4,7 @@
 mod answers;
 mod documents;
 mod fixture;
+mod introspection;
 mod properties;
 mod refusals;
 mod selection;

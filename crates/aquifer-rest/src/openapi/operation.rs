@@ -7,6 +7,7 @@ use std::sync::Arc;
 use aquifer_protocol::case::pascal_case;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::requirement::Requirement;
+use aquifer_protocol::schema::Deprecation;
 use serde_json::Value;
 
 use super::body;
@@ -66,6 +67,11 @@ impl<'d> Entry<'d> {
     /// Its own id.
     pub(super) fn id(&self) -> Option<&'d str> {
         self.json.get("operationId").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID_BYTES)
+    }
+
+    /// Whether it should no longer be used.
+    fn is_deprecated(&self) -> bool {
+        self.json.get("deprecated").and_then(Value::as_bool) == Some(true)
     }
 
     /// Its tags.
@@ -164,6 +170,7 @@ impl OperationReader<'_, '_> {
         operation.danger = effects.danger;
         operation.danger_evidence = Some(effects.evidence.into());
         operation.is_idempotent = effects.is_idempotent;
+        operation.deprecated = entry.is_deprecated().then(Deprecation::default);
         operation.native = false;
         operation.source = self.options.source.as_str().into();
         operation.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
@@ -287,7 +294,7 @@ fn words(entry: &Entry<'_>) -> String {
 /// the name, the path or the text already do, so that a search for the tag finds the operation.
 fn described(entry: &Entry<'_>, name: &OperationName, words: String) -> String {
     let mut described = if words.is_empty() { entry.route() } else { words };
-    if entry.json.get("deprecated").and_then(Value::as_bool) == Some(true) {
+    if entry.is_deprecated() {
         let end = described.find(". ").or_else(|| described.strip_suffix('.').map(str::len)).unwrap_or(described.len());
         let says_so = described.get(..end).is_some_and(|sentence| sentence.to_lowercase().contains("deprecated"));
         if !says_so {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_discovery::name;
-use aquifer_protocol::schema::{Parameter, Schema};
+use aquifer_protocol::schema::{Deprecation, Parameter, Schema};
 use serde_json::{Map, Value};
 
 use super::document::Document;
@@ -112,7 +112,7 @@ fn read_one(
         name: original.into(),
         required: flag("required") || matches!(place, Place::Path(_)),
         schema: schemas.read(&described(schema, json, document)),
-        deprecated: flag("deprecated").then(|| "see the description.".into()),
+        deprecated: flag("deprecated").then(Deprecation::default),
         ..Parameter::default()
     };
     parameter.sensitive = sanitize::is_password(&parameter.schema);

@@ -153,7 +153,7 @@ pub(super) fn relax_changes(operation: &mut Operation, current: &Current) {
     });
     let rest = match &current.body.rest {
         Rest::Of(rest) => Rest::Of(rest.clone()),
-        Rest::Free | Rest::Refused => Rest::Refused,
+        Rest::Free | Rest::Refused | Rest::Documented => Rest::Refused,
     };
     let shape = Shape { fields: relaxed.collect(), rest };
     if let Some(input) = operation.parameters.iter_mut().find(|parameter| &*parameter.name == INPUT) {

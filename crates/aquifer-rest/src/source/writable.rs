@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
                 !is_read_only(&field.schema, types) && (!value.is_null() || admits_null(&field.schema, types))
             }
             (None, Rest::Refused) => false,
-            (None, Rest::Free | Rest::Of(_)) => true,
+            (None, Rest::Free | Rest::Of(_) | Rest::Documented) => true,
         });
         for (name, value) in stored.iter_mut() {
             match (known.get(name.as_str()), &shape.rest) {

@@ -12,7 +12,7 @@ use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::trace::Trace;
 use aquifer_engine::{Offering, Source, Validity};
-use aquifer_protocol::error::{Code, Failure, FailureReason};
+use aquifer_protocol::error::{Code, Failure, FailureReason, Problem};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Plan;
 use aquifer_query::{CursorKey, FieldType, QueryKind, parse_query};
@@ -387,7 +387,7 @@ impl Database {
         };
         if let Some(cursor) = params.get("after").and_then(Value::as_str) {
             if !params.contains_key("first") {
-                return Err(Failure::invalid_value("after", "needs 'first' beside it"));
+                return Err(Problem::paging(&["after"], "requires 'first'").into());
             }
             let (collection, plan) = walk.binding();
             let location = self.key.open(cursor, &collection, &plan);

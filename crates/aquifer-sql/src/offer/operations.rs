@@ -6,6 +6,7 @@ use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
+use aquifer_protocol::published::Direction;
 use aquifer_protocol::protocol_types::is_taken;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
@@ -338,7 +339,7 @@ pub(super) fn query_relationships(
     let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
-        Parameter::required("direction", Schema::one_of(["incoming", "outgoing", "both"])),
+        Parameter::required("direction", Schema::one_of(Direction::ALL.map(Direction::as_str))),
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
@@ -351,7 +352,7 @@ pub(super) fn query_relationships(
     };
     operation.relationship_capabilities = Some(RelationshipCapabilities {
         supported: true,
-        directions: vec!["incoming", "outgoing", "both"],
+        directions: Direction::ALL.to_vec(),
         relationship_types: relationships.iter().map(|known| known.name.clone()).collect(),
         max_depth: MAX_RELATIONSHIP_DEPTH,
     });

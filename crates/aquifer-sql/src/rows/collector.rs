@@ -270,8 +270,7 @@ impl RowCollector {
                     page => (self.more, matches!(page, Page::Forward { after: Some(_), .. })),
                 };
                 let mut info = format!(",\"pageInfo\":{{\"hasNextPage\":{has_next},\"hasPreviousPage\":{has_previous}");
-                // A cursor leads to other pages, if there are any.
-                if self.cursors.count() > 0 && (has_next || has_previous) {
+                if self.cursors.count() > 0 {
                     let (first, last) = (sealer.seal(self.cursors.get(first)), sealer.seal(self.cursors.get(last)));
                     info += &format!(",\"startCursor\":\"{first}\",\"endCursor\":\"{last}\"");
                 }

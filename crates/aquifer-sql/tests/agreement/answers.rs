@@ -64,6 +64,35 @@ async fn r_col_1_r_col_5_r_col_7_r_col_9_fields_and_pages() {
     shop(StorageFormat::default()).await.check(cases::pages()).await;
 }
 
+/// `pageInfo` has the cursors of the first and the last item of any page with items, and only then.
+#[tokio::test]
+async fn r_col_7_every_page_with_items_has_its_cursors() {
+    let engines = shop(StorageFormat::default()).await;
+    for participant in &engines.participants {
+        for (params, has_items) in [
+            (json!({}), true),
+            (json!({ "first": 100, "sort": "-price" }), true),
+            (json!({ "last": 100 }), true),
+            (json!({ "filter": { "id": 3 } }), true),
+            (json!({ "filter": { "id": 0 } }), false),
+            (json!({ "first": 0 }), false),
+        ] {
+            let answer = participant.ask("list_things", &params).await;
+            let info = &answer["data"]["pageInfo"];
+            for name in ["startCursor", "endCursor"] {
+                assert_eq!(info[name].is_string(), has_items, "{} {params}: {info}", participant.name);
+            }
+            if has_items {
+                let mut after = params.clone();
+                after.as_object_mut().unwrap().remove("last");
+                (after["first"], after["after"]) = (json!(5), info["endCursor"].clone());
+                let next = participant.ask("list_things", &after).await;
+                assert_eq!(next["data"]["items"], json!([]), "{} {after}", participant.name);
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn r_col_7_r_col_11_a_page_size_too_large_is_clamped_with_a_warning() {
     let engines = shop(StorageFormat::default()).await;

@@ -44,6 +44,7 @@ mod pages;
 #[cfg(feature = "test-postgres")]
 mod postgres;
 mod private_state;
+mod published;
 mod quarantine;
 mod reloaded;
 mod requirements;

@@ -163,7 +163,7 @@ impl<'a> TypeWriter<'a> {
                 self.schema(values, TypePosition { depth: position.depth + 1, ..position.inside() });
                 self.out.push('}');
             }
-            (true, _) => self.out.push_str("object"),
+            (true, _) | (_, Rest::Documented) => self.out.push_str("object"),
             (false, _) => {
                 self.out.push('{');
                 self.members(shape.fields.iter(), position.depth + 1);

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Checker, Path, Stage, quoted};
+use super::{Checker, Path, Stage};
 use crate::error::{Code, Problem};
-use crate::schema::{Schema, Span};
+use crate::schema::{Schema, Span, number as whole};
 use crate::suggest;
 
 impl Checker<'_> {
@@ -17,13 +17,12 @@ impl Checker<'_> {
                 return;
             }
             let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            let listed: Vec<String> = allowed.iter().map(quoted).collect();
             let meant = value
                 .as_str()
                 .and_then(|wrong| suggest::nearest(wrong, words.iter().copied()))
                 .map(|name| format!(". Did you mean '{name}'?"))
                 .unwrap_or_default();
-            self.invalid(path, &format!("must be one of: {}{meant}", listed.join(", ")), Some(allowed));
+            self.not_allowed(path, allowed, &meant);
             return;
         }
         match value {
@@ -43,10 +42,10 @@ impl Checker<'_> {
         let Some(value) = number.as_f64() else { return };
         let range = schema.range;
         if let Some(minimum) = range.minimum.filter(|minimum| value < *minimum) {
-            self.invalid(path, &format!("must be {minimum} or more"), None);
+            self.invalid(path, &format!("must be {minimum} or more"), Some(("minimum", whole(minimum))));
         }
         if let Some(maximum) = range.maximum.filter(|maximum| value > *maximum) {
-            self.invalid(path, &format!("must be no more than {maximum}"), None);
+            self.invalid(path, &format!("must be no more than {maximum}"), Some(("maximum", whole(maximum))));
         }
         if let Some(above) = range.above.filter(|above| value <= *above) {
             self.invalid(path, &format!("must be greater than {above}"), None);
@@ -65,11 +64,13 @@ impl Checker<'_> {
             self.span(path, schema.length, text.chars().count(), "characters");
         }
         if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.admits(text)) {
-            self.invalid(path, &format!("does not match its pattern '{}'", pattern.source()), None);
+            let constraint = Some(("pattern", pattern.source().into()));
+            self.invalid(path, &format!("does not match its pattern '{}'", pattern.source()), constraint);
         }
         if let Some(format) = schema.format.as_ref().filter(|format| !format.admits(text)) {
             let example = format.example().map(|example| format!(", such as {example}")).unwrap_or_default();
-            self.invalid(path, &format!("is not a valid {}{example}", format.as_str()), None);
+            let constraint = Some(("format", format.as_str().into()));
+            self.invalid(path, &format!("is not a valid {}{example}", format.as_str()), constraint);
         }
     }
 
@@ -101,10 +102,10 @@ impl Checker<'_> {
     fn span(&mut self, path: Path<'_>, span: Span, count: usize, unit: &str) {
         let count = count as u64;
         if let Some(min) = span.min.filter(|min| count < *min) {
-            self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), None);
+            self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), Some(("minimum", min.into())));
         }
         if let Some(max) = span.max.filter(|max| count > *max) {
-            self.invalid(path, &format!("must have no more than {max} {unit}, has {count}"), None);
+            self.invalid(path, &format!("must have no more than {max} {unit}, has {count}"), Some(("maximum", max.into())));
         }
     }
 }

@@ -222,6 +222,9 @@ impl<'a> Checker<'a> {
     }
 
     fn object(&mut self, path: Path<'_>, shape: &Shape, object: &mut Map<String, Value>) {
+        if matches!(shape.rest, Rest::Documented) {
+            return self.check_members(path, object.iter());
+        }
         // The changes of an UPDATE, at any depth (R-REQ-6).
         let is_change = self.operation.takes_changes() && path.parameter() == "input";
         for field in &shape.fields {
@@ -283,12 +286,7 @@ impl<'a> Checker<'a> {
             self.check_spelling(path, shape, &names, object);
         }
         match &shape.rest {
-            Rest::Free => {
-                for (name, value) in object.iter().filter(|(name, _)| !known(name)) {
-                    self.no_nul(path, name);
-                    self.check_text(path, value);
-                }
-            }
+            Rest::Free | Rest::Documented => self.check_members(path, object.iter().filter(|(name, _)| !known(name))),
             Rest::Of(schema) => {
                 for (name, value) in object.iter_mut().filter(|(name, _)| !known(name)) {
                     let end = name.char_indices().nth(64).map_or(name.len(), |(end, _)| end);
@@ -301,6 +299,14 @@ impl<'a> Checker<'a> {
                     self.unknown_fields(path, shape, &unknown);
                 }
             }
+        }
+    }
+
+    /// Checks members without a schema.
+    fn check_members<'m>(&mut self, path: Path<'_>, members: impl Iterator<Item = (&'m String, &'m Value)>) {
+        for (name, value) in members {
+            self.no_nul(path, name);
+            self.check_text(path, value);
         }
     }
 
@@ -332,7 +338,8 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn invalid(&mut self, path: Path<'_>, problem: &str, allowed: Option<&[Value]>) {
+    /// Reports a value that breaks a constraint. `constraint` is its name and what it allows, for the details.
+    fn invalid(&mut self, path: Path<'_>, problem: &str, constraint: Option<(&str, Value)>) {
         if self.fails_quietly() {
             return;
         }
@@ -342,11 +349,30 @@ impl<'a> Checker<'a> {
         let found =
             Problem::new(Code::ValidationInvalidValue, path.to_string(), format!("Parameter '{path}' {problem}"))
                 .detail("param_name", path.to_string());
-        let found = match allowed {
-            Some(allowed) if !is_shown => found.detail("allowed", allowed.to_vec()),
-            _ => found,
+        let found = match constraint {
+            Some((name, allowed)) => found.detail(name, allowed),
+            None => found,
         };
         self.report(Stage::Constraint, found);
+    }
+
+    /// Reports a value that is not one of the allowed ones. The details list them. The message does, too, if there are
+    /// only a few, or if it is the only place for them (R-REQ-4a).
+    fn not_allowed(&mut self, path: Path<'_>, allowed: &[Value], meant: &str) {
+        const MAX_IN_MESSAGE: usize = 12;
+        if self.fails_quietly() {
+            return;
+        }
+        if allowed.len() <= MAX_IN_MESSAGE || self.operation.class().has_bare_answers() {
+            let listed: Vec<String> = allowed.iter().map(quoted).collect();
+            let problem = format!("must be one of: {}{meant}", listed.join(", "));
+            return self.invalid(path, &problem, Some(("valid", allowed.to_vec().into())));
+        }
+        let message = format!("Parameter '{path}' must be one of {} values{meant}", allowed.len());
+        let problem = Problem::new(Code::ValidationInvalidValue, path.to_string(), message)
+            .detail("param_name", path.to_string())
+            .valid_values("valid", allowed.to_vec());
+        self.report(Stage::Constraint, problem);
     }
 
     fn report(&mut self, stage: Stage, problem: Problem) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Checker, Path, StagedProblems, quoted, weight};
+use super::{Checker, Path, StagedProblems, weight};
 use crate::schema::{Kind, Parameter, Schema, Types, type_of};
 
 impl Checker<'_> {
@@ -13,9 +13,7 @@ impl Checker<'_> {
         let weight = weight(value);
         let choice = Choice::new(members, value, self.types);
         if let Choice::None { field, allowed } = choice {
-            let listed: Vec<String> = allowed.iter().map(quoted).collect();
-            let problem = format!("must be one of: {}", listed.join(", "));
-            return self.invalid(Path::Field(&path, field), &problem, Some(&allowed));
+            return self.not_allowed(Path::Field(&path, field), &allowed, "");
         }
         let others = members.iter().filter(|member| !choice.prefers(member));
         let all = members.iter().filter(|member| choice.prefers(member)).chain(others);

@@ -16,6 +16,18 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
     let ids = |ids: &[i64]| -> Value { ids.iter().map(|id| json!({ "id": id })).collect() };
     let only = |fields: Value, id: i64| json!({ "filter": { "id": id }, "fields": fields });
     let mut all = vec![
+        // No items, only totals and aggregates.
+        (
+            "list_things",
+            json!({ "first": 0, "total": true, "aggregate": { "s": { "sum": "amount" } }, "include_items": true }),
+            json!({ "aggregations": { "s": 15 }, "items": [],
+                "pageInfo": { "hasNextPage": true, "hasPreviousPage": false, "totalCount": 10 } }),
+        ),
+        (
+            "list_things",
+            json!({ "first": 0, "shape": "table", "fields": ["id"] }),
+            json!({ "columns": ["id"], "rows": [], "pageInfo": { "hasNextPage": true, "hasPreviousPage": false } }),
+        ),
         // Tables.
         (
             "list_things",
@@ -153,6 +165,10 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
         (json!({ "last": 10 }), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], (false, false)),
         (json!({ "last": 2, "sort": "price" }), &[7, 3], (false, true)),
         (json!({ "first": 3, "filter": { "id": 0 } }), &[], (false, false)),
+        (json!({ "first": 0 }), &[], (true, false)),
+        (json!({ "first": 0, "sort": "-price" }), &[], (true, false)),
+        (json!({ "last": 0 }), &[], (false, true)),
+        (json!({ "first": 0, "filter": { "id": 0 } }), &[], (false, false)),
     ] {
         let mut params = params;
         params["fields"] = json!(["id"]);
@@ -166,6 +182,9 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
         (3, 10, &[], false),
         (100, 0, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], false),
         (3, 1_000_000, &[], false),
+        (0, 0, &[], true),
+        (0, 9, &[], true),
+        (0, 10, &[], false),
     ] {
         let params = json!({ "limit": limit, "offset": offset, "fields": ["id"], "total": true });
         let pagination = json!({
@@ -192,6 +211,7 @@ pub(crate) fn pages() -> Vec<(&'static str, Value, Value)> {
 pub(crate) fn of_nothing() -> Vec<(&'static str, Value, Value)> {
     let nothing = json!({ "items": [], "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });
     vec![
+        ("list_things", json!({ "first": 0 }), nothing.clone()),
         ("list_things", json!({}), nothing.clone()),
         ("list_things", json!({ "filter": { "not": { "created_after": "2026-01-01" } } }), nothing.clone()),
         ("list_things", json!({ "last": 5, "sort": "meta.floor" }), nothing.clone()),
