@@ -217,9 +217,8 @@ impl Shaper {
 
     /// The first page of a text. If there are more, the text is held.
     pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> ShapedPage {
-        let first = shaping.request.first();
         let page = self.page_of_text(shaping, &text, 0);
-        if page.next.is_none() && first.is_none() {
+        if page.next.is_none() {
             let warnings = self.unused_controls_warning(shaping).into_iter().collect();
             return Ok((Value::String(text), warnings));
         }
@@ -250,7 +249,8 @@ impl Shaper {
 
     fn page_of_text<'t>(&self, shaping: &Shaping, text: &'t str, start_at: usize) -> TextPage<'t> {
         let (request, max_bytes) = (&shaping.request, self.settings.max_text_bytes);
-        TextPage::within(text, start_at, max_bytes, request.first(), request.max_tokens())
+        // A page size counts rows. Text has none.
+        TextPage::within(text, start_at, max_bytes, None, request.max_tokens())
     }
 
     /// The warning for controls that do not apply to text.
@@ -260,7 +260,7 @@ impl Shaper {
             .controls()
             .keys()
             .map(String::as_str)
-            .filter(|name| !["first", "after"].contains(name))
+            .filter(|name| *name != "after")
             .collect();
         not_applied_warning(&others, "text")
     }

@@ -7,5 +7,6 @@ mod fixture;
 mod properties;
 mod refusals;
 mod selection;
+mod result_shape;
 mod shape;
 mod shape_properties;
