@@ -140,7 +140,7 @@ impl Shaper {
             }
             incomplete = Some(incomplete_warning(rows.len(), &shaping.progress, selection.needs_all_rows()));
         } else if shaping.progress.next_page.is_none()
-            && (selection.needs_all_rows() || shaping.request.controls().contains_key("filter"))
+            && shaping.request.controls().keys().any(|name| !["fields", "preset", "shape"].contains(&name.as_str()))
         {
             incomplete = unfetched_warning(rows.len(), shaping.progress.pages, &envelope);
         }
@@ -322,6 +322,7 @@ fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) ->
     };
     Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched{cause}. {effect}"))
         .detail("rows", rows)
+        .before_data()
 }
 
 /// The warning for a list whose source says that it continues, without a way to fetch the rest that is known here.
@@ -336,10 +337,10 @@ fn unfetched_warning(rows: usize, pages: usize, envelope: &Value) -> Option<Warn
     }
     let of_total = total.map(|total| format!(" of {total}")).unwrap_or_default();
     let message = format!(
-        "The source returned {rows} rows{of_total}. Filters, order, counts and aggregates cover only these. For others, use the \
-         operation's own parameters"
+        "The source returned {rows} rows{of_total}. Pages, filters, order, counts and aggregates cover only these. For others, \
+         use the operation's own parameters"
     );
-    Some(Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows))
+    Some(Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows).before_data())
 }
 
 fn not_held_warning() -> Warning {

@@ -10,9 +10,9 @@ mod writable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use aquifer_engine::shape::Controls;
+use aquifer_engine::shape::{Controls, ResultShape};
 use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
@@ -92,7 +92,14 @@ pub struct RestSource {
     client: HttpClient,
     file_roots: FileRoots,
     status: SourceStatus,
+    /// The controls of READ operations, by default and of individual ones.
+    controls: (Controls, BTreeMap<String, Controls>),
+    /// What results of operations looked like whose description does not say where rows are.
+    observed: Mutex<BTreeMap<Arc<str>, ResultShape>>,
 }
+
+/// Results of further operations are not recorded.
+const MAX_OBSERVED: usize = 2_000;
 
 /// The request of an operation.
 #[derive(Debug)]
@@ -128,8 +135,10 @@ impl RestSource {
         let name = settings.name.clone();
         let base_url = BaseUrl::new(&settings.client.base_url)
             .map_err(|problem| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false))?;
+        let controls = (settings.controls, settings.operation_controls.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
+        let observed = Mutex::default();
+        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status, controls, observed })
     }
 
     /// The environment variables whose values may be sent to the API.
@@ -288,7 +297,22 @@ impl Source for RestSource {
     }
 
     fn offering(&self) -> Offering {
-        self.offering.clone()
+        let mut offering = self.offering.clone();
+        let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        for operation in &mut offering.operations {
+            if let Some(shape) = observed.get(&operation.name) {
+                let controls = self.controls.1.get(&*operation.name).copied().unwrap_or(self.controls.0);
+                offering::add_observed(operation, &mut offering.types, shape, controls);
+            }
+        }
+        offering
+    }
+
+    fn record_observation(&self, operation: &str, shape: &ResultShape) {
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        if observed.len() < MAX_OBSERVED {
+            observed.insert(operation.into(), shape.clone());
+        }
     }
 
     fn version(&self) -> Option<Arc<str>> {
