@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use crate::configuration::Validity;
 use crate::rehearsal::RehearsalResult;
+use crate::shape::ResultShape;
 use crate::table_model::TableModel;
 
 pub use context::{ClientCapability, ClientSide, Context, Interaction, Progress, ProgressUpdate};
@@ -53,6 +54,11 @@ pub trait Source: Send + Sync + 'static {
     fn collection(&self, _operation: &str) -> Option<Arc<Collection>> {
         None
     }
+
+    /// Records what a result of an operation (by its own name) looked like, if its offering does not say where rows are.
+    /// The source may offer controls accordingly, but only when it builds its offering the next time: an operation does
+    /// not change because it was called (R-INT-7). Called at most once for each operation in a process.
+    fn record_observation(&self, _operation: &str, _shape: &ResultShape) {}
 
     /// An operation (by its own name) that was offered earlier and no longer exists. Its description completes a
     /// sentence that says why. Called when an unknown operation is requested. Must be cheap.

@@ -242,9 +242,7 @@ fn status_failure(source: &str, error: StatusError) -> Failure {
         failure = failure.detail("retry_after_seconds", seconds);
     }
     if status == 429 {
-        for (name, value) in ["limit", "remaining"].into_iter().zip(error.allowance) {
-            failure = if let Some(value) = value { failure.detail(name, value) } else { failure };
-        }
+        failure = error.rate_limit.add_to(failure);
     }
     if let Some(scope) = error.scope.filter(|_| matches!(status, 401 | 403)) {
         failure = failure.detail("required_scope", scope);

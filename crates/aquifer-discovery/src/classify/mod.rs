@@ -1,8 +1,8 @@
 //! Infers the category and the danger of a tool from evidence (R-DIS-4).
 //!
 //! Annotations take precedence over verbs in the name, and those over the description. Parameters only raise doubts. If
-//! evidence is missing or contradictory, the tool needs review and counts as destructive until then. It is READ only if
-//! the server declares so and no write verb contradicts that. A tool that declares no danger is reversible only if its
+//! evidence is missing or contradictory, the tool needs review, is not READ and counts as destructive until then. A tool
+//! that the server declares to be read-only is READ unless a verb of writing or acting contradicts that. A tool that declares no danger is reversible only if its
 //! wording says clearly that it adds or changes something.
 
 mod evidence;
@@ -185,16 +185,8 @@ fn doubtful(category: Category, reason: String) -> Classification {
     }
 }
 
-/// A READ that the server declares, although some evidence contradicts it.
-fn declared(reason: String) -> Classification {
-    Classification {
-        review_reasons: vec![reason],
-        ..decided(Category::Read, Confidence::Medium, Inference::DirectSourceMetadata)
-    }
-}
-
-/// Classifies a tool with `readOnlyHint: true`. A write verb that leads or is joined to the leading verb contradicts
-/// it.
+/// Classifies a tool with `readOnlyHint: true`. A verb of writing or acting that leads or is joined to the leading verb
+/// contradicts it: such a tool is not READ (R-DIS-4a).
 fn annotated_read(name: &NameEvidence, words: &DescriptionEvidence) -> Classification {
     let in_name =
         name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, effect)| effect.is_write());
@@ -206,12 +198,11 @@ fn annotated_read(name: &NameEvidence, words: &DescriptionEvidence) -> Classific
         return doubtful(effect.category(), format!("readOnlyHint is true, but the description says '{verb}'"));
     }
     let reads = name.firm && matches!(name.lead, Some((_, VerbEffect::Reads)));
-    // An action may not be a write, so the declaration is accepted, but the tool needs review.
     if let Some(verb) = name.acting_verb() {
-        return declared(format!("readOnlyHint is true, but the name says '{verb}'"));
+        return doubtful(Category::Execute, format!("readOnlyHint is true, but the name says '{verb}'"));
     }
     if let Some(verb) = words.acting_verb().filter(|_| !reads) {
-        return declared(format!("readOnlyHint is true, but the description says '{verb}'"));
+        return doubtful(Category::Execute, format!("readOnlyHint is true, but the description says '{verb}'"));
     }
     let agrees = reads && name.beside.is_none();
     let confidence = if agrees { Confidence::High } else { Confidence::Medium };

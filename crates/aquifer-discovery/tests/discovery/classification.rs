@@ -32,11 +32,14 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         // hints, name, description, parameter → category, confidence, needs review, danger
         ("r+", "get_user", "Get a user", "", Read, Confidence::High, false, Danger::Safe),
         ("r+", "whoami", "Identify the user", "", Read, Confidence::High, false, Danger::Safe),
-        ("r+", "trigger_report", "Shows a report", "", Read, Confidence::Medium, true, Danger::Destructive),
-        ("r+", "report", "Triggers a report", "", Read, Confidence::Medium, true, Danger::Destructive),
+        ("r+", "trigger_report", "Shows a report", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "login", "Logs in", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "logout_user", "", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "send_mail", "", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "report", "Triggers a report", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("r+", "get_report", "Calls the server for a report", "", Read, Confidence::High, false, Danger::Safe),
-        ("r+", "get_and_run_report", "Get it", "", Read, Confidence::Medium, true, Danger::Destructive),
-        ("r+", "execute_sql", "Execute SQL", "sql", Read, Confidence::Medium, true, Danger::Destructive),
+        ("r+", "get_and_run_report", "Get it", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "execute_sql", "Execute SQL", "sql", Execute, Confidence::Low, true, Danger::Destructive),
         ("r+", "run_select_query", "Run a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
         ("r+", "run_search_and_delete", "Search", "", Delete, Confidence::Low, true, Danger::Destructive),
         ("r+", "get_update_status", "Get the status", "", Read, Confidence::Medium, false, Danger::Safe),
@@ -94,6 +97,7 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         assert_eq!(found.confidence, *confidence, "{row}");
         assert_eq!(!found.review_reasons.is_empty(), *review, "{row}");
         assert_eq!(found_danger, *level, "{row}");
+        assert!(found.category != Read || found_danger == Danger::Safe, "R-DIS-4a: {row}");
     }
 }
 

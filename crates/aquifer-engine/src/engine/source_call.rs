@@ -15,7 +15,7 @@ use super::introspection;
 use super::pipeline::Engine;
 use crate::configuration::Validity;
 use crate::event::Event;
-use crate::shape::{Shaping, ShapingEnd, ShapingStart};
+use crate::shape::{ResultShape, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Call, Context, Outcome};
 use crate::trace::Stage;
@@ -67,6 +67,7 @@ impl Engine {
         let validity = validity(snapshot, category);
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
+        let on_observed = |shape: &ResultShape| route.source.record_observation(&route.name, shape);
         loop {
             let page = shaping.as_ref().map(Shaping::page_request).unwrap_or_default();
             let call = Call {
@@ -96,7 +97,7 @@ impl Engine {
                     }
                     answer.next_page = answer.next_page.filter(|_| is_paged);
                     SourceResult::Answered(match (shaping.take(), max_tokens) {
-                        (Some(begun), _) => match self.shaper.finish(begun, answer).boxed().await {
+                        (Some(begun), _) => match self.shaper.finish(begun, answer, &on_observed).boxed().await {
                             ShapingEnd::Finished(outcome) => outcome,
                             ShapingEnd::NeedsNextPage(more) => {
                                 if snapshot.gate().count_page(&operation, context).await.is_ok() {

@@ -6,6 +6,9 @@
 //! result is passed on unchanged, except that long text is paged. The source answers such an operation with the result
 //! itself: a JSON value, or text as a JSON string.
 //!
+//! Controls are offered where they can apply (R-DIS-8a). What a first result of an operation looks like is told to its
+//! source, which offers controls accordingly when it builds its catalog the next time.
+//!
 //! A source may return a list page by page. Its further pages are fetched when the caller needs rows of them, up to a
 //! number of pages for each call, and added to the held result.
 
@@ -20,10 +23,12 @@ use std::time::Duration;
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
-use aquifer_protocol::operation::{Operation, Shaping as Offered};
+use aquifer_protocol::operation::{Operation, RowPlace, Shaping as Offered};
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::warning::Warning;
-use aquifer_query::shape::{Observation, ResultContent, ShapingRequest, shape_object, take_controls};
+use aquifer_query::shape::{
+    Observation, ResultContent, ShapingRequest, refuse_without_rows, shape_object, take_controls,
+};
 use aquifer_query::{Collection, CursorKey};
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -37,8 +42,10 @@ use observations::Observations;
 use pages::{HeldPage, ListPage, ListProgress};
 
 pub use aquifer_query::shape::Controls;
+pub use aquifer_query::shape::ResultShape;
 pub use aquifer_query::shape::add_controls;
 pub use aquifer_query::shape::control_parameters;
+pub use aquifer_query::shape::declare_pages;
 pub use aquifer_query::shape::set_default_fields;
 
 /// The settings for shaping.
@@ -140,9 +147,9 @@ impl Shaping {
         PageRequest { resume: self.progress.next_page.clone().map(Box::new), rows: self.request.rows_hint(), fields }
     }
 
-    /// The configured location of the rows.
-    fn rows(&self) -> Option<&str> {
-        self.operation.shaping.as_ref()?.rows.as_deref()
+    /// Where the rows are.
+    fn rows(&self) -> &RowPlace {
+        self.operation.shaping.as_ref().map_or(&RowPlace::Unknown, |shaping| &shaping.rows)
     }
 }
 
@@ -213,11 +220,16 @@ impl Shaper {
         })
     }
 
-    /// Shapes the answer of the source.
-    pub(crate) async fn finish(&self, mut shaping: Shaping, answer: Answer) -> ShapingEnd {
+    /// Shapes the answer of the source. `on_observed` receives the shape of a result that is seen for the first time.
+    pub(crate) async fn finish(
+        &self,
+        mut shaping: Shaping,
+        answer: Answer,
+        on_observed: &(dyn Fn(&ResultShape) + Sync),
+    ) -> ShapingEnd {
         let is_whole = answer.next_page.is_none() && shaping.progress.is_at_start();
         if is_whole && shaping.request.is_empty() && self.fits(&shaping, &answer) {
-            return ShapingEnd::Finished(self.pass_through(&shaping, answer).await);
+            return ShapingEnd::Finished(self.pass_through(&shaping, answer, on_observed).await);
         }
         let Answer { data, warnings, attachments, next_page, .. } = answer;
         let next_page = next_page.map(|next| *next);
@@ -237,6 +249,11 @@ impl Shaper {
             Err(failure) => return ShapingEnd::Finished(Outcome::Failed(failure)),
         };
         let name = &shaping.operation.name;
+        if !matches!(content, ResultContent::Rows { .. })
+            && let Some(failure) = refuse_without_rows(shaping.request.controls(), shaping.rows())
+        {
+            return ShapingEnd::Finished(Outcome::Failed(failure));
+        }
         let shaped = match content {
             ResultContent::Rows { rows, envelope, location } => {
                 self.observations.record(name, Observation::from_rows(&rows, &location));

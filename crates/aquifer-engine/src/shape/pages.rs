@@ -148,7 +148,7 @@ impl Shaper {
             }
             incomplete = Some(incomplete_warning(rows.len(), &shaping.progress, selection.needs_all_rows()));
         } else if shaping.progress.next_page.is_none()
-            && (selection.needs_all_rows() || shaping.request.controls().contains_key("filter"))
+            && shaping.request.controls().keys().any(|name| !["fields", "preset", "shape"].contains(&name.as_str()))
         {
             incomplete = unfetched_warning(rows.len(), shaping.progress.pages, &envelope);
         }
@@ -226,9 +226,8 @@ impl Shaper {
 
     /// The first page of a text. If there are more, the text is held.
     pub(super) async fn first_text(&self, shaping: &Shaping, text: String) -> ShapedPage {
-        let first = shaping.request.first();
         let page = self.page_of_text(shaping, &text, 0);
-        if page.next.is_none() && first.is_none() {
+        if page.next.is_none() {
             let warnings = self.unused_controls_warning(shaping).into_iter().collect();
             return Ok((Value::String(text), warnings));
         }
@@ -259,7 +258,8 @@ impl Shaper {
 
     fn page_of_text<'t>(&self, shaping: &Shaping, text: &'t str, start_at: usize) -> TextPage<'t> {
         let (request, max_bytes) = (&shaping.request, self.settings.max_text_bytes);
-        TextPage::within(text, start_at, max_bytes, request.first(), request.max_tokens())
+        // A page size counts rows. Text has none.
+        TextPage::within(text, start_at, max_bytes, None, request.max_tokens())
     }
 
     /// The warning for controls that do not apply to text.
@@ -269,7 +269,7 @@ impl Shaper {
             .controls()
             .keys()
             .map(String::as_str)
-            .filter(|name| !["first", "after"].contains(name))
+            .filter(|name| *name != "after")
             .collect();
         not_applied_warning(&others, "text")
     }
@@ -352,6 +352,7 @@ fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) ->
     };
     Warning::new("RESULT_INCOMPLETE", format!("Only the first {rows} rows of the list were fetched{cause}. {effect}"))
         .detail("rows", rows)
+        .before_data()
 }
 
 /// The warning for a list whose source says that it continues, without a way to fetch the rest that is known here.
@@ -366,10 +367,10 @@ fn unfetched_warning(rows: usize, pages: usize, envelope: &Value) -> Option<Warn
     }
     let of_total = total.map(|total| format!(" of {total}")).unwrap_or_default();
     let message = format!(
-        "The source returned {rows} rows{of_total}. Filters, order, counts and aggregates cover only these. For others, use the \
-         operation's own parameters"
+        "The source returned {rows} rows{of_total}. Pages, filters, order, counts and aggregates cover only these. For others, \
+         use the operation's own parameters"
     );
-    Some(Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows))
+    Some(Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows).before_data())
 }
 
 fn not_held_warning() -> Warning {

@@ -4,24 +4,30 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use aquifer_protocol::limits::LimitKind;
+use aquifer_protocol::operation::RowPlace;
 use aquifer_protocol::response::{Data, too_large};
 use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Shaper, Shaping, outcome};
+use super::{ResultShape, Shaper, Shaping, outcome};
 use crate::source::{Answer, Outcome};
 
 /// Larger results are not parsed just to observe their shape.
 const MAX_OBSERVED_BYTES: usize = 256 * 1_024;
 
 impl Shaper {
-    pub(super) async fn pass_through(&self, shaping: &Shaping, answer: Answer) -> Outcome {
+    pub(super) async fn pass_through(
+        &self,
+        shaping: &Shaping,
+        answer: Answer,
+        on_observed: &(dyn Fn(&ResultShape) + Sync),
+    ) -> Outcome {
         let size = match &answer.data {
             Data::Text(text) => text.get().len(),
             Data::Value(value) => text_size(value),
         };
-        self.observe(shaping, &answer.data, size);
+        self.observe(shaping, &answer.data, size, on_observed);
         if size <= self.settings.max_text_bytes || !shaping.is_offered("after") {
             return self.check_size(shaping, size, answer);
         }
@@ -38,17 +44,30 @@ impl Shaper {
     }
 
     /// Records the shape of a result, once. Later calls with controls provide more.
-    fn observe(&self, shaping: &Shaping, data: &Data, size: usize) {
+    fn observe(&self, shaping: &Shaping, data: &Data, size: usize, on_observed: &(dyn Fn(&ResultShape) + Sync)) {
         let name = &shaping.operation.name;
         if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(name) {
             return;
         }
-        let observation = match data {
-            Data::Value(value) => Observation::from_result(value, shaping.rows()),
-            Data::Text(text) => serde_json::from_str(text.get())
-                .ok()
-                .and_then(|value: Value| Observation::from_result(&value, shaping.rows())),
+        let place = shaping.rows();
+        let look = |value: &Value| {
+            let observation = Observation::from_result(value, place);
+            let shape = observation.as_ref().map(Observation::shape).unwrap_or_default();
+            // An earlier result may have had its rows elsewhere.
+            let is_elsewhere = matches!(place, RowPlace::Path { is_configured: false, .. }) && !shape.rows().is_known();
+            match is_elsewhere {
+                true => Observation::from_result(value, &RowPlace::Unknown),
+                false => observation,
+            }
         };
+        let observation = match data {
+            Data::Value(value) => look(value),
+            Data::Text(text) => serde_json::from_str(text.get()).ok().and_then(|value: Value| look(&value)),
+        };
+        let shape = observation.as_ref().map(Observation::shape);
+        if let Some(shape) = shape.filter(|shape| shape.rows() != *place || !place.is_known()) {
+            on_observed(&shape);
+        }
         self.observations.record(name, observation);
     }
 

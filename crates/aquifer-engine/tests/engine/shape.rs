@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
-use aquifer_engine::shape::{self, Controls};
+use aquifer_engine::shape::{self, Controls, ResultShape};
 use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, RowPlace};
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use aquifer_query::CursorKey;
@@ -39,16 +39,21 @@ pub(crate) struct Upstream {
     pub(crate) params: Mutex<Vec<Map<String, Value>>>,
 }
 
+/// Rows at a configured path, or wherever they are found.
+fn rows_at(path: Option<&str>) -> ResultShape {
+    ResultShape::Rows(path.map_or(RowPlace::Detected, RowPlace::configured))
+}
+
 impl Upstream {
     fn new(result: Value, own: &[&str], controls: Controls, rows: Option<&str>) -> Arc<Self> {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
         read.native = false;
         read.parameters =
             own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any).describe("Own."))).collect();
-        assert!(shape::add_controls(&mut read, rows, controls));
+        assert!(shape::add_controls(&mut read, &rows_at(rows), controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
         write.native = false;
-        assert!(!shape::add_controls(&mut write, None, controls), "only READ is shaped");
+        assert!(!shape::add_controls(&mut write, &rows_at(None), controls), "only READ is shaped");
         Arc::new(Self {
             result: Mutex::new(result),
             operations: vec![read, write],
@@ -337,10 +342,62 @@ async fn r_dis_8_only_fields_apply_to_one_object() {
     let answer = list(&engine, json!({ "fields": ["title", "user.login", "labels.name"] })).await;
     assert_eq!(answer["data"], json!({ "title": "x", "user": { "login": "ann" }, "labels": [{ "name": "bug" }] }));
     *upstream.result.lock().unwrap() = json!({ "id": 1, "title": "x" });
-    let answer = list(&engine, json!({ "fields": ["id"], "sort": "id" })).await;
+    let answer = list(&engine, json!({ "fields": ["id"], "first": 1 })).await;
     assert_eq!(answer["data"], json!({ "id": 1 }));
     assert_eq!(answer["warnings"][0]["code"], "SHAPING_NOT_APPLIED");
-    assert_eq!(answer["warnings"][0]["details"]["controls"], json!(["sort"]));
+    assert_eq!(answer["warnings"][0]["details"]["controls"], json!(["first"]));
+}
+
+#[tokio::test]
+async fn r_dis_8a_a_result_without_rows_never_passes_for_a_filtered_one() {
+    let results =
+        [json!({ "id": 1, "title": "x" }), json!("[FILE] a.txt\n[FILE] b.txt"), json!({ "content": "text" }), json!(5)];
+    for result in results {
+        for rows in [None, Some("items"), Some("$")] {
+            let upstream = Upstream::new(result.clone(), &[], Controls::All, rows);
+            let engine = builder(&upstream).build().unwrap();
+            for (name, control) in [
+                ("filter", json!({ "id": 2 })),
+                ("sort", json!("id")),
+                ("aggregate", json!({ "n": { "count": true } })),
+            ] {
+                let answer = list(&engine, json!({ name: control })).await;
+                assert_eq!(answer["error"]["code"], "VALIDATION_INVALID_VALUE", "{result} {rows:?}: {answer}");
+                let message = answer["error"]["message"].as_str().unwrap();
+                assert!(message.contains(name) && message.contains("Call again without it"), "{message}");
+            }
+            // A page of something that has no rows is the whole, and says so.
+            let answer = list(&engine, json!({ "first": 1 })).await;
+            assert_eq!(answer["data"], result, "{rows:?}");
+            assert_eq!(answer["warnings"][0]["code"], "SHAPING_NOT_APPLIED", "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_dis_8a_controls_that_cannot_apply_are_unknown_parameters() {
+    for (shape, accepted) in [
+        (ResultShape::Unknown, json!(["after", "max_tokens"])),
+        (ResultShape::Text, json!(["after", "max_tokens"])),
+        (ResultShape::Structured, json!(["fields", "max_tokens"])),
+    ] {
+        let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
+        read.native = false;
+        assert!(shape::add_controls(&mut read, &shape, Controls::All));
+        let mut upstream = Upstream::new(json!({ "left": [{ "a": 1 }], "right": [] }), &[], Controls::All, None);
+        Arc::get_mut(&mut upstream).unwrap().operations = vec![read];
+        let engine = builder(&upstream).build().unwrap();
+        for control in ["filter", "sort", "aggregate", "first", "last", "total"] {
+            let answer = list(&engine, json!({ control: 1 })).await;
+            assert_eq!(answer["error"]["code"], "VALIDATION_UNKNOWN_PARAM", "{shape:?} {control}: {answer}");
+            assert_eq!(answer["error"]["details"]["valid_params"], accepted, "{answer}");
+        }
+        // Of an object without rows, fields are those of the object.
+        if shape == ResultShape::Structured {
+            assert_eq!(list(&engine, json!({ "fields": ["right"] })).await["data"], json!({ "right": [] }));
+        }
+        assert_eq!(upstream.calls(), usize::from(shape == ResultShape::Structured), "refused before the source is called");
+    }
 }
 
 #[tokio::test]
@@ -388,8 +445,11 @@ async fn r_dis_8_long_text_is_paged_from_the_held_result() {
     }
     assert!(whole == text);
     assert_eq!(upstream.calls(), 1);
-    let short = list(&engine, json!({ "first": 10 })).await;
-    assert_eq!(short["data"]["text"], "Ein länger");
+    // A page size counts rows, not characters.
+    let paged = list(&engine, json!({ "first": 10 })).await;
+    assert!(paged["data"]["text"].as_str().is_some_and(|page| page.len() > 60 * 1024));
+    assert_eq!(paged["warnings"][0]["code"], "RESULT_PAGED", "said before the data");
+    assert_eq!(paged["warnings"][1]["details"]["controls"], json!(["first"]));
     *upstream.result.lock().unwrap() = json!("short");
     assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": "short" }));
     let answer = list(&engine, json!({ "fields": ["a"] })).await;
@@ -453,7 +513,9 @@ async fn r_int_2a_every_control_is_a_parameter() {
         .iter()
         .map(|p| p["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["owner", "fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"]);
+    let controls = ["fields", "filter", "sort", "aggregate", "first", "after", "last", "before", "total", "shape"];
+    let expected: Vec<&str> = ["owner"].into_iter().chain(controls).chain(["max_tokens"]).collect();
+    assert_eq!(names, expected);
     let answer = ask(&engine, operation("introspect", json!({ "query": "operations", "name": "create_issue" }))).await;
     assert_eq!(answer["data"]["operation"]["parameters"], json!([]));
 }

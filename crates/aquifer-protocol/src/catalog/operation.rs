@@ -181,14 +181,48 @@ pub struct Safeguards {
 pub struct Shaping {
     /// The parameters that shape results. All others belong to the source.
     pub controls: Vec<Arc<str>>,
-    /// The path of the rows in a result, such as `data.items`. Detected if not set.
-    pub rows: Option<Arc<str>>,
+    /// Where the rows of a result are. Filters, order, aggregates and pages need them (R-DIS-8a).
+    pub rows: RowPlace,
     /// Whether the source returns lists page by page, and is asked for the next page when more rows are needed.
     pub is_paged: bool,
     /// The fields of a result that are returned if the caller asks for none.
     pub default_fields: Vec<Arc<str>>,
     /// Whether the source is told which fields are needed, and may leave out the others.
     pub sends_fields: bool,
+}
+
+/// Where the rows of an operation's results are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum RowPlace {
+    /// Its results are not known to have rows.
+    #[default]
+    Unknown,
+    /// Its results have rows, which are located in each result.
+    Detected,
+    /// In the list with this path, such as `data.items`, or `$` for the result itself.
+    Path {
+        /// The path.
+        path: Arc<str>,
+        /// Whether the operator configured it.
+        is_configured: bool,
+    },
+}
+
+impl RowPlace {
+    /// A path that the operator configured.
+    pub fn configured(path: &str) -> Self {
+        RowPlace::Path { path: path.into(), is_configured: true }
+    }
+
+    /// A path that a definition declares or an earlier result had.
+    pub fn known(path: &str) -> Self {
+        RowPlace::Path { path: path.into(), is_configured: false }
+    }
+
+    /// Whether results are known to have rows.
+    pub fn is_known(&self) -> bool {
+        *self != RowPlace::Unknown
+    }
 }
 
 /// The purpose of an operation, for profiles that have a family for it.

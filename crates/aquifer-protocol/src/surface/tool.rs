@@ -9,6 +9,7 @@ use super::systems::systems;
 use super::{Mode, Surface};
 use crate::catalog::{Catalog, class};
 use crate::category::{Category, Permissions};
+use crate::danger::Danger;
 use crate::operation::{Operation, TOKEN};
 
 /// One MCP tool.
@@ -154,8 +155,19 @@ fn names<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, budget: us
     if names.is_empty() { class::NAME.to_owned() } else { names.join(", ") }
 }
 
+/// The permissions of an operation, or those of its danger if that is greater: an operator may consider a READ
+/// destructive.
+fn permissions(operation: &Operation) -> Permissions {
+    match operation.danger {
+        Danger::Safe | Danger::Reversible => operation.category.permissions(),
+        Danger::Destructive | Danger::Dangerous | Danger::Forbidden => {
+            Permissions { read_only: false, destructive: true }
+        }
+    }
+}
+
 fn riskiest<'a>(operations: impl Iterator<Item = &'a Operation>) -> Permissions {
-    operations.map(|op| op.category.permissions()).fold(
+    operations.map(permissions).fold(
         Permissions { read_only: true, destructive: false },
         |all, one| Permissions {
             read_only: all.read_only && one.read_only,

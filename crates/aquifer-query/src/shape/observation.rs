@@ -1,9 +1,10 @@
 //! Describes what a result looked like. The next result may differ.
 
+use aquifer_protocol::operation::RowPlace;
 use serde_json::{Map, Value, json};
 
 use super::row_location::{self, RowLocation};
-use super::{infer, python_literal, result_content};
+use super::{ResultShape, infer, python_literal, result_content};
 
 /// Further fields are not listed.
 const MAX_FIELDS: usize = 40;
@@ -15,7 +16,7 @@ const MAX_SAMPLE_ROWS: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// The location of the rows; `None` if the result was one value.
-    rows: Option<String>,
+    rows: Option<RowLocation>,
     fields: Vec<(String, &'static str)>,
 }
 
@@ -23,7 +24,7 @@ impl Observation {
     /// Describes rows found at a location.
     pub fn from_rows(rows: &[Value], place: &RowLocation) -> Option<Self> {
         let sample: Vec<&Value> = rows.iter().take(MAX_SAMPLE_ROWS).collect();
-        Some(Self { rows: Some(place.to_string()), fields: infer::describe_fields(&sample, MAX_FIELDS) })
+        Some(Self { rows: Some(place.clone()), fields: infer::describe_fields(&sample, MAX_FIELDS) })
             .filter(|_| !sample.is_empty())
     }
 
@@ -33,22 +34,36 @@ impl Observation {
     }
 
     /// Describes a result. Text is parsed, which is expensive: call this once.
-    pub fn from_result(result: &Value, path: Option<&str>) -> Option<Self> {
+    pub fn from_result(result: &Value, place: &RowPlace) -> Option<Self> {
         if let Some(text) = result_content::plain_text(result) {
             let value = result_content::parse_json_text(text).or_else(|| python_literal::parse(text))?;
-            return Self::from_json(&value, path);
+            return Self::from_json(&value, place);
         }
-        Self::from_json(result.get("structuredContent").filter(|value| value.is_object()).unwrap_or(result), path)
+        Self::from_json(result.get("structuredContent").filter(|value| value.is_object()).unwrap_or(result), place)
     }
 
-    fn from_json(value: &Value, path: Option<&str>) -> Option<Self> {
-        match row_location::locate(value, path) {
-            Some(place) => {
-                let sample = row_location::sample(value, &place);
-                Some(Self { rows: Some(place.to_string()), fields: infer::describe_fields(&sample, MAX_FIELDS) })
-                    .filter(|_| !sample.is_empty())
+    /// Without a known place the rows are searched for: that is how a place becomes known.
+    fn from_json(value: &Value, place: &RowPlace) -> Option<Self> {
+        let location = match place {
+            RowPlace::Unknown => row_location::search(value).filter(|location| location.has_objects),
+            place => row_location::locate(value, place),
+        };
+        match location {
+            Some(location) => {
+                let sample = row_location::sample(value, &location);
+                let fields = infer::describe_fields(&sample, MAX_FIELDS);
+                let is_empty = sample.is_empty();
+                Some(Self { rows: Some(location), fields }).filter(|_| !is_empty)
             }
             None => Self::from_object(value),
+        }
+    }
+
+    /// What it says about further results: where rows are, or that there is an object without.
+    pub fn shape(&self) -> ResultShape {
+        match &self.rows {
+            Some(location) if location.has_objects => ResultShape::Rows(RowPlace::known(&location.path())),
+            _ => ResultShape::Structured,
         }
     }
 
@@ -59,8 +74,7 @@ impl Observation {
         let mut shown = Map::new();
         shown.insert("note".to_owned(), "Observed in a result, not guaranteed".into());
         if let Some(rows) = &self.rows {
-            let rows = if rows.is_empty() { "$" } else { rows };
-            shown.insert("rows".to_owned(), json!(rows.chars().take(256).collect::<String>()));
+            shown.insert("rows".to_owned(), json!(rows.path().chars().take(256).collect::<String>()));
         }
         shown.insert("fields".to_owned(), Value::Object(fields));
         Value::Object(shown)

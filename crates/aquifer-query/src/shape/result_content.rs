@@ -1,5 +1,6 @@
 //! Classifies a result as rows, one value, or text. Parses only what is needed, and loses nothing.
 
+use aquifer_protocol::operation::RowPlace;
 use serde_json::{Map, Value};
 
 use super::python_literal;
@@ -24,11 +25,11 @@ pub enum ResultContent {
 }
 
 impl ResultContent {
-    /// Classifies a result. `path` is the configured location of its rows.
+    /// Classifies a result. `place` says where its rows are.
     ///
     /// Without other controls, `fields` that all exist in an object select from that object, not from a list inside it,
     /// unless the list has a common list name and has such fields as well.
-    pub fn new(result: Value, path: Option<&str>, controls: &Map<String, Value>) -> Self {
+    pub fn new(result: Value, place: &RowPlace, controls: &Map<String, Value>) -> Self {
         let result = match unwrap_content(result) {
             Ok(result) => result,
             Err(text) => match parse_json_text(&text).or_else(|| python_literal::parse(&text)) {
@@ -36,15 +37,7 @@ impl ResultContent {
                 None => return ResultContent::Text(text),
             },
         };
-        let Some(location) = row_location::locate(&result, path) else {
-            // If an object only wraps a text, a page of it can only be a page of the text.
-            let of_text = controls.contains_key("first") && !controls.contains_key("fields");
-            return if of_text {
-                into_text(result).map_or_else(ResultContent::One, ResultContent::Text)
-            } else {
-                ResultContent::One(result)
-            };
-        };
+        let Some(location) = row_location::locate(&result, place) else { return ResultContent::One(result) };
         if selects_whole_object(&result, &location, controls) {
             return ResultContent::One(result);
         }

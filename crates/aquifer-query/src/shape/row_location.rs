@@ -1,4 +1,4 @@
-//! Locates the rows inside a result.
+//! Locates the rows inside a result: at a known path, or by a search.
 //!
 //! The search is deterministic. If the result is a list, it is the rows. In an object, lists are searched level by level,
 //! the shallowest first. Each level yields a list with a known list name (`items`, `results`, …, in that order), otherwise
@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use aquifer_protocol::operation::RowPlace;
 use serde_json::{Map, Value, json};
 
 /// Common names of lists of rows, the most likely first.
@@ -50,6 +51,8 @@ pub struct RowLocation {
     pub has_list_name: bool,
     /// Whether the operator configured this location.
     pub is_configured: bool,
+    /// Whether the list is the whole result, or contains objects. A search also yields other lists.
+    pub has_objects: bool,
 }
 
 impl std::fmt::Display for RowLocation {
@@ -63,9 +66,15 @@ impl std::fmt::Display for RowLocation {
 }
 
 impl RowLocation {
-    /// Locates the rows of a result, at a configured path or where they are found.
+    /// Locates the rows of a result, at a path or where they are found.
     pub fn find(result: &Value, path: Option<&str>) -> Option<Self> {
-        locate(result, path)
+        path.and_then(|path| at_path(result, path, true)).or_else(|| search(result))
+    }
+
+    /// The path in the notation of [`parse`](Self::parse).
+    pub fn path(&self) -> String {
+        let path = self.to_string();
+        if path.is_empty() || path.starts_with("[]") { format!("${path}") } else { path }
     }
 
     /// The number of rows at this place of a result.
@@ -79,7 +88,9 @@ impl RowLocation {
         let (list, row) = path.split_once("[]").unwrap_or((path, ""));
         let steps =
             |text: &str| text.split('.').filter(|step| !step.is_empty() && *step != "$").map(Into::into).collect();
-        Self { list_path: steps(list), row_path: steps(row), has_list_name: true, is_configured: true }
+        let list_path: Vec<Arc<str>> = steps(list);
+        let has_list_name = list_path.last().is_none_or(|name| LIST_NAMES.contains(&&**name));
+        Self { list_path, row_path: steps(row), has_list_name, is_configured: false, has_objects: true }
     }
 }
 
@@ -106,15 +117,28 @@ struct Level<'a> {
     depth: usize,
 }
 
-/// Locates the rows. A configured path that does not lead to a list is ignored.
-pub(super) fn locate(result: &Value, path: Option<&str>) -> Option<RowLocation> {
-    if let Some(location) = path.map(RowLocation::parse)
-        && list(result, &location).is_some()
-    {
-        return Some(location);
+/// Locates the rows. Where a path is known, no other list is taken for the rows.
+pub(super) fn locate(result: &Value, place: &RowPlace) -> Option<RowLocation> {
+    match place {
+        RowPlace::Unknown => None,
+        RowPlace::Detected => search(result),
+        RowPlace::Path { path, is_configured } => at_path(result, path, *is_configured),
     }
+}
+
+/// The location with this path, if there is a list. Servers write `null` for a list without elements.
+fn at_path(result: &Value, path: &str, is_configured: bool) -> Option<RowLocation> {
+    let location = RowLocation { is_configured, ..RowLocation::parse(path) };
+    let value = location.list_path.iter().try_fold(result, |value, step| value.get(&**step))?;
+    (value.is_array() || value.is_null()).then_some(location)
+}
+
+/// Searches for the rows.
+pub(super) fn search(result: &Value) -> Option<RowLocation> {
     let root = match result {
-        Value::Array(_) => return Some(RowLocation { has_list_name: true, ..RowLocation::default() }),
+        Value::Array(_) => {
+            return Some(RowLocation { has_list_name: true, has_objects: true, ..RowLocation::default() });
+        }
         Value::Object(root) => root,
         _ => return None,
     };
@@ -152,7 +176,8 @@ pub(super) fn locate(result: &Value, path: Option<&str>) -> Option<RowLocation> 
     } else {
         Vec::new()
     };
-    Some(RowLocation { list_path, row_path, has_list_name: chosen.rank.is_some(), is_configured: false })
+    let has_objects = chosen.elements == ElementKind::Objects;
+    Some(RowLocation { list_path, row_path, has_list_name: chosen.rank.is_some(), is_configured: false, has_objects })
 }
 
 /// Common names of lists of column names.

@@ -1,6 +1,7 @@
 //! Writes the response: the selected rows, the page information, and the envelope.
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::RowPlace;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
@@ -218,6 +219,20 @@ pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Ve
         warnings.push(super::row_selection::missing_fields_warning(&lacking, &collection));
     }
     Ok((project::move_fields(value, &select), warnings))
+}
+
+/// Controls without which an answer would have other rows, another order or other numbers.
+const DECISIVE: &[&str] = &["filter", "sort", "order", "aggregate"];
+
+/// The failure for a result without rows if the caller asked for some of them, for an order or for aggregates: the result
+/// as it is would pass for what was asked for (R-DIS-8a).
+pub fn refuse_without_rows(controls: &Map<String, Value>, place: &RowPlace) -> Option<Failure> {
+    let name = DECISIVE.iter().find(|name| controls.contains_key(**name))?;
+    let list = match place {
+        RowPlace::Path { path, .. } if &**path != "$" => format!("no list named '{}'", aquifer_protocol::text::clean(path)),
+        RowPlace::Path { .. } | RowPlace::Detected | RowPlace::Unknown => "no rows".to_owned(),
+    };
+    Some(Failure::invalid_value(name, &format!("cannot be applied: this result has {list}. Call again without it")))
 }
 
 /// The warning for controls that had no effect (R-COL-11).

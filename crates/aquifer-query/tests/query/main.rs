@@ -8,5 +8,6 @@ mod introspection;
 mod properties;
 mod refusals;
 mod selection;
+mod result_shape;
 mod shape;
 mod shape_properties;

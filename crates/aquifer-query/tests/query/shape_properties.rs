@@ -1,5 +1,6 @@
 //! Properties of shaping: it agrees with the evaluator, pages lose nothing, and no input breaks it.
 
+use aquifer_protocol::operation::RowPlace;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::shape::{
@@ -128,7 +129,7 @@ proptest! {
         let request = ShapingRequest::new(controls(params), |_| true);
         prop_assume!(request.is_ok());
         let request = request.unwrap();
-        let ResultContent::Rows { rows: located, envelope, .. } = ResultContent::new(result, None, request.controls()) else {
+        let ResultContent::Rows { rows: located, envelope, .. } = ResultContent::new(result, &RowPlace::Detected, request.controls()) else {
             prop_assert!(false, "no rows found");
             unreachable!()
         };
@@ -194,7 +195,7 @@ proptest! {
         ] {
             let Ok(request) = ShapingRequest::new(controls(params), |_| true) else { continue };
             let _ = request.cursor_binding(Some("o"), "op", request.controls());
-            match ResultContent::new(result.clone(), Some(&path), request.controls()) {
+            match ResultContent::new(result.clone(), &RowPlace::configured(&path), request.controls()) {
                 ResultContent::Rows { rows, envelope, location } => {
                     let _ = Observation::from_rows(&rows, &location);
                     if let Ok(picked) = RowSelection::new(&rows, &request, PageStart::After(1), PAGES) {
@@ -206,9 +207,9 @@ proptest! {
                 ResultContent::Text(_) => {}
             }
         }
-        let _ = Observation::from_result(&result, Some(&path));
+        let _ = Observation::from_result(&result, &RowPlace::configured(&path));
         // Without controls nothing is lost.
-        if let ResultContent::One(value) = ResultContent::new(result.clone(), None, &Map::new()) {
+        if let ResultContent::One(value) = ResultContent::new(result.clone(), &RowPlace::Detected, &Map::new()) {
             prop_assert!(value == result || result.is_object() || result.is_string());
         }
     }
@@ -284,7 +285,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 fn r_dis_8_hostile_results_neither_hang_nor_overflow() {
     // Deeper than any parser limit: it stays text.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-    assert!(matches!(ResultContent::new(json!(deep), None, &Map::new()), ResultContent::Text(_)));
+    assert!(matches!(ResultContent::new(json!(deep), &RowPlace::Detected, &Map::new()), ResultContent::Text(_)));
     // As deep as the parsers allow.
     let nested = (0..120).fold(json!([{ "a": 1 }]), |inner, _| json!({ "x": inner }));
     shaped(nested, json!({ "fields": ["x.x.x.x"], "sort": "x.x", "filter": { "x.x.x": 1 } }), PageStart::Start);

@@ -13,6 +13,7 @@ mod connect_error;
 mod delivery;
 mod http_client;
 mod prepared;
+mod rate_limit;
 mod resolver;
 mod retry;
 mod secrets;

@@ -41,7 +41,7 @@ fn time_until_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 }
 
 /// Parses a number of seconds, a Unix time or an HTTP date.
-fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
+pub(super) fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     let until = |moment: Timestamp| Duration::try_from(moment.duration_since(now)).unwrap_or_default();
     let wait = match text.parse::<u64>() {

@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Map, Value};
 
 use super::answer::HttpAnswer;
+use super::rate_limit::RateLimit;
 use super::retry::requested_wait;
 use super::secrets::Secrets;
 
@@ -33,8 +34,8 @@ pub(crate) struct StatusError {
     pub(crate) problem: Option<Map<String, Value>>,
     /// How long the target asks to wait.
     pub(crate) wait: Option<Duration>,
-    /// The rate limit, and how many requests remain.
-    pub(crate) allowance: [Option<u64>; 2],
+    /// The rate limit, as far as the response tells it.
+    pub(crate) rate_limit: RateLimit,
     /// The scope that a token needs.
     pub(crate) scope: Option<String>,
 }
@@ -49,7 +50,7 @@ impl StatusError {
             text: secrets.presentable(&text(response, json.as_ref())),
             problem,
             wait: requested_wait(response.status, &response.headers, Timestamp::now()),
-            allowance: ["limit", "remaining"].map(|name| allowance(&response.headers, name)),
+            rate_limit: RateLimit::from_headers(&response.headers, Timestamp::now()),
             scope: required_scope(&response.headers).map(|scope| secrets.presentable(&scope)),
         }
     }
@@ -104,11 +105,6 @@ fn problem_details(json: &Value, secrets: &Secrets) -> Option<Map<String, Value>
         Some(((*name).to_owned(), value))
     };
     Some(PROBLEM_MEMBERS.iter().filter_map(clean).collect())
-}
-
-fn allowance(headers: &HeaderMap, name: &str) -> Option<u64> {
-    let text = |prefix: &str| headers.get(format!("{prefix}-{name}")).and_then(|value| value.to_str().ok());
-    ["ratelimit", "x-ratelimit"].into_iter().find_map(|prefix| text(prefix)?.trim().parse().ok())
 }
 
 /// The scope of a challenge (RFC 6750), such as `Bearer error="insufficient_scope", scope="repo"`.

@@ -8,11 +8,12 @@ mod offering;
 mod update;
 mod writable;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use aquifer_engine::shape::Controls;
+use aquifer_engine::shape::{Controls, ResultShape};
 use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
@@ -30,7 +31,7 @@ use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::{RestError, RestProblem};
 use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{BaseUrl, HttpRequest, Route};
+use crate::route::{BaseUrl, HttpRequest, Method, Place, Route};
 use current::Current;
 use files::FileRoots;
 use writable::Walk;
@@ -92,7 +93,14 @@ pub struct RestSource {
     client: HttpClient,
     file_roots: FileRoots,
     status: SourceStatus,
+    /// The controls of READ operations, by default and of individual ones.
+    controls: (Controls, BTreeMap<String, Controls>),
+    /// What results of operations looked like whose description does not say where rows are.
+    observed: Mutex<BTreeMap<Arc<str>, ResultShape>>,
 }
+
+/// Results of further operations are not recorded.
+const MAX_OBSERVED: usize = 2_000;
 
 /// The request of an operation.
 #[derive(Debug)]
@@ -128,8 +136,10 @@ impl RestSource {
         let name = settings.name.clone();
         let base_url = BaseUrl::new(&settings.client.base_url)
             .map_err(|problem| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false))?;
+        let controls = (settings.controls, settings.operation_controls.clone());
         let (offering, endpoints) = offering::build(settings);
-        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status })
+        let observed = Mutex::default();
+        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status, controls, observed })
     }
 
     /// The environment variables whose values may be sent to the API.
@@ -213,6 +223,7 @@ impl RestSource {
     fn refuse_read_only(&self, endpoint: &Endpoint, params: &Map<String, Value>) -> Result<(), Failure> {
         for parameter in &endpoint.body {
             let Some(value) = params.get(&*parameter.name) else { continue };
+            let value = &*without_key(value, &endpoint.route);
             match Walk::new(&self.offering.types).first_read_only(value, &parameter.schema, &parameter.name) {
                 (Some(path), _) => {
                     return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
@@ -247,6 +258,23 @@ impl RestSource {
                 _ => failure,
             }
         })
+    }
+}
+
+/// The field that identifies a resource in the body of a request whose path does not.
+const KEY_FIELD: &str = "id";
+
+/// A body without the key of its resource. Where the path does not say which resource is changed, the key in the body
+/// does, although the API sets it.
+fn without_key<'a>(body: &'a Value, route: &Route) -> Cow<'a, Value> {
+    let names_resource = matches!(route.method, Method::Put | Method::Patch)
+        && !route.parameters.iter().any(|parameter| matches!(parameter.place, Place::Path(_)));
+    match body {
+        Value::Object(fields) if names_resource && fields.contains_key(KEY_FIELD) => {
+            let others = fields.iter().filter(|(name, _)| *name != KEY_FIELD);
+            Cow::Owned(Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect()))
+        }
+        body => Cow::Borrowed(body),
     }
 }
 
@@ -288,7 +316,22 @@ impl Source for RestSource {
     }
 
     fn offering(&self) -> Offering {
-        self.offering.clone()
+        let mut offering = self.offering.clone();
+        let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        for operation in &mut offering.operations {
+            if let Some(shape) = observed.get(&operation.name) {
+                let controls = self.controls.1.get(&*operation.name).copied().unwrap_or(self.controls.0);
+                offering::add_observed(operation, &mut offering.types, shape, controls);
+            }
+        }
+        offering
+    }
+
+    fn record_observation(&self, operation: &str, shape: &ResultShape) {
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        if observed.len() < MAX_OBSERVED {
+            observed.insert(operation.into(), shape.clone());
+        }
     }
 
     fn version(&self) -> Option<Arc<str>> {

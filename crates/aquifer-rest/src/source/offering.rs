@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aquifer_engine::Offering;
-use aquifer_engine::shape::{self, Controls};
+use aquifer_engine::shape::{self, Controls, ResultShape};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
-use aquifer_protocol::operation::{Backing, Operation};
+use aquifer_protocol::operation::{Backing, Operation, RowPlace, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 
 use super::current::{self, Readers};
@@ -57,8 +57,10 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
         let rows = rows.get(&*operation.name).map(String::as_str);
-        let fields = take_fields_parameter(&mut operation, &route, controls);
-        shape::add_controls(&mut operation, rows, controls);
+        let shape = declared_shape(&operation, &route, &offering.types).with(rows, None);
+        let fields = take_fields_parameter(&mut operation, &route, &shape, controls);
+        shape::add_controls(&mut operation, &shape, controls);
+        shape::declare_pages(&mut operation, &mut offering.types);
         if let Some(shaping) = &mut operation.shaping {
             shaping.is_paged = route.pagination.is_some();
             shaping.sends_fields = fields.is_some();
@@ -82,8 +84,47 @@ fn body_parameters(operation: &Operation, route: &Route) -> Vec<Parameter> {
     operation.parameters.iter().filter(|parameter| in_body(&parameter.name)).cloned().collect()
 }
 
+/// What the description says about the results of an operation. A list that comes in pages has rows, wherever they are.
+fn declared_shape(operation: &Operation, route: &Route, types: &Types) -> ResultShape {
+    let declared = types.get(&operation.returns.type_name).and_then(|schema| match &route.unwrap {
+        Some(path) => inside(schema, path, types),
+        None => Some(&**schema),
+    });
+    match declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default() {
+        rows @ ResultShape::Rows(_) => rows,
+        _ if route.pagination.is_some() => ResultShape::Rows(RowPlace::Detected),
+        other => other,
+    }
+}
+
+/// The type of the value with this path.
+fn inside<'a>(schema: &'a Schema, path: &str, types: &'a Types) -> Option<&'a Schema> {
+    let mut steps = path.split('.').filter(|step| !step.is_empty() && *step != "$");
+    steps.try_fold(schema, |schema, step| {
+        let Kind::Object(shape) = &schema.resolve(types).kind else { return None };
+        let is_named = |field: &&Parameter| field.original_name.as_deref().unwrap_or(&field.name) == step;
+        shape.fields.iter().find(is_named).map(|field| &field.schema)
+    })
+}
+
+/// Adds controls to an operation whose results turned out to have a shape that the description does not declare.
+pub(super) fn add_observed(operation: &mut Operation, types: &mut Types, observed: &ResultShape, controls: Controls) {
+    let is_open = |shaping: &Shaping| !shaping.rows.is_known();
+    let Some(shaping) = operation.shaping.take_if(|shaping| is_open(shaping)) else { return };
+    let declared = types.get(&operation.returns.type_name);
+    let declared = declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default();
+    operation.parameters.retain(|parameter| !(parameter.is_shared && shaping.controls.contains(&parameter.name)));
+    shape::add_controls(operation, &declared.with(None, Some(observed)), controls);
+    shape::declare_pages(operation, types);
+}
+
 /// Removes the parameter with which the API selects fields and returns it. Callers always select fields with `fields`.
-fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Controls) -> Option<Parameter> {
+fn take_fields_parameter(
+    operation: &mut Operation,
+    route: &Route,
+    shape: &ResultShape,
+    controls: Controls,
+) -> Option<Parameter> {
     let name = route.fields_parameter.as_ref()?;
     if operation.native || operation.category != Category::Read || controls == Controls::None {
         return None;
@@ -91,7 +132,7 @@ fn take_fields_parameter(operation: &mut Operation, route: &Route, controls: Con
     let index = operation.parameters.iter().position(|parameter| parameter.name == *name && !parameter.required)?;
     let taken = operation.parameters.remove(index);
     let is_offered =
-        shape::control_parameters(&operation.parameters, controls).iter().any(|one| &*one.name == "fields");
+        shape::control_parameters(&operation.parameters, shape, controls).iter().any(|one| &*one.name == "fields");
     if !is_offered {
         operation.parameters.insert(index, taken);
         return None;

@@ -3,6 +3,7 @@
 mod argument_validator;
 pub(crate) mod capture;
 pub(crate) mod draft;
+pub(crate) mod observed_results;
 pub(crate) mod quarantine;
 mod schema_cost;
 pub(crate) mod snapshot;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
 use aquifer_discovery::{Call, Offer, OmittedTools};
 use aquifer_engine::Offering;
-use aquifer_engine::shape;
+use aquifer_engine::shape::{self, ResultShape};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::argument_validator::ArgumentValidator;
 use super::capture::{Origin, run_blocking};
+use super::observed_results::ObservedResults;
 use super::quarantine::QuarantineReason;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
@@ -61,9 +62,9 @@ pub(crate) struct ServedTool {
 
 impl CatalogSnapshot {
     /// The snapshot before the server was contacted: empty, or from an adapter file.
-    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
+    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer, observed: &ObservedResults) -> Self {
         let Some(adapter) = &settings.adapter else {
-            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
+            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new(), observed);
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
@@ -72,15 +73,16 @@ impl CatalogSnapshot {
         let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
         apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
-        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
+        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new(), observed) }
     }
 
     pub(super) fn from_offer(
         settings: &Settings,
         offer: Offer,
         quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
+        observed: &ObservedResults,
     ) -> Self {
-        let Offer { mut operations, types, mut calls, ignored } = offer;
+        let Offer { mut operations, mut types, mut calls, ignored } = offer;
         let mut tools = BTreeMap::new();
         for operation in &operations {
             let Some(call) = calls.remove(&operation.name) else { continue };
@@ -98,7 +100,11 @@ impl CatalogSnapshot {
         for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
             let controls = settings.operation_controls.get(&*operation.name).copied().unwrap_or(settings.controls);
-            shape::add_controls(operation, rows, controls);
+            let declared = types.get(&operation.returns.type_name);
+            let declared = declared.map(|schema| ResultShape::declared(schema, &types)).unwrap_or_default();
+            let seen = tools.get(&operation.name).and_then(|tool| observed.shape(&tool.name));
+            shape::add_controls(operation, &declared.with(rows, seen.as_ref()), controls);
+            shape::declare_pages(operation, &mut types);
             if let Some(tool) = tools.get(&operation.name).filter(|tool| !tool.call.default_fields.is_empty()) {
                 shape::set_default_fields(operation, &tool.call.default_fields);
             }

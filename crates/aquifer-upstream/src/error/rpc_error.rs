@@ -20,6 +20,9 @@ const REFUSALS: [i64; 4] = [-32700, -32600, -32601, -32602];
 /// The method does not exist.
 const METHOD_NOT_FOUND: i64 = -32601;
 
+/// The resource does not exist, as MCP defines the code.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
 /// The server failed internally, possibly after it handled the request.
 const INTERNAL_ERROR: i64 = -32603;
 
@@ -40,6 +43,11 @@ impl RpcError {
         let is_missing =
             ["not found", "does not exist", "no such", "unknown"].iter().any(|missing| text.contains(missing));
         self.code == METHOD_NOT_FOUND || (text.contains("tool") && is_missing)
+    }
+
+    /// Whether the error code says that a resource does not exist.
+    pub(crate) fn is_resource_not_found(&self) -> bool {
+        self.code == RESOURCE_NOT_FOUND
     }
 
     /// Whether the error means that the request was not executed. Server-defined codes are inconclusive: servers also

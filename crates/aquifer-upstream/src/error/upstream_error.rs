@@ -227,7 +227,11 @@ impl UpstreamError {
                     .detail("source", source)
             }
             UpstreamError::Refused(error) | UpstreamError::ServerError { error: Some(error), .. } => {
-                let mut failure = refused_failure(source, sanitizer.for_caller(&error.message));
+                let text = sanitizer.for_caller(&error.message);
+                let mut failure = match error.is_resource_not_found() {
+                    true => not_found_failure(source, text),
+                    false => refused_failure(source, text),
+                };
                 if error.code != 0 {
                     failure = failure.detail("upstream_code", error.code);
                 }
@@ -288,6 +292,15 @@ fn with_unknown_outcome(problem: Option<String>, failure: Failure) -> Failure {
     let problem = problem.as_deref().unwrap_or(failure.message());
     let message = format!("{problem}. It is unknown whether the call was executed. Check before repeating it");
     failure.with_message(message).with_unknown_outcome()
+}
+
+/// The failure for something that the upstream does not have, as its error code says. Its text is never examined: a
+/// sentence about something missing may mean anything.
+fn not_found_failure(source: &str, text: String) -> Failure {
+    let why = format_args!("source '{source}' does not have it");
+    Failure::explained(Code::NotFoundResource, "Resource not found", why)
+        .detail("source", source)
+        .with_reason(FailureReason::SourceError(text.into()))
 }
 
 /// The failure for a call that the upstream refused, with the upstream's own text.

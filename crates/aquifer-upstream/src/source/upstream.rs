@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
+use aquifer_engine::shape::ResultShape;
 use aquifer_engine::source::{Answer, Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
@@ -246,6 +247,12 @@ impl Source for Upstream {
 
     fn offering(&self) -> Offering {
         self.supervisor.snapshot.load().offering.clone()
+    }
+
+    fn record_observation(&self, operation: &str, shape: &ResultShape) {
+        if let Some(tool) = self.supervisor.snapshot.load().tool(operation) {
+            self.supervisor.observed.record(&tool.name, shape);
+        }
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {

@@ -21,6 +21,7 @@ use super::capabilities;
 use super::pins::{PinLedger, PinStore};
 use super::snapshot_updates::{PendingReview, SnapshotInputs};
 use crate::catalog::capture::{Capture, Origin};
+use crate::catalog::observed_results::ObservedResults;
 use crate::catalog::snapshot::CatalogSnapshot;
 use crate::client::connection::{Connection, ProtocolMode};
 use crate::client::interrogation::list_tools;
@@ -76,6 +77,8 @@ pub(crate) struct Supervisor {
     pub(crate) permits: Semaphore,
     /// Its capabilities besides tools.
     pub(crate) source_capabilities: ArcSwap<SourceCapabilities>,
+    /// What results of its tools looked like.
+    pub(crate) observed: ObservedResults,
     pub(super) ledger: PinLedger,
     /// What the current snapshot was built from, if nothing in it is pending.
     pub(super) snapshot_inputs: Mutex<Option<SnapshotInputs>>,
@@ -95,10 +98,13 @@ impl Supervisor {
     /// A supervisor that serves only an adapter file, if there is one.
     pub(crate) fn new(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Self {
         let sanitizer = Sanitizer::new(&settings);
-        let snapshot = CatalogSnapshot::unknown(&settings, &sanitizer).with_status("it has not been started yet");
+        let observed = ObservedResults::open(&settings);
+        let snapshot =
+            CatalogSnapshot::unknown(&settings, &sanitizer, &observed).with_status("it has not been started yet");
         Self {
             source_capabilities: ArcSwap::from_pointee(capabilities::UNKNOWN_CAPABILITIES),
             sanitizer,
+            observed,
             permits: Semaphore::new(settings.concurrency.max(1)),
             ledger: PinLedger::new(pin_store, &settings),
             snapshot_inputs: Mutex::default(),

@@ -137,6 +137,7 @@ impl Invocation {
             option("header", header.clone());
         }
         upstream.bearer_env.iter().for_each(|name| option("bearer-env", name.clone()));
+        upstream.base_url.iter().for_each(|url| option("base-url", Target::without_secrets(url)));
         if upstream.read_only {
             after.push("--read-only".to_owned());
         }

@@ -10,7 +10,9 @@ use crate::support::{
 
 /// A client's file as people have it: five servers, one of them broken.
 fn client_file(folder: &Folder, web: &str) -> String {
-    let [python, program, offered] = server(&folder.tools("tools.json", &tools()));
+    let mut all = tools();
+    all[0]["outputSchema"] = crate::results::things();
+    let [python, program, offered] = server(&folder.tools("tools.json", &all));
     let file = format!(
         r#"{{
   // Cursor and VS Code take comments,

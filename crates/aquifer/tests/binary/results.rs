@@ -4,6 +4,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpServer, StdioServer, forgetful, run, server, text, tools, until};
 
+/// What a list of things looks like.
+pub(crate) fn things() -> Value {
+    let thing = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "size": { "type": "integer" } } });
+    json!({ "type": "object", "properties": { "items": { "type": "array", "items": thing } } })
+}
+
+/// The names of the parameters of an operation.
+fn parameters(piped: &mut StdioServer, operation: &str) -> Vec<String> {
+    let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
+    let all = shown["operation"]["parameters"].as_array().unwrap();
+    all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+}
+
 /// A server whose calls are counted, and a configuration for it.
 struct Desk {
     folder: Folder,
@@ -14,6 +27,7 @@ impl Desk {
     fn new() -> Self {
         let folder = Folder::new();
         let mut offered = tools();
+        offered[0]["outputSchema"] = things();
         for name in ["twoLists", "get_text"] {
             let tool =
                 json!({ "name": name, "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } });
@@ -202,17 +216,9 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     let desk = Desk::new();
     // Two lists that could be meant are none.
     let mut piped = desk.serve("", "");
-    let parameters = |piped: &mut StdioServer, operation: &str| -> Vec<String> {
-        let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
-        let all = shown["operation"]["parameters"].as_array().unwrap();
-        all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
-    };
-    let unsaid = piped.call("mcp_aql_read", json!({ "operation": "two_lists", "params": { "first": 2 } }));
-    assert_eq!(unsaid["data"]["right"].as_array().map(Vec::len), Some(5), "{unsaid}");
-    assert_eq!(
-        parameters(&mut piped, "two_lists"),
-        ["fields", "filter", "sort", "aggregate", "first", "after", "max_tokens"]
-    );
+    let unsaid = piped.error("read", "two_lists", json!({ "first": 2 }));
+    assert_eq!(unsaid["code"], "VALIDATION_UNKNOWN_PARAM", "{unsaid}");
+    assert_eq!(parameters(&mut piped, "two_lists"), ["after", "max_tokens"]);
     drop(piped);
     // Said under the tool's own name, or the operation's.
     for name in ["twoLists", "two_lists"] {
@@ -232,6 +238,42 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     let mut piped = desk.serve("", "controls = \"none\"\n[source.operations.list_things]\ncontrols = \"few\"");
     assert_eq!(parameters(&mut piped, "two_lists"), ["max_tokens"]);
     assert!(parameters(&mut piped, "list_things").contains(&"after".to_owned()));
+}
+
+#[test]
+fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
+    let desk = Desk::new();
+    // No definition says what these return.
+    let mut offered: Value = serde_json::from_str(&std::fs::read_to_string(desk.folder.path("tools.json")).unwrap()).unwrap();
+    offered[0].as_object_mut().unwrap().remove("outputSchema");
+    desk.folder.tools("tools.json", &offered);
+    let mut piped = desk.serve("", "");
+    for operation in ["list_things", "two_lists", "get_text"] {
+        assert_eq!(parameters(&mut piped, operation), ["after", "max_tokens"], "{operation}");
+        piped.data("read", operation, json!({}));
+        // A call does not change the operation that a client has read about.
+        assert_eq!(parameters(&mut piped, operation), ["after", "max_tokens"], "{operation}");
+    }
+    drop(piped);
+    let mut piped = desk.serve("", "");
+    assert_eq!(parameters(&mut piped, "two_lists"), ["fields", "max_tokens"], "an object");
+    assert_eq!(parameters(&mut piped, "get_text"), ["after", "max_tokens"], "a text");
+    for control in ["filter", "sort", "aggregate", "first", "last", "total"] {
+        assert!(parameters(&mut piped, "list_things").contains(&control.to_owned()), "{control}");
+        let refused = piped.error("read", "two_lists", json!({ control: 1 }));
+        assert_eq!(refused["code"], "VALIDATION_UNKNOWN_PARAM", "{refused}");
+    }
+    let last = piped.data("read", "list_things", json!({ "last": 2, "fields": ["id"], "total": true, "shape": "table" }));
+    assert_eq!(last["rows"], json!([[29], [30]]), "{last}");
+    assert_eq!(last["pageInfo"]["totalCount"], 30, "{last}");
+    let right = piped.data("read", "two_lists", json!({ "fields": ["right"] }));
+    assert_eq!(right["right"].as_array().map(Vec::len), Some(5), "{right}");
+    // The answer is declared as what it is: the result, or a page of its rows.
+    let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": "list_things" }));
+    let name = &shown["operation"]["returns"]["name"];
+    let answer = piped.data("read", "introspect", json!({ "query": "types", "name": name }));
+    let members = answer["type"]["members"].to_string();
+    assert!(members.contains("ResultPage"), "{answer}");
 }
 
 #[test]

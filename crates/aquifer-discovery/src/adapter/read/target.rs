@@ -84,6 +84,11 @@ fn http_url(
     if url.starts_with("http://") && !is_local {
         warnings.push(format!("'{path}' is not encrypted"));
     }
+    if is_rest && url.ends_with('/') {
+        let message = format!("Field '{path}' expected 'a URL without a trailing slash': paths begin with one");
+        findings.add(Code::SchemaInvalidType, path, node.at, message);
+        return None;
+    }
     if url.contains("REDACTED") {
         warnings.push(format!("'{path}' was redacted; the configuration must contain the full URL"));
     }

@@ -34,7 +34,7 @@ impl Source for Pages {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
         read.native = false;
         read.parameters = vec![Parameter::optional("state", Schema::string())];
-        shape::add_controls(&mut read, None, Controls::All);
+        shape::add_controls(&mut read, &super::rows_at(None), Controls::All);
         read.shaping.as_mut().unwrap().is_paged = true;
         Offering { operations: vec![read], ..Offering::default() }
     }

@@ -65,8 +65,12 @@ impl SignatureWriter {
         writer.out.push('(');
         let start = writer.out.len();
         let is_queried = takes_query(operation);
-        let explained_elsewhere =
-            |parameter: &&Parameter| parameter.is_shared && is_explained_elsewhere(parameter, is_queried);
+        // The fields of a shaped result are selected in the same way everywhere.
+        let selects = !is_queried && operation.shaping.is_some() && shared(operation, "fields");
+        let explained_elsewhere = |parameter: &&Parameter| {
+            parameter.is_shared
+                && (is_explained_elsewhere(parameter, is_queried) || (selects && &*parameter.name == "fields"))
+        };
         writer.members(operation.parameters.iter().filter(|parameter| !explained_elsewhere(parameter)), 0);
         let mut rest = |text: &str| {
             if writer.out.len() > start {
@@ -76,6 +80,9 @@ impl SignatureWriter {
         };
         if is_queried {
             rest(QUERY);
+        }
+        if selects {
+            rest("fields?");
         }
         if operation.open {
             rest("...any");
@@ -97,7 +104,7 @@ impl SignatureWriter {
     }
 
     fn remember(&mut self, operation: &Operation, is_queried: bool) {
-        let has = |name: &str| operation.parameter(name).is_some_and(|parameter| parameter.is_shared);
+        let has = |name: &str| shared(operation, name);
         if is_queried {
             self.query.extend(HINTED.into_iter().filter(|name| has(name)));
         }
@@ -142,6 +149,11 @@ fn description(operation: &Operation) -> &str {
     }
 }
 
+/// Whether an operation has this shared parameter.
+fn shared(operation: &Operation, name: &str) -> bool {
+    operation.parameter(name).is_some_and(|parameter| parameter.is_shared)
+}
+
 /// Whether an operation supports the query language, not only field selection.
 fn takes_query(operation: &Operation) -> bool {
     operation.parameters.iter().any(|parameter| parameter.is_shared && matches!(&*parameter.name, "filter" | "first"))
@@ -151,6 +163,8 @@ fn takes_query(operation: &Operation) -> bool {
 fn is_explained_elsewhere(parameter: &Parameter, is_queried: bool) -> bool {
     match &*parameter.name {
         crate::operation::TOKEN | "dry_run" | "if_match" | "preset" | BUDGET => true,
+        // An answer that continues says how.
+        "after" => true,
         _ => is_queried,
     }
 }

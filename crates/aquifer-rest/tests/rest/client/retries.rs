@@ -128,12 +128,15 @@ async fn long_waits_are_reported_instead_of_waited() {
             .with("retry-after", "3600")
             .with("x-ratelimit-limit", "60")
             .with("x-ratelimit-remaining", "0")
+            .with("ratelimit-policy", "60;w=3600")
     };
     let server = Server::start(move |_, _| limited()).await;
     let failure = failure(&client(&settings(&server)), get(&server.url())).await;
     assert_eq!(failure.code(), Code::RateLimitExceeded);
     let details = failure.details();
     assert_eq!((&details["retry_after_seconds"], &details["limit"]), (&3600.into(), &60.into()));
+    assert_eq!((&details["remaining"], &details["window"]), (&0.into(), &"hour".into()));
+    assert!(details["resets_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{details:?}");
     assert_eq!((&details["http_status"], &details["upstream_error"]), (&429.into(), &"slow down".into()));
     assert_eq!(server.count(), 1);
 }

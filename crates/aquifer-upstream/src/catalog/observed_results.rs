@@ -1,0 +1,150 @@
+//! What results of tools looked like, for tools whose definitions do not say where rows are (R-DIS-8a).
+//!
+//! Controls follow from it when the catalog is built the next time, never during a call. It is stored beside the cached
+//! catalog, so that the next process offers them from the beginning.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use aquifer_engine::shape::ResultShape;
+use aquifer_protocol::operation::RowPlace;
+use serde::{Deserialize, Serialize};
+
+use super::capture::run_blocking;
+use crate::settings::Settings;
+use crate::supervisor::{identity_path, read_bounded, write_atomically};
+
+const FORMAT_VERSION: u32 = 1;
+
+const FILE_EXTENSION: &str = "results.json";
+
+/// Further tools are not recorded.
+const MAX_TOOLS: usize = 4_000;
+
+/// Longer paths are not recorded. They come from the server.
+const MAX_PATH_LEN: usize = 256;
+
+#[derive(Serialize, Deserialize)]
+struct ObservedFile {
+    version: u32,
+    tools: BTreeMap<String, ObservedResult>,
+}
+
+/// What a result of a tool looked like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ObservedResult {
+    /// The path of its rows, if it had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<String>,
+}
+
+/// The observed results of one upstream.
+#[derive(Default)]
+pub(crate) struct ObservedResults {
+    /// `None` if nothing is stored.
+    file: Option<PathBuf>,
+    recorded: Mutex<Recorded>,
+}
+
+#[derive(Default)]
+struct Recorded {
+    tools: BTreeMap<String, ObservedResult>,
+    /// Incremented whenever a tool's entry changes.
+    version: u64,
+}
+
+impl ObservedResults {
+    /// Reads what earlier processes observed. An unreadable file is ignored and replaced later.
+    pub(crate) fn open(settings: &Settings) -> Self {
+        let path = identity_path(settings, FILE_EXTENSION);
+        let stored = path.as_ref().and_then(|path| read_bounded(path));
+        let stored = stored.and_then(|text| serde_json::from_str::<ObservedFile>(&text).ok());
+        let tools = stored.filter(|file| file.version == FORMAT_VERSION).map(|file| file.tools).unwrap_or_default();
+        let file = path.filter(|_| settings.writes_cache());
+        Self { file, recorded: Mutex::new(Recorded { tools, version: 0 }) }
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes whenever something new was observed.
+    pub(crate) fn version(&self) -> u64 {
+        self.recorded().version
+    }
+
+    /// What results of a tool looked like.
+    pub(crate) fn shape(&self, tool: &str) -> Option<ResultShape> {
+        self.recorded().tools.get(tool).map(|observed| match &observed.rows {
+            Some(path) => ResultShape::Rows(RowPlace::known(path)),
+            None => ResultShape::Structured,
+        })
+    }
+
+    /// Records what a result of a tool looked like. Rows are never replaced by a result without: a search may find
+    /// nothing. Waits until it is stored, because a command that makes one call would otherwise exit earlier.
+    pub(crate) fn record(&self, tool: &str, shape: &ResultShape) {
+        let rows = match shape {
+            ResultShape::Rows(RowPlace::Path { path, .. }) if path.len() <= MAX_PATH_LEN => Some(path.to_string()),
+            ResultShape::Structured => None,
+            _ => return,
+        };
+        let text = {
+            let mut recorded = self.recorded();
+            let known = recorded.tools.get(tool);
+            let is_new = known.is_none_or(|known| rows.is_some() && known.rows != rows);
+            if !is_new || (known.is_none() && recorded.tools.len() >= MAX_TOOLS) {
+                return;
+            }
+            recorded.tools.insert(tool.to_owned(), ObservedResult { rows });
+            recorded.version += 1;
+            let file = ObservedFile { version: FORMAT_VERSION, tools: recorded.tools.clone() };
+            serde_json::to_vec(&file)
+        };
+        let Some(path) = &self.file else { return };
+        if let Err(cause) = run_blocking(|| text.map_err(Into::into).and_then(|text| write_atomically(path, &text))) {
+            tracing::debug!(%cause, "the observed results cannot be stored");
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::settings::Transport;
+    use crate::test_folder::TestFolder;
+
+    fn settings(folder: &TestFolder) -> Settings {
+        let transport = Transport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: Vec::new(), bearer: None };
+        let mut settings = Settings::new("things", transport);
+        settings.cache_dir = Some(folder.0.clone());
+        settings
+    }
+
+    #[test]
+    fn r_dis_8a_rows_are_remembered_and_never_replaced_by_a_result_without() {
+        let folder = TestFolder::new("observed");
+        let settings = settings(&folder);
+        let rows = |path: &str| ResultShape::Rows(RowPlace::known(path));
+        let first = ObservedResults::open(&settings);
+        first.record("list", &rows("items"));
+        first.record("get", &ResultShape::Structured);
+        first.record("list", &ResultShape::Structured);
+        first.record("text", &ResultShape::Unknown);
+        first.record("long", &rows(&"x".repeat(MAX_PATH_LEN + 1)));
+        assert_eq!(first.version(), 2);
+        let later = ObservedResults::open(&settings);
+        let seen = ["list", "get", "text", "long"].map(|tool| later.shape(tool));
+        assert_eq!(seen, [Some(rows("items")), Some(ResultShape::Structured), None, None]);
+        // A tool whose results have changed.
+        later.record("list", &rows("data.items"));
+        later.record("get", &rows("$"));
+        assert_eq!(ObservedResults::open(&settings).shape("list"), Some(rows("data.items")));
+        // A command that changes nothing does not write.
+        let reading = Settings { is_cache_read_only: true, ..settings.clone() };
+        ObservedResults::open(&reading).record("other", &rows("items"));
+        assert_eq!(ObservedResults::open(&settings).shape("other"), None);
+    }
+}
