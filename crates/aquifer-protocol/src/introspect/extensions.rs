@@ -18,6 +18,7 @@ const EXTENSIONS: &[(&str, IsOffered)] = &[
     ("table_shape", |catalog, _| catalog.has_shared_parameter("shape")),
     ("batch_references", |_, _| true),
     ("batch_confirmation", |_, facts| facts.confirmation),
+    ("accepted_trust", |_, _| true),
 ];
 
 /// The names of the extensions that are offered.
