@@ -312,8 +312,10 @@ fn parse_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) 
     let mut matrix = Matrix::default();
     for (danger, row) in &settings.matrix {
         let danger = parse_danger("matrix", danger, problems);
-        let mut cells: Vec<(Trust, Cell)> =
-            row.iter().filter_map(|(trust, cell)| Some((parse_trust("matrix", Some(trust), problems)?, *cell))).collect();
+        let mut cells: Vec<(Trust, Cell)> = row
+            .iter()
+            .filter_map(|(trust, cell)| Some((parse_trust("matrix", Some(trust), problems)?, *cell)))
+            .collect();
         // The highest level first: `validated` also sets `accepted`, which a cell of its own replaces.
         cells.sort_by_key(|(trust, _)| std::cmp::Reverse(*trust));
         let Some(danger) = danger else { continue };

@@ -41,6 +41,12 @@ impl Trust {
         !matches!(self, Trust::Accepted)
     }
 
+    /// The level that the specification has for this one: `validated` for `accepted`, which has the same rights.
+    #[must_use]
+    pub const fn as_published(self) -> Self {
+        if self.is_published() { self } else { Trust::Validated }
+    }
+
     /// The name in the protocol.
     pub const fn as_str(self) -> &'static str {
         match self {

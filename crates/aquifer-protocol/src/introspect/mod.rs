@@ -21,8 +21,8 @@ pub use crate::catalog::class::NAME;
 pub use crate::catalog::class::OperationClass;
 pub use answer::Answers;
 pub use answer::Facts;
-pub use answer::type_details;
 pub(crate) use answer::operation_details;
+pub use answer::type_details;
 pub use page::Cursor;
 pub use page::Page;
 

@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
     let now = Timestamp::from_second(Timestamp::now().as_second()).context("cannot read the system clock")?.to_string();
     let user = || std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "operator".to_owned());
     let by = by.unwrap_or_else(user);
-    let with_sidecar = |text: &str| -> Vec<String> { std::iter::once(text.to_owned()).chain(sidecar.clone()).collect() };
+    let with_sidecar =
+        |text: &str| -> Vec<String> { std::iter::once(text.to_owned()).chain(sidecar.clone()).collect() };
     let texts = with_sidecar(&text);
     let state = StateFiles::new(&place.read()?.state)?;
     let recorded = state.recorded_trust(texts.iter().map(String::as_str));
@@ -84,7 +85,9 @@ fn accept(
             Trust::Generated,
             Trust::Accepted
         ),
-        Some(_) if recorded == Some(Trust::Accepted) => bail!("{shown}: its trust level is '{}' already", Trust::Accepted),
+        Some(_) if recorded == Some(Trust::Accepted) => {
+            bail!("{shown}: its trust level is '{}' already", Trust::Accepted)
+        }
         Some(stated) => {
             state
                 .record_trust(texts.iter().map(String::as_str), Trust::Accepted)

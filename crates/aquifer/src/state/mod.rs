@@ -26,8 +26,18 @@ pub(crate) use validation::{Validation, ValidationKey, Validations, catalog_dige
 pub(crate) use version::{STATE_VERSION, version_of};
 
 /// The files in the state directory, apart from the store, which manages its own files.
-const ENTRIES: &[&str] =
-    &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust", "validations", "version", "version.lock"];
+const ENTRIES: &[&str] = &[
+    "cursor.key",
+    "admin.key",
+    "catalogs",
+    "descriptions",
+    "logins",
+    "audit",
+    "trust",
+    "validations",
+    "version",
+    "version.lock",
+];
 
 /// The store, unless the configuration names another one.
 const STORE_FILE: &str = "state.sqlite";
