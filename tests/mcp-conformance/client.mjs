@@ -17,11 +17,24 @@ const marker = join(work, `${slug()}.failed`);
 // A person who is sent to the login twice for one call gives up.
 const MAX_LOGINS = 2;
 
-const OPERATIONS = {
-  tools_call: ['add_numbers', { a: 2, b: 3 }],
-  'sse-retry': ['test_reconnection', {}],
-  'elicitation-sep1034-client-defaults': ['test_client_elicitation_defaults', {}],
+// The calls of a scenario, where it does not ask for one of test_tool. A name with a hyphen is an operation with an underscore.
+const CALLS = {
+  tools_call: [['add_numbers', { a: 2, b: 3 }]],
+  'sse-retry': [['test_reconnection', {}]],
+  'elicitation-sep1034-client-defaults': [['test_client_elicitation_defaults', {}]],
+  'http-standard-headers': [['test_headers', {}], ['my_hyphenated_tool', {}]],
+  'http-custom-headers': context.toolCalls?.map((call) => [call.name, withoutNull(call.arguments)]),
+  'http-invalid-tool-headers': [['valid_tool', { region: 'us-west1' }]],
+  'sep-2322-client-request-state': [['test_mrtr_echo_state', {}]],
 };
+
+// Scenarios that look at how a client connects and reads the list of tools, and offer nothing to call.
+const LISTED = ['request-metadata', 'json-schema-ref-no-deref', 'json-schema-2020-12-preservation'];
+
+/** Aquifer refuses null for "not given", so that it never reaches the server. */
+function withoutNull(params) {
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null));
+}
 
 function slug() {
   return scenario.replaceAll('/', '--');
@@ -82,7 +95,14 @@ async function main() {
     return;
   }
   await configure();
-  const [operation, params] = OPERATIONS[scenario] ?? ['test_tool', {}];
+  if (LISTED.includes(scenario)) {
+    await aquifer(['introspect', '--config', 'aquifer.toml']);
+    return;
+  }
+  for (const [operation, params] of CALLS[scenario] ?? [['test_tool', {}]]) await call(operation, params);
+}
+
+async function call(operation, params) {
   for (let logins = 0; ; logins += 1) {
     const outcome = await aquifer(['call', operation, JSON.stringify(params), '--config', 'aquifer.toml']);
     if (outcome.ok) return;

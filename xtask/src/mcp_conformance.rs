@@ -1,5 +1,6 @@
 //! `cargo xtask mcp-conformance`: runs the MCP project's own conformance suite from npm, with Aquifer as the server and
-//! as the client. Expected failures are listed in `tests/mcp-conformance/expected-failures.yml` and checked both ways.
+//! as the client: its stable release, and its pre-release for the newest revision of MCP. Expected failures are listed in
+//! an `expected-failures.yml` for each of them and checked both ways.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,7 +19,20 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask mcp-conformance
 
 Runs the MCP project's own conformance suite on the built binary: every scenario for servers on a gateway with a small server
-behind it, every scenario for clients on 'aquifer interrogate', 'call' and 'login'.";
+behind it, every scenario for clients on 'aquifer interrogate', 'call' and 'login'. Then the same with the suite's pre-release,
+with the scenarios that it requires for revision 2026-07-28.";
+
+/// A release of the suite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edition {
+    /// The stable release, with every scenario it has.
+    Stable,
+    /// The pre-release, with the scenarios of [`REVISION`].
+    Next,
+}
+
+/// The revision of MCP that the pre-release is run for.
+const REVISION: &str = "2026-07-28";
 
 /// The suites of client scenarios. Each suite runs its scenarios concurrently. `core` and `all` would include
 /// `sse-retry`, which measures times.
@@ -30,6 +44,14 @@ const MAX_ATTEMPTS: u32 = 3;
 
 /// Scenarios in which Aquifer has to give up, so its command fails.
 const REFUSALS: [&str; 2] = ["auth/resource-mismatch", "auth/scope-retry-limit"];
+/// More of them in the pre-release: the authorization server is not the one that it should be.
+const NEXT_REFUSALS: [&str; 5] = [
+    "auth/iss-normalized",
+    "auth/iss-supported-missing",
+    "auth/iss-unexpected",
+    "auth/iss-wrong-issuer",
+    "auth/metadata-issuer-mismatch",
+];
 
 /// The timeout for a client, in milliseconds.
 const CLIENT_TIMEOUT: &str = "120000";
@@ -39,26 +61,60 @@ const SHOWN_LINES: usize = 30;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-const REMEDY: &str = "Fix it, or add it to tests/mcp-conformance/expected-failures.yml with the reason.";
+const REMEDY: &str = "Fix it, or add it to the expected-failures.yml of the suite with the reason.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some(unknown) = arguments.first() {
         bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
-    let suite = Suite::install()?;
+    let suites = [Suite::install(Edition::Stable)?, Suite::install(Edition::Next)?];
     // The same build as for the tests, so that nothing is built twice.
     let mut build = cargo(&["build", "--bin", "aquifer"]);
     step::run(build.args(ALL_TESTS), "Fix the problems listed above.")?;
-    let started = Instant::now();
-    suite.check_names()?;
-    suite.as_server()?;
-    suite.as_client()?;
-    announce(&format!("the MCP conformance suite went as expected, in {} s", started.elapsed().as_secs()));
+    for suite in suites {
+        let started = Instant::now();
+        suite.check_names()?;
+        suite.as_server()?;
+        suite.as_client()?;
+        let name = suite.edition.name();
+        announce(&format!("{name} went as expected, in {} s", started.elapsed().as_secs()));
+    }
     Ok(())
+}
+
+impl Edition {
+    fn name(self) -> &'static str {
+        match self {
+            Edition::Stable => "the MCP conformance suite",
+            Edition::Next => "the pre-release of the MCP conformance suite",
+        }
+    }
+
+    /// The folder under `target`.
+    fn folder(self) -> &'static str {
+        match self {
+            Edition::Stable => "mcp-conformance",
+            Edition::Next => "mcp-conformance-next",
+        }
+    }
+
+    /// The folder with its pinned version and its list of expected failures.
+    fn pins(self) -> PathBuf {
+        match self {
+            Edition::Stable => scripts(),
+            Edition::Next => scripts().join("next"),
+        }
+    }
+
+    fn refusals(self) -> Vec<&'static str> {
+        let more: &[&str] = if self == Edition::Next { &NEXT_REFUSALS } else { &[] };
+        REFUSALS.iter().chain(more).copied().collect()
+    }
 }
 
 /// The installed suite.
 struct Suite {
+    edition: Edition,
     node: PathBuf,
     packages: PathBuf,
     /// The folder for logs, state and the output of the client script.
@@ -67,20 +123,21 @@ struct Suite {
 }
 
 impl Suite {
-    fn install() -> Result<Self> {
-        announce("the MCP conformance suite");
+    fn install(edition: Edition) -> Result<Self> {
+        announce(edition.name());
         install::check_interpreters()?;
-        let home = target().join("mcp-conformance");
+        let home = target().join(edition.folder());
         let (packages, work) = (home.join("npm"), home.join("work"));
-        install::npm(&scripts(), &packages)?;
-        let node = install::node(&home.join("node"))?;
+        install::npm(&edition.pins(), &packages)?;
+        // Both editions use the same Node.js.
+        let node = install::node(&target().join("mcp-conformance/node"))?;
         if work.exists() {
             fs::remove_dir_all(&work).with_context(|| format!("cannot clear {}", work.display()))?;
         }
         fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
-        let list = scripts().join("expected-failures.yml");
+        let list = edition.pins().join("expected-failures.yml");
         let expected = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-        Ok(Self { node, packages, work, expected: Expected::parse(&expected)? })
+        Ok(Self { edition, node, packages, work, expected: Expected::parse(&expected)? })
     }
 
     fn program(&self) -> PathBuf {
@@ -94,7 +151,8 @@ impl Suite {
         let known: BTreeSet<&str> =
             listed.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split(' ').next()).collect();
         let Expected { server, client } = &self.expected;
-        let run = server.iter().chain(client).map(String::as_str).chain(CLIENT_SCENARIOS).chain(REFUSALS);
+        let run =
+            server.iter().chain(client).map(String::as_str).chain(CLIENT_SCENARIOS).chain(self.edition.refusals());
         let unknown: Vec<&str> = run.filter(|name| !known.contains(name)).collect();
         if !unknown.is_empty() {
             bail!("the suite has no such scenario: {}", unknown.join(", "));
@@ -124,7 +182,11 @@ impl Suite {
             std::thread::sleep(Duration::from_millis(50));
         }
         let url = format!("http://{address}/mcp");
-        self.conformance("server", &["server", "--url", &url, "--suite", "all"])
+        let chosen = match self.edition {
+            Edition::Stable => ["--suite", "all"],
+            Edition::Next => ["--requirements", REVISION],
+        };
+        self.conformance("server", &[&["server", "--url", &url][..], &chosen].concat())
     }
 
     /// Runs every client scenario.
@@ -133,6 +195,14 @@ impl Suite {
         // The suite passes the command to a shell.
         let command = format!("'{}' '{}'", self.node.display(), scripts().join("client.mjs").display());
         let words = ["client", "--command", &command, "--timeout", CLIENT_TIMEOUT];
+        if self.edition == Edition::Next {
+            self.conformance("client", &[&words[..], &["--requirements", REVISION]].concat())?;
+            // All scenarios run concurrently, and a busy machine loses connections. Alone, each has to succeed.
+            for name in self.unexpected_failures()? {
+                self.conformance(&name, &[&words[..], &["--spec-version", REVISION, "--scenario", &name]].concat())?;
+            }
+            return self.check_refusals();
+        }
         for name in CLIENT_SUITES {
             self.conformance(name, &[&words[..], &["--suite", name]].concat())?;
         }
@@ -152,28 +222,40 @@ impl Suite {
     /// Fails unless Aquifer's commands failed in exactly the expected scenarios, because the suite checks only the
     /// messages on the wire.
     fn check_refusals(&self) -> Result<()> {
-        let mut failed = BTreeSet::new();
-        for entry in fs::read_dir(&self.work)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            failed.extend(name.strip_suffix(".failed").map(|scenario| scenario.replace("--", "/")));
-        }
-        let may_fail = |name: &str| REFUSALS.contains(&name) || self.expected.client.contains(name);
-        let unexpected: Vec<&str> = failed.iter().map(String::as_str).filter(|name| !may_fail(name)).collect();
+        let unexpected = self.unexpected_failures()?;
         if !unexpected.is_empty() {
             bail!("aquifer's commands failed: {}. See {}", unexpected.join(", "), self.work.display());
         }
-        if let Some(name) = REFUSALS.into_iter().find(|name| !failed.contains(*name)) {
+        let failed = self.failed_scenarios()?;
+        if let Some(name) = self.edition.refusals().into_iter().find(|name| !failed.contains(*name)) {
             bail!("aquifer's commands should have failed in {name}");
         }
         Ok(())
     }
 
+    /// The scenarios in which Aquifer's commands failed.
+    fn failed_scenarios(&self) -> Result<BTreeSet<String>> {
+        let mut failed = BTreeSet::new();
+        for entry in fs::read_dir(&self.work)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            failed.extend(name.strip_suffix(".failed").map(|scenario| scenario.replace("--", "/")));
+        }
+        Ok(failed)
+    }
+
+    /// Those in which they should have succeeded.
+    fn unexpected_failures(&self) -> Result<Vec<String>> {
+        let refusals = self.edition.refusals();
+        let may_fail = |name: &str| refusals.contains(&name) || self.expected.client.contains(name);
+        Ok(self.failed_scenarios()?.into_iter().filter(|name| !may_fail(name)).collect())
+    }
+
     /// Runs the suite, keeps its output, and shows the result of each scenario.
     fn conformance(&self, name: &str, words: &[&str]) -> Result<()> {
-        let log = self.work.join(format!("{name}.log"));
+        let log = self.work.join(format!("{}.log", name.replace('/', "--")));
         let mut command = Command::new(&self.node);
         command.arg("--require").arg(scripts().join("loopback.cjs")).arg(self.program()).args(words);
-        command.arg("--expected-failures").arg(scripts().join("expected-failures.yml"));
+        command.arg("--expected-failures").arg(self.edition.pins().join("expected-failures.yml"));
         command.env("AQUIFER", aquifer()).env("AQUIFER_CONFORMANCE_WORK", &self.work);
         let kept = File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
         command.current_dir(&self.work).stdin(Stdio::null()).stdout(kept.try_clone()?).stderr(kept);

@@ -292,7 +292,7 @@ impl ClosedGate {
     fn refusal(operation: &Operation) -> Option<Failure> {
         let needed = match operation.danger {
             Danger::Safe => Trust::Generated,
-            Danger::Reversible => Trust::Validated,
+            Danger::Reversible => Trust::Accepted,
             Danger::Destructive | Danger::Dangerous | Danger::Forbidden => {
                 let message = format!(
                     "Permission denied: '{}' is {}, and this server has no safety gate to confirm it with",

@@ -29,6 +29,7 @@ pub use engine::EngineBuilder;
 pub use engine::Reply;
 pub use engine::Settings;
 pub use engine::panic_message;
+pub use snapshot::Evidence;
 pub use snapshot::Mount;
 pub use snapshot::Snapshot;
 pub use source::Answer;

@@ -271,6 +271,11 @@ impl McpHandler {
         plain
     }
 
+    /// Fails unless some source can answer this: what is not declared as a capability is not answered either.
+    fn require(&self, wanted: &FetchRequest, method: &str) -> Result<(), ErrorData> {
+        if self.engine.capabilities().has(wanted) { Ok(()) } else { Err(unknown_method(method)) }
+    }
+
     /// Whether there is a tool with this name.
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.engine.snapshot().surface().receiver(name).is_some()
@@ -334,6 +339,10 @@ async fn notify_progress(
     }
 }
 
+fn unknown_method(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method '{method}'"), None)
+}
+
 fn tool(tool: &AqlTool) -> Tool {
     let annotations =
         ToolAnnotations::new().read_only(tool.permissions.read_only).destructive(tool.permissions.destructive);
@@ -387,6 +396,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.require(&FetchRequest::Resources, "resources/list")?;
         let resources = resources::list(&self.engine, FetchRequest::Resources, self.plain_context(&context)).await;
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -396,6 +406,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.require(&FetchRequest::ResourceTemplates, "resources/templates/list")?;
         let templates =
             resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plain_context(&context)).await;
         Ok(ListResourceTemplatesResult::with_all_items(templates))
@@ -416,6 +427,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.require(&FetchRequest::Prompts, "prompts/list")?;
         let prompts = resources::list(&self.engine, FetchRequest::Prompts, self.plain_context(&context)).await;
         Ok(ListPromptsResult::with_all_items(prompts))
     }
@@ -507,6 +519,6 @@ impl ServerHandler for McpHandler {
             return Err(ErrorData::invalid_params("tools/call needs params {name: string, arguments: object}", None));
         }
         let method: String = request.method.chars().take(64).collect();
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method '{method}'"), None))
+        Err(unknown_method(&method))
     }
 }

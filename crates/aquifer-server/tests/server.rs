@@ -203,6 +203,20 @@ async fn r_int_7_older_clients_are_notified_only_of_real_catalog_changes() {
     assert_eq!(client.receive().await["result"]["tools"].as_array().unwrap().len(), 3);
 }
 
+/// What a server does not declare, it does not answer: a client that asks anyway learns it at once.
+#[tokio::test]
+async fn undeclared_capabilities_are_not_answered() {
+    for method in ["prompts/list", "resources/list", "resources/templates/list", "completion/complete"] {
+        let mut client = Client::start();
+        let ask = |id: u64, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
+        client.send(stateless(ask(1, "server/discover"), json!({}))).await;
+        let declared = client.receive().await["result"]["capabilities"].clone();
+        assert!(declared["tools"].is_object() && declared["prompts"].is_null(), "{declared}");
+        client.send(stateless(ask(2, method), json!({}))).await;
+        assert_eq!(client.receive().await["error"]["code"], -32601, "{method}");
+    }
+}
+
 #[tokio::test]
 async fn r_int_7_newer_clients_are_notified_if_they_listen() {
     let mut client = Client::start();

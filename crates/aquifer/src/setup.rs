@@ -330,6 +330,7 @@ pub(crate) fn engine_with_observer(
     let engine = Arc::new(builder.build()?);
     opened.iter().for_each(OpenSource::retry_reflection);
     report_unmatched(opened);
+    opened.iter().filter_map(OpenSource::unearned_trust).for_each(|warning| tracing::warn!("{warning}"));
     Ok(engine)
 }
 

@@ -150,17 +150,18 @@ fn r_saf_2_every_change_is_on_record() {
 
 #[test]
 fn r_saf_2_no_level_is_skipped_upwards() {
-    for from in Trust::ALL {
-        for level in Trust::ALL {
+    let rank = |level: Trust| Trust::PUBLISHED.iter().position(|published| *published == level).unwrap();
+    for from in Trust::PUBLISHED {
+        for level in Trust::PUBLISHED {
             let text = file(&format!("trust:\n  level: {from}\n"));
             let found = change_trust(&text, None, &to(level));
-            let (rank, wanted) = (from as usize, level as usize);
+            let (rank_of, (rank, wanted)) = (rank, (rank(from), rank(level)));
             match found {
                 Ok(changed) => assert!(changed.to == level && (wanted < rank || wanted == rank + 1), "{from} {level}"),
                 Err(TrustError::Same(_)) => assert_eq!(from, level),
                 Err(TrustError::Skips { next, .. }) => {
                     assert!(wanted > rank + 1, "{from} {level}");
-                    assert_eq!(next as usize, rank + 1);
+                    assert_eq!(rank_of(next), rank + 1);
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -171,6 +172,21 @@ fn r_saf_2_no_level_is_skipped_upwards() {
         skipped,
         "its trust level is 'untested', and no level may be skipped: the next one is 'generated', not 'certified'"
     );
+}
+
+/// `accepted` is ours: no file says it, neither the front matter nor the sidecar.
+#[test]
+fn r_saf_2_a_file_states_published_levels_only() {
+    let generated = file("trust:\n  level: generated\n");
+    let refused = change_trust(&generated, None, &to(Trust::Accepted));
+    assert!(matches!(refused, Err(TrustError::Unpublished(Trust::Accepted))), "{refused:?}");
+    let stated = Adapter::read(&file("trust:\n  level: accepted\n"), None).unwrap_err();
+    assert!(stated.iter().any(|problem| problem.to_string().contains("trust.level")), "{stated:?}");
+    let built = build(&bundle(json!([{ "name": "list_it", "inputSchema": { "type": "object" } }]))).unwrap();
+    let sidecar = built.sidecar.replace("\"generated\"", "\"accepted\"");
+    assert_ne!(sidecar, built.sidecar);
+    let stated = Adapter::read(&built.adapter, Some(&sidecar)).unwrap_err();
+    assert!(stated.iter().any(|problem| problem.to_string().contains("sidecar")), "{stated:?}");
 }
 
 #[test]
@@ -319,12 +335,12 @@ fn r_saf_1_an_invalid_danger_block_is_reported() {
     }
 }
 
-/// A live upstream that the operator named is validated; a reviewed file is worth its own word.
+/// A live upstream that the operator named is accepted; a reviewed file is worth its own word.
 #[test]
 fn r_saf_2_where_trust_comes_from() {
     let bundle = bundle(json!([{ "name": "list_it", "inputSchema": { "type": "object" } }]));
     let trusts = |offer: Offer| offer.operations.iter().map(|operation| operation.trust).collect::<Vec<_>>();
-    assert_eq!(trusts(Offer::from_bundle(&bundle, "s")), [Trust::Validated]);
+    assert_eq!(trusts(Offer::from_bundle(&bundle, "s")), [Trust::Accepted]);
     let built = build(&bundle).unwrap();
     let adapter = |sidecar| Adapter::read(&built.adapter, sidecar).unwrap();
     assert_eq!(trusts(Offer::from_adapter(&adapter(Some(&built.sidecar)), "s")), [Trust::Generated]);

@@ -98,8 +98,9 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
         .map(|mount| {
             let (trust, version) = (mount.trust(snapshot), mount.source.version());
             let version = version.as_deref().unwrap_or(own_version);
-            let adapter =
-                json!({ "name": mount.source.name(), "version": version, "trust": { "level": trust.as_str() } });
+            let mut block = Map::from_iter([("level".to_owned(), Value::from(trust.as_str()))]);
+            block.extend(snapshot.validation(mount.source.name()).cloned().into_iter().flatten());
+            let adapter = json!({ "name": mount.source.name(), "version": version, "trust": block });
             (trust, adapter)
         })
         .collect();

@@ -1,5 +1,6 @@
 //! A snapshot: the catalog with everything derived from it. It is immutable, shared, and replaced as a whole.
 
+mod mount;
 mod names;
 mod prefix;
 
@@ -14,15 +15,17 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::JsonText;
 use aquifer_protocol::schema::{Kind, Parameter, Types};
 use aquifer_protocol::surface::{Surface, Tool};
-use aquifer_protocol::trust::Trust;
 use aquifer_query::budget;
 use aquifer_search::{Document, DocumentParameter, SearchIndex};
+use serde_json::{Map, Value};
 
 use crate::configuration::Configuration;
 use crate::gate::Gate;
 use crate::source::Source;
 use names::EstablishedNames;
 use prefix::RetiredPrefixes;
+
+pub use mount::{Evidence, Mount};
 
 /// The catalog, its sources and the gate. They are replaced together, so that old rules never apply to a new source.
 pub struct Snapshot {
@@ -39,6 +42,8 @@ pub struct Snapshot {
     established: EstablishedNames,
     retired: RetiredPrefixes,
     sole_source: Option<SoleSource>,
+    /// The reports of the sources whose current operations were tested, by source.
+    validations: HashMap<Arc<str>, Map<String, Value>>,
     index: OnceLock<SearchIndex>,
     pub(crate) cache: AnswerCache,
 }
@@ -64,46 +69,6 @@ pub(crate) struct AnswerCache {
     pub(crate) details: Vec<OnceLock<JsonText>>,
 }
 
-/// A mounted source.
-#[derive(Clone)]
-pub struct Mount {
-    /// The source.
-    pub source: Arc<dyn Source>,
-    /// The prefix of its operations. By default the name of the source, unless it is the only source.
-    pub prefix: Option<String>,
-    /// The operator's trust level. By default the trust level of its operations.
-    pub trust: Option<Trust>,
-    /// The database or server behind the source's name, without secrets. A confirmation for one place does not apply to
-    /// another with the same source name.
-    pub place: Arc<str>,
-}
-
-impl Mount {
-    /// Mounts a source under its own name, with the trust level of its operations.
-    pub fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, prefix: None, trust: None, place: "".into() }
-    }
-
-    /// The prefix of its operations and prompts among `count` mounts.
-    pub(crate) fn prefix_among(&self, count: usize) -> String {
-        match (&self.prefix, count) {
-            (Some(prefix), _) => prefix.clone(),
-            (None, 1) => String::new(),
-            (None, _) => format!("{}_", self.source.name()),
-        }
-    }
-
-    /// The trust level of the source: by default the lowest of its operations.
-    pub fn trust(&self, snapshot: &Snapshot) -> Trust {
-        let of_operations = || {
-            let all = snapshot.catalog.operations().iter().chain(snapshot.unlisted.operations());
-            let own = all.filter(|operation| &*operation.source == self.source.name());
-            own.map(|operation| operation.trust).min()
-        };
-        self.trust.or_else(of_operations).unwrap_or(Trust::Validated)
-    }
-}
-
 impl Snapshot {
     /// Builds the catalog of these sources. Operations keep the names they had in the previous catalog.
     pub(crate) fn build(
@@ -122,7 +87,7 @@ impl Snapshot {
             collected = CollectedOperations::new(&mounts, &*gate, before, &retired)?;
         }
         collected.announce_restricted(&mounts, &*gate);
-        let CollectedOperations { operations, is_behind, denied, types } = collected;
+        let CollectedOperations { operations, is_behind, denied, types, validations } = collected;
         let (mut listed, mut unlisted, mut concealed) = (Vec::new(), Vec::new(), HashSet::new());
         let (mut routes, mut established) = (HashMap::default(), EstablishedNames::new());
         let tokens = TokenRequirements::new(&operations, &*gate);
@@ -178,6 +143,7 @@ impl Snapshot {
             established,
             retired,
             sole_source,
+            validations,
             index: OnceLock::new(),
             cache: AnswerCache { details, ..AnswerCache::default() },
         })
@@ -191,6 +157,11 @@ impl Snapshot {
     /// The operations that callers do not see: for operators.
     pub fn unlisted(&self) -> &Catalog {
         &self.unlisted
+    }
+
+    /// The report of the tests that the source passed with its current operations, if there is one.
+    pub(crate) fn validation(&self, source: &str) -> Option<&Map<String, Value>> {
+        self.validations.get(source)
     }
 
     /// A digest of everything that callers or policy can observe.
@@ -321,6 +292,7 @@ struct CollectedOperations {
     /// For each operation, whether policy always denies it.
     denied: Vec<bool>,
     types: Types,
+    validations: HashMap<Arc<str>, Map<String, Value>>,
 }
 
 impl CollectedOperations {
@@ -331,18 +303,22 @@ impl CollectedOperations {
         retired: &RetiredPrefixes,
     ) -> Result<Self, CatalogError> {
         let mut all = Vec::new();
-        let mut types = Types::new();
+        let (mut types, mut validations) = (Types::new(), HashMap::new());
         let prefixes: Vec<(Arc<str>, String)> =
             mounts.iter().map(|mount| (mount.source.name().into(), mount.prefix_among(mounts.len()))).collect();
         for (mount, (source, prefix)) in mounts.iter().zip(&prefixes) {
-            let offering = prefix::apply(mount.source.offering(), prefix, &types);
+            let offering = mount.source.offering();
+            let validation = mount.validation(&offering);
+            let trust = mount.trust_with(validation.is_some());
+            validations.extend(validation.map(|report| (source.clone(), report)));
+            let offering = prefix::apply(offering, prefix, &types);
             types.extend(offering.types);
             let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
             let direct = offering.operations.into_iter().map(|operation| (operation, false));
             all.extend(direct.chain(indirect).map(|(mut operation, is_indirect)| {
                 operation.source = source.clone();
                 operation.place = mount.place.clone();
-                operation.trust = mount.trust.unwrap_or(operation.trust);
+                operation.trust = trust.unwrap_or(operation.trust);
                 (operation, is_indirect)
             }));
         }
@@ -354,7 +330,7 @@ impl CollectedOperations {
             tracing::warn!("operation '{wanted}' is served as '{assigned}': the name is taken, reserved or too long");
         }
         let denied = denied(&operations, &is_behind, gate);
-        Ok(Self { operations, is_behind, denied, types })
+        Ok(Self { operations, is_behind, denied, types, validations })
     }
 
     /// Lets every source conceal its denied operations. Returns whether an offering changed.

@@ -130,7 +130,7 @@ async fn r_int_6_adapter_info_names_the_adapter() {
         ask(engine, operation("introspect", params)).await
     };
     let version = env!("CARGO_PKG_VERSION");
-    let tasks = json!({ "name": "tasks", "version": version, "trust": { "level": "validated" } });
+    let tasks = json!({ "name": "tasks", "version": version, "trust": { "level": "accepted" } });
     assert_eq!(ask_info(&demo(), json!({})).await["data"], tasks);
     // There is no choice, so there is no parameter for it.
     assert_eq!(ask_info(&demo(), json!({ "source": "tasks" })).await["error"]["code"], "VALIDATION_UNKNOWN_PARAM");

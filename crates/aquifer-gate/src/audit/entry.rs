@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
-use super::line::{fingerprint, session_fingerprint};
+use super::line::{session_fingerprint, token_fingerprint};
 use crate::confirm::approvals::Approval;
 use crate::redact::{redact, redact_text, truncate};
 
@@ -330,7 +330,7 @@ impl Entry {
     /// Sets the token. Only a fingerprint is kept.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
-        self.token_id = Some(fingerprint("token_", token));
+        self.token_id = Some(token_fingerprint(token));
         self
     }
 

@@ -112,6 +112,11 @@ pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
     format!("{prefix}{}", hex_prefix(&digest, 8))
 }
 
+/// The fingerprint of a token.
+pub(crate) fn token_fingerprint(token: &str) -> String {
+    fingerprint("token_", token)
+}
+
 /// The fingerprint of a session.
 pub(crate) fn session_fingerprint(session: &str) -> String {
     fingerprint("session_", session)

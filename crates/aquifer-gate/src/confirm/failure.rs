@@ -1,4 +1,5 @@
-//! Failures about tokens, with the specification's messages. They never repeat an invalid token.
+//! Failures about tokens, with the specification's messages and details. `token` is the fingerprint that the audit log has,
+//! never the token: what a caller sent may be somebody else's, or another secret.
 
 use std::time::Duration;
 
@@ -13,11 +14,13 @@ use super::message::ConfirmationPrompt;
 use super::pages::ApprovalReference;
 use super::record::{format_seconds, saturating_add};
 use super::render::{escape, quote};
-use super::scope::ScopeMismatch;
+use super::scope::{Scope, ScopeMismatch};
+use crate::audit::token_fingerprint;
 
 /// The same message for unknown and malformed tokens.
-pub(super) fn invalid() -> Failure {
+pub(super) fn invalid(token: &str) -> Failure {
     Failure::new(Code::TokenInvalid, "Invalid confirmation token. Send the request without a token to get a new one")
+        .detail("token", token_fingerprint(token))
 }
 
 /// The rules changed after the question was asked.
@@ -28,23 +31,31 @@ pub(crate) fn rules_changed() -> Failure {
     )
 }
 
-pub(super) fn expired(at: Timestamp, now: Timestamp) -> Failure {
+pub(super) fn expired(token: &str, at: Timestamp, now: Timestamp) -> Failure {
     Failure::new(
         Code::TokenExpired,
         "Confirmation token has expired. Send the request without a token to get a new one",
     )
+    .detail("token", token_fingerprint(token))
     .detail("expired_at", format_seconds(at))
     .detail("current_time", format_seconds(now))
 }
 
-pub(super) fn already_used() -> Failure {
-    Failure::new(
+/// The time is unknown for tokens that an earlier version consumed.
+pub(super) fn already_used(token: &str, used_at: Option<Timestamp>) -> Failure {
+    let failure = Failure::new(
         Code::TokenAlreadyUsed,
         "Confirmation token has already been used. Send the request without a token to get a new one",
     )
+    .detail("token", token_fingerprint(token));
+    match used_at {
+        Some(used_at) => failure.detail("consumed_at", format_seconds(used_at)),
+        None => failure,
+    }
 }
 
-pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
+/// A token for something else. Which operation it is for is said only to the caller it was issued to.
+pub(super) fn mismatch(token: &str, difference: ScopeMismatch, issued: &Scope, requested: &Scope) -> Failure {
     let what = match difference {
         ScopeMismatch::Caller => "caller",
         ScopeMismatch::Source => "source",
@@ -60,7 +71,7 @@ pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
         }
         _ => "",
     };
-    Failure::new(
+    let failure = Failure::new(
         Code::TokenScopeMismatch,
         format!(
             "Confirmation token scope mismatch: it was issued for {} {what}{hint}",
@@ -68,6 +79,12 @@ pub(super) fn mismatch(difference: ScopeMismatch) -> Failure {
         ),
     )
     .detail("mismatch", what)
+    .detail("token", token_fingerprint(token));
+    let failure = match difference {
+        ScopeMismatch::Caller => failure,
+        _ => failure.detail("token_operation", issued.operation()),
+    };
+    failure.detail("requested_operation", requested.operation())
 }
 
 /// Confirmation is required, in the specification's format. The message mentions the approval if one is needed.
@@ -156,7 +173,7 @@ pub(super) fn denied(operation: &Operation, reason: Option<&str>) -> Failure {
 }
 
 /// A person approved the call with other parameters.
-pub(super) fn edited(operation: &Operation, edit: &RecordedEdit) -> Failure {
+pub(super) fn edited(operation: &Operation, edit: &RecordedEdit, token: &str) -> Failure {
     let message = format!(
         "A person changed this request before approving it: {}. Nothing was done. If the change serves your user, send \
          operation '{}' with the params in 'edited_params' and the same confirmation_token",
@@ -165,6 +182,9 @@ pub(super) fn edited(operation: &Operation, edit: &RecordedEdit) -> Failure {
     );
     Failure::new(Code::TokenScopeMismatch, message)
         .detail("mismatch", "parameters")
+        .detail("token", token_fingerprint(token))
+        .detail("token_operation", &*operation.name)
+        .detail("requested_operation", &*operation.name)
         .detail("operation", &*operation.name)
         .detail("changes", edit.edited.listed_changes())
         .detail("edited_params", edit.edited.call().params.clone())

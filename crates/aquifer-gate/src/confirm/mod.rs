@@ -160,6 +160,7 @@ impl Confirmations {
             call: None,
             decision: None,
             edit: None,
+            used_at: None,
         };
         self.clock.need_until(saturating_add(expires_at, self.settings.skew));
         let keep = record.keep(now, self.settings.skew);
@@ -262,6 +263,7 @@ impl Confirmations {
                 return Err(Refusal::CoolingDown { wait, expires_at: record.expires_at });
             }
             record.state = state;
+            record.used_at = (state == TokenState::Used).then_some(now);
             let keep = record.keep(now, self.settings.skew);
             if with_timeout(self.store.compare_and_set(&key, Some(version), record.to_bytes(), keep)).await? {
                 return Ok(Redemption { approval: record.approval, edit: record.edit });
@@ -280,25 +282,27 @@ impl Confirmations {
         caller: &Caller,
     ) -> Result<(String, TokenRecord, u64), Refusal> {
         let Some((key, mut record, version)) = self.find(token, purpose).await? else {
-            return Err(self.reject_wrong_token(caller, failure::invalid()).await);
+            return Err(self.reject_wrong_token(caller, failure::invalid(token)).await);
         };
         let difference =
             record.scope.find_mismatch(scope).or((record.strength < min_strength).then_some(ScopeMismatch::Strength));
         // The call before a person edited it: its caller is told what became of it, but cannot run it.
         let is_original = record.is_edit_of(scope, difference);
         if let Some(difference) = difference.filter(|_| !is_original) {
-            return Err(self.reject_wrong_token(caller, failure::mismatch(difference)).await);
+            return Err(self
+                .reject_wrong_token(caller, failure::mismatch(token, difference, &record.scope, scope))
+                .await);
         }
         let now = self.now();
         if record.is_expired(now, self.settings.skew) {
-            return Err(Refusal::Token(failure::expired(record.expires_at, now)));
+            return Err(Refusal::Token(failure::expired(token, record.expires_at, now)));
         }
         match record.state {
             TokenState::Ready => match record.edit.take_if(|_| is_original) {
                 Some(edit) => Err(Refusal::Edited(Box::new(edit))),
                 None => Ok((key, record, version)),
             },
-            TokenState::Used => Err(Refusal::Token(failure::already_used())),
+            TokenState::Used => Err(Refusal::Token(failure::already_used(token, record.used_at))),
             TokenState::Denied => Err(Refusal::Denied {
                 reason: record.decision.and_then(|decision| decision.reason),
                 approval: record.approval,

@@ -37,6 +37,9 @@ pub(super) struct TokenRecord {
     /// How the person changed the call before approving it. The scope is then the one of the changed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit: Option<RecordedEdit>,
+    /// When it was consumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) used_at: Option<Timestamp>,
 }
 
 /// Who decided about a call, and why. Stored with the state, so that every process tells the same.

@@ -69,7 +69,7 @@ impl Refusal {
         match self {
             Refusal::Token(failure) => failure,
             Refusal::Denied { reason, .. } => failure::denied(operation, reason.as_deref()),
-            Refusal::Edited(edit) => failure::edited(operation, &edit),
+            Refusal::Edited(edit) => failure::edited(operation, &edit, token),
             Refusal::Pending { approval, expires_at } => {
                 failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
             }

@@ -96,6 +96,11 @@ impl Scope {
         self.source == *operation.source && self.place == *operation.place && self.operation == *operation.name
     }
 
+    /// The name of the operation, or a placeholder for a batch.
+    pub(super) fn operation(&self) -> &str {
+        &self.operation
+    }
+
     /// Whether it is the scope of a batch.
     pub(super) fn is_batch(&self) -> bool {
         self.operation == BATCH

@@ -92,10 +92,15 @@ impl PolicyDecision {
     }
 }
 
-/// How to raise the trust of an operation's source.
+/// How to raise the trust of an operation's source. `validated` is earned, every other level is the operator's word.
 fn how_to_raise_trust(operation: &Operation, needed: Option<Trust>) -> String {
     let source = &operation.source;
     match needed {
+        Some(Trust::Validated) => format!(
+            "Test source '{source}': 'aquifer conformance SOURCE --allow-writes' on test data. A run that grants a level \
+             makes it '{}'",
+            Trust::Validated
+        ),
         Some(level) => format!(
             "Review source '{source}', then raise its trust: trust = \"{level}\" beside it in the configuration, or \
              'aquifer trust FILE --to {level} --reason …' for its adapter file"

@@ -13,7 +13,8 @@ impl PolicyDecision {
         let Effect::Deny(denial) = self.effect else { return None };
         let (name, danger, trust) = (&operation.name, operation.danger, operation.trust);
         let needed = self.needed();
-        let shown = needed.map_or(Value::Null, |needed| json!(needed));
+        // A published member with published values.
+        let shown = needed.map_or(Value::Null, |needed| json!(needed.as_published()));
         let message = |code: Code| Failure::new(code, format!("Permission denied: {}", self.reason_for_caller()));
         let failure = match denial {
             Denial::Danger => message(Code::PermissionDangerLevelDenied)

@@ -35,7 +35,7 @@ impl Cell {
     }
 }
 
-/// The published matrix: one row per danger level and one column per trust level, lowest first.
+/// The published matrix: one row per danger level and one column per published trust level, lowest first.
 #[rustfmt::skip]
 pub const PUBLISHED: [[Cell; 5]; 5] = {
     use Cell::{Allow, Confirm, Deny, IntrospectOnly};
@@ -65,11 +65,11 @@ pub enum Origin {
 
 /// The matrix in force.
 #[derive(Debug, Clone)]
-pub(super) struct Matrix([[(Cell, Origin); 5]; 5]);
+pub(super) struct Matrix([[(Cell, Origin); 6]; 5]);
 
 impl Default for Matrix {
     fn default() -> Self {
-        let mut matrix = Self([[(Cell::Deny, Origin::Published); 5]; 5]);
+        let mut matrix = Self([[(Cell::Deny, Origin::Published); 6]; 5]);
         for danger in Danger::ALL {
             for trust in Trust::ALL {
                 let cell = match published_cell(danger, trust) {
@@ -84,8 +84,12 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// Sets the operator's value of a cell.
+    /// Sets the operator's value of a cell. A value for `validated` also applies to `accepted`, unless that is set itself
+    /// afterwards: a source does not run more freely because nobody tested it.
     pub(super) fn override_cell(&mut self, danger: Danger, trust: Trust, cell: Cell) {
+        if trust == Trust::Validated {
+            self.set_cell(danger, Trust::Accepted, (cell, Origin::Operator));
+        }
         self.set_cell(danger, trust, (cell, Origin::Operator));
     }
 
@@ -107,7 +111,10 @@ impl Matrix {
     }
 }
 
-/// The published value, before any stricter setting.
+/// The published value, before any stricter setting. What an operator accepted has the column of `validated`.
 pub fn published_cell(danger: Danger, trust: Trust) -> Cell {
-    PUBLISHED.get(danger as usize).and_then(|row| row.get(trust as usize)).copied().unwrap_or(Cell::Deny)
+    let trust = if trust == Trust::Accepted { Trust::Validated } else { trust };
+    let column = Trust::PUBLISHED.iter().position(|level| *level == trust);
+    let cell = column.and_then(|column| PUBLISHED.get(danger as usize)?.get(column));
+    cell.copied().unwrap_or(Cell::Deny)
 }

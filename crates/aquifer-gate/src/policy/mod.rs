@@ -311,13 +311,15 @@ fn is_protocol(operation: &Operation) -> bool {
 fn parse_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {
     let mut matrix = Matrix::default();
     for (danger, row) in &settings.matrix {
-        for (trust, cell) in row {
-            let danger = parse_danger("matrix", danger, problems);
-            let trust = parse_trust("matrix", Some(trust), problems);
-            if let (Some(danger), Some(trust)) = (danger, trust) {
-                matrix.override_cell(danger, trust, *cell);
-            }
-        }
+        let danger = parse_danger("matrix", danger, problems);
+        let mut cells: Vec<(Trust, Cell)> = row
+            .iter()
+            .filter_map(|(trust, cell)| Some((parse_trust("matrix", Some(trust), problems)?, *cell)))
+            .collect();
+        // The highest level first: `validated` also sets `accepted`, which a cell of its own replaces.
+        cells.sort_by_key(|(trust, _)| std::cmp::Reverse(*trust));
+        let Some(danger) = danger else { continue };
+        cells.into_iter().for_each(|(trust, cell)| matrix.override_cell(danger, trust, cell));
     }
     matrix
 }

@@ -1,6 +1,9 @@
 //! The status of limits and quotas, for introspection (R-INT-6).
 
+use std::time::Duration;
+
 use aquifer_engine::Caller;
+use aquifer_engine::store::Window;
 use aquifer_protocol::operation::Operation;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -12,8 +15,8 @@ use crate::timeout::with_timeout;
 
 impl Quotas {
     /// How much of each limit and quota this caller has used, for all sources or for one. Counts that are kept per
-    /// source or operation have no single total. `next_reset` is when the oldest counted call leaves its window:
-    /// windows slide, so nothing is reset as a whole.
+    /// source or operation have no single total. `next_reset` is when the oldest usage has left its window: windows
+    /// slide, so nothing is reset as a whole.
     pub(crate) async fn status(&self, caller: &Caller, source: Option<&str>) -> Value {
         let counts = |counter: &Counter| {
             counter.counts_caller(caller) && source.is_none_or(|source| counter.selector().selects_source(source))
@@ -30,10 +33,9 @@ impl Quotas {
                         let reset = self.next_reset(&key, spent.total, rate.span).await;
                         next_reset = earliest(next_reset, reset);
                         status_json.insert("remaining".to_owned(), rate.limit.saturating_sub(spent.total).into());
-                        let retry_after = SignedDuration::try_from(spent.retry_after).ok();
-                        if let Some(at) =
-                            retry_after.and_then(|retry_after| self.clock.now().checked_add(retry_after).ok())
-                        {
+                        // A caller that may still call waits for nothing.
+                        let resets_at = if spent.accepted { reset } else { self.after(spent.retry_after) };
+                        if let Some(at) = resets_at {
                             status_json.insert("resets_at".to_owned(), format_seconds(super::round_up(at)).into());
                         }
                     }
@@ -52,11 +54,21 @@ impl Quotas {
         json!({ "api_limits": limits, "quotas": quotas, "next_reset": next_reset })
     }
 
-    /// When the oldest counted call leaves the window.
+    /// The time after this wait, if there is one.
+    fn after(&self, wait: Duration) -> Option<Timestamp> {
+        self.clock.now().checked_add(SignedDuration::try_from(wait).ok()?).ok()
+    }
+
+    /// When the oldest usage has left the window. A store counts usage in steps of the window, and a step leaves
+    /// gradually: from the moment at which less is counted, it takes until the end of the step.
     async fn next_reset(&self, key: &str, used: u64, span: WindowUnit) -> Option<Timestamp> {
         let less = used.checked_sub(1)?;
+        let now = self.clock.now();
         let spent = with_timeout(self.store.spend(key, 0, less, span.duration())).await.ok()?;
-        self.clock.now().checked_add(SignedDuration::try_from(spent.retry_after).ok()?).ok()
+        let begins = now.checked_add(SignedDuration::try_from(spent.retry_after).ok()?).ok()?;
+        let step = Window::new(span.duration()).width();
+        let ends = u64::try_from(begins.as_millisecond()).ok()?.checked_next_multiple_of(step)?;
+        Timestamp::from_millisecond(i64::try_from(ends).ok()?).ok()
     }
 
     /// Every limit and quota that counts a call of this operation, with its status.

@@ -45,6 +45,7 @@ async fn r_saf_2_danger_and_trust_decide_together() {
     let table = [
         (Trust::Untested, [trust, danger, danger, danger, danger]),
         (Trust::Generated, ["done", danger, danger, danger, danger]),
+        (Trust::Accepted, ["done", "done", confirm, danger, danger]),
         (Trust::Validated, ["done", "done", confirm, danger, danger]),
         (Trust::CommunityReviewed, ["done", "done", confirm, confirm, danger]),
         (Trust::Certified, ["done", "done", confirm, confirm, confirm]),

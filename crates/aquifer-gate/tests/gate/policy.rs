@@ -62,26 +62,31 @@ fn r_saf_2_the_whole_matrix() {
     let table = [
         ("safe",        "untested",           "introspect_only", "PERMISSION_TRUST_LEVEL_INSUFFICIENT"),
         ("safe",        "generated",          "allow",           "allow"),
+        ("safe",        "accepted",           "allow",           "allow"),
         ("safe",        "validated",          "allow",           "allow"),
         ("safe",        "community_reviewed", "allow",           "allow"),
         ("safe",        "certified",          "allow",           "allow"),
         ("reversible",  "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("reversible",  "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("reversible",  "accepted",           "allow",           "allow"),
         ("reversible",  "validated",          "allow",           "allow"),
         ("reversible",  "community_reviewed", "allow",           "allow"),
         ("reversible",  "certified",          "allow",           "allow"),
         ("destructive", "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("destructive", "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("destructive", "accepted",           "confirm",         "confirm"),
         ("destructive", "validated",          "confirm",         "confirm"),
         ("destructive", "community_reviewed", "allow",           "confirm"),
         ("destructive", "certified",          "allow",           "confirm"),
         ("dangerous",   "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("dangerous",   "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("dangerous",   "accepted",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("dangerous",   "validated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("dangerous",   "community_reviewed", "confirm",         "confirm"),
         ("dangerous",   "certified",          "allow",           "confirm"),
         ("forbidden",   "untested",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("forbidden",   "generated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
+        ("forbidden",   "accepted",           "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("forbidden",   "validated",          "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("forbidden",   "community_reviewed", "deny",            "PERMISSION_DANGER_LEVEL_DENIED"),
         ("forbidden",   "certified",          "confirm",         "confirm"),
@@ -115,6 +120,34 @@ fn r_saf_2_an_operators_cell_replaces_that_cell_alone() {
             assert_eq!(found.as_str(), expected, "{danger} {trust}");
         }
     }
+}
+
+/// What was tested never runs less freely than what was not: a cell for `validated` counts for `accepted` too, unless that
+/// has one of its own.
+#[test]
+fn r_saf_2_a_cell_for_tested_sources_counts_for_accepted_ones() {
+    let effect = |toml: &str, trust: Trust| {
+        let operation = operation("do_it", Category::Execute, Danger::Destructive, trust);
+        decide(&policy(toml), &operation, &Value::Null).effect.as_str()
+    };
+    for (toml, accepted, validated) in [
+        ("", "confirm", "confirm"),
+        ("[matrix.destructive]\nvalidated = \"deny\"\n", "deny", "deny"),
+        ("[matrix.destructive]\nvalidated = \"allow\"\n", "allow", "allow"),
+        ("[matrix.destructive]\nvalidated = \"allow\"\naccepted = \"deny\"\n", "deny", "allow"),
+        ("[matrix.destructive]\naccepted = \"deny\"\nvalidated = \"allow\"\n", "deny", "allow"),
+        ("[matrix.destructive]\naccepted = \"deny\"\n", "deny", "confirm"),
+    ] {
+        assert_eq!((effect(toml, Trust::Accepted), effect(toml, Trust::Validated)), (accepted, validated), "{toml}");
+    }
+}
+
+/// A published member has published values: what an operator accepted counts as `validated` there.
+#[test]
+fn r_saf_2_refusals_name_published_levels() {
+    let create = operation("create_it", Category::Create, Danger::Reversible, Trust::Generated);
+    let failure = decide(&Policy::default(), &create, &Value::Null).failure(&create).unwrap();
+    assert_eq!(failure.details()["minimum_trust_required"], "validated");
 }
 
 /// Every published pattern with the document's examples, and names that only look similar.

@@ -1,6 +1,7 @@
 //! Rate limits and quotas (R-SAF-4): refusals, warnings, pauses and the status.
 
 use aquifer_engine::Context;
+use aquifer_engine::clock::Clock as _;
 use aquifer_gate::GateSettings;
 use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, describe_counter_resets};
 use serde_json::{Value, json};
@@ -115,6 +116,36 @@ async fn r_int_6_status_reports_the_next_reset_for_all_sources_or_one() {
     assert!((3_600..=3_900).contains(&seconds(&of_beta)), "{of_beta}");
     let of_alpha = ask_status(Some("alpha")).await;
     assert_eq!((&of_alpha["adapter"], &of_alpha["quotas"]), (&json!("alpha"), &json!([])));
+}
+
+/// Usage that is late in one of the sixty steps of a day: it counts for 24 hours, whatever the amounts.
+#[tokio::test]
+async fn r_int_6_the_next_reset_is_when_the_oldest_usage_has_expired() {
+    const DAY: i64 = 24 * 60 * 60;
+    const STEP: i64 = DAY / 60;
+    for (amount, late) in [(0.01, 0), (0.01, 1), (2.0, 600), (5.0, STEP - 1)] {
+        let harness = harness(json!({
+            "cost": [{ "cost_per_call": amount }],
+            "rate_limit": [{ "name": "l", "limit": 100, "window": "day" }],
+            "quota": [{ "metric": "cost_per_day", "hard_stop": 100.0 }],
+        }));
+        harness.clock.advance(late.unsigned_abs());
+        let called_at = harness.clock.steady.now();
+        for _ in 0..3 {
+            assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+        }
+        let status = harness.ask(request("introspect", json!({ "query": "quota" }))).await["data"].clone();
+        let time =
+            |text: &Value| text.as_str().unwrap_or_else(|| panic!("{status}")).parse::<jiff::Timestamp>().unwrap();
+        let after = time(&status["next_reset"]).as_second() - called_at.as_second();
+        assert!((DAY..=DAY + STEP).contains(&after), "{amount} {late}: {after} {status}");
+        assert_eq!(status["api_limits"]["l"]["resets_at"], status["next_reset"], "{status}");
+        // Then nothing is counted any more.
+        harness.clock.advance(after.unsigned_abs());
+        let status = harness.ask(request("introspect", json!({ "query": "quota" }))).await["data"].clone();
+        assert_eq!((&status["next_reset"], &status["quotas"][0]["current"]), (&Value::Null, &json!(0.0)), "{status}");
+        assert!(status["api_limits"]["l"].get("resets_at").is_none(), "{status}");
+    }
 }
 
 /// Limits that sources declare are counted like the operator's, and never reported as the operator's mistakes.

@@ -371,7 +371,7 @@ impl Operation {
             generic_name: None,
             backing: Backing::None,
             place: "".into(),
-            trust: Trust::Validated,
+            trust: Trust::Accepted,
             native: true,
             open: false,
             lifecycle: None,

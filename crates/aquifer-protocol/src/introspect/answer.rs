@@ -258,7 +258,8 @@ fn safeguards(safeguards: &Safeguards) -> impl Iterator<Item = (String, Value)> 
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
-pub(crate) fn type_details(name: &str, types: &Types) -> Value {
+/// A type as introspection describes it.
+pub fn type_details(name: &str, types: &Types) -> Value {
     let Some((name, schema)) = types.get_key_value(name) else { return json!({ "type": null }) };
     let mut details = type_info(name, schema, types);
     let schema = schema.resolve(types);

@@ -22,7 +22,7 @@ pub use crate::catalog::class::OperationClass;
 pub use answer::Answers;
 pub use answer::Facts;
 pub(crate) use answer::operation_details;
-pub(crate) use answer::type_details;
+pub use answer::type_details;
 pub use page::Cursor;
 pub use page::Page;
 

@@ -243,12 +243,16 @@ Examples:
     /// Change the trust level of an adapter file and record the reason.
     #[command(after_help = "\
 Examples:
-  aquifer trust files-adapter.md --to validated --reason \"read every operation, ran the tests\"
+  aquifer trust files-adapter.md --to accepted --reason \"read every operation\"
+  aquifer conformance files-adapter.md --allow-writes
+  aquifer trust files-adapter.md --to validated --reason \"passed on the test server\"
   aquifer trust files-adapter.md --to untested --reason \"the server was replaced\"
 
-Levels, lowest first: untested, generated, validated, community_reviewed, certified. Trust rises one level at a time and \
-can drop by any number of levels. The level that a file claims for itself counts up to 'generated'. The level given here \
-is valid on this machine until the file changes. A 'trust' key for the source in the configuration overrides both.
+Levels, lowest first: untested, generated, accepted, validated, community_reviewed, certified. Trust rises one level at a \
+time and can drop by any number of levels. The level that a file claims for itself counts up to 'generated'. The level \
+given here is valid on this machine until the file changes. 'accepted' is recorded only here, not in the file. \
+'validated' needs the report of a conformance run that granted a level, which 'aquifer conformance' records. A 'trust' key \
+for the source in the configuration overrides both.
 
 Exit codes: 0 changed, 2 not changed.")]
     Trust(TrustArgs),
@@ -360,8 +364,9 @@ pub(crate) struct UpstreamArgs {
     #[arg(long, value_name = "URL", help_heading = "HTTP APIs")]
     pub(crate) base_url: Option<String>,
 
-    /// Trust level of these sources: untested, generated, validated, community_reviewed, certified, or file (the level
-    /// that an adapter file claims). Default: validated; for an adapter file, the level it claims, at most generated.
+    /// Trust level of these sources: untested, generated, accepted, community_reviewed, certified, or file (the level that
+    /// an adapter file claims). 'validated' is earned by 'aquifer conformance'. Default: accepted; for an adapter file,
+    /// the level it claims, at most generated.
     #[arg(long, value_name = "LEVEL", help_heading = "Safety")]
     pub(crate) trust: Option<TrustSetting>,
 

@@ -44,7 +44,7 @@ async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Comman
     let built = description::build(target, name, arguments).await?;
     let (file, sidecar) = write_files(arguments, &built)?;
     eprintln!("A generated adapter can only read. After you have reviewed it, serve it like this:");
-    eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"validated\"", file.display());
+    eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"accepted\"", file.display());
     if !arguments.overlays.is_empty() {
         let overlays: Vec<String> =
             arguments.overlays.iter().map(|file| format!("{:?}", file.display().to_string())).collect();
@@ -84,7 +84,7 @@ fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<CommandOutcome> {
         "A generated adapter can only read. After you have reviewed it, add this to its source, beside adapter = \"{}\":",
         file.display()
     );
-    eprintln!("  trust = \"validated\"");
+    eprintln!("  trust = \"accepted\"");
     call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(CommandOutcome::Done)
 }

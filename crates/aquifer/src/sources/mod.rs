@@ -46,7 +46,7 @@ use aquifer_sql::{Database, Target};
 
 use crate::config::target::{OPENAPI, is_adapter, is_client_file, is_http_url, is_openapi};
 use crate::config::{self, Config, SourceConfig, StateConfig};
-use crate::state::StateFiles;
+use crate::state::{StateFiles, ValidationKey, Validations};
 use crate::task_board::Board;
 use crate::terminal::escape_hidden;
 use gateway::Upstream;
@@ -347,7 +347,8 @@ impl Plan {
 
     /// Opens the source.
     pub(crate) async fn open(self, key: &CursorKey, on_unreachable: OnUnreachable) -> anyhow::Result<OpenSource> {
-        let place = self.kind.label().into();
+        let place: Arc<str> = self.kind.label().into();
+        let reports = self.reports(&place);
         let (name, prefix, trust, origin) = (self.name, self.prefix, self.trust, self.origin);
         let mut absent = None;
         let source: Arc<dyn Source> = match self.kind {
@@ -373,14 +374,30 @@ impl Plan {
             Kind::Upstream(settings) => {
                 let (upstream, source) = gateway::open(*settings, &self.state, on_unreachable).await;
                 let source = hidden::hide(source, self.hidden, origin.config.read_only);
-                return Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: Some(upstream) });
+                return Ok(OpenSource {
+                    source,
+                    prefix,
+                    trust,
+                    place,
+                    reports,
+                    origin,
+                    absent,
+                    upstream: Some(upstream),
+                });
             }
             Kind::Rest(settings) => {
                 let source = rest::open(*settings, &origin.config, &self.state, on_unreachable).await?;
                 hidden::hide(source, self.hidden, origin.config.read_only)
             }
         };
-        Ok(OpenSource { source, prefix, trust, place, origin, absent, upstream: None })
+        Ok(OpenSource { source, prefix, trust, place, reports, origin, absent, upstream: None })
+    }
+
+    /// The reports of conformance runs of what is here. Without a usable state there are none, which is reported where
+    /// the state is needed.
+    fn reports(&self, place: &str) -> Arc<Validations> {
+        let files = StateFiles::new(&self.state).ok();
+        Arc::new(files.map(|files| files.validations(ValidationKey::Place(place))).unwrap_or_default())
     }
 }
 
@@ -393,6 +410,8 @@ pub(crate) struct OpenSource {
     pub(crate) trust: Trust,
     /// A label for the database or server, without secrets.
     pub(crate) place: Arc<str>,
+    /// The reports of conformance runs of what is at this place.
+    pub(crate) reports: Arc<Validations>,
     pub(crate) origin: Origin,
     /// A database that could not be reflected yet.
     pub(crate) absent: Option<Arc<Database>>,
@@ -404,7 +423,21 @@ impl OpenSource {
     /// The source with its prefix.
     pub(crate) fn mount(&self) -> Mount {
         let (source, prefix, place) = (self.source.clone(), self.prefix.clone(), self.place.clone());
-        Mount { source, prefix, trust: Some(self.trust), place }
+        Mount { source, prefix, trust: Some(self.trust), place, evidence: Some(self.reports.clone()) }
+    }
+
+    /// A warning if its operator calls it `validated` and no report does. A source whose operations are unknown cannot be
+    /// compared yet.
+    pub(crate) fn unearned_trust(&self) -> Option<String> {
+        if self.absent.is_some() || self.unknown().is_some() {
+            return None;
+        }
+        trust::unearned(self.source.name(), self.origin.config.trust, &self.source.offering(), &self.reports)
+    }
+
+    /// The texts of its adapter file and the sidecar, if it has them.
+    pub(crate) fn adapter_texts(&self) -> Option<Vec<String>> {
+        adapter_file::read(self.origin.config.adapter.as_deref()?).ok().map(|(_, texts)| texts)
     }
 
     /// Whether it has this prefix. `None` equals an empty prefix.

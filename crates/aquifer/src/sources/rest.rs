@@ -141,7 +141,7 @@ fn is_settled(source: &SourceConfig, recorded: Option<Trust>, trust: Trust) -> b
         Some(TrustSetting::File) => None,
         None => recorded.map(|level| level.min(trust)),
     };
-    level.is_some_and(|level| level >= Trust::Validated)
+    level.is_some_and(|level| level >= Trust::Accepted)
 }
 
 fn plan_description(source: &SourceConfig, name: Option<&str>) -> Result<Plan, String> {

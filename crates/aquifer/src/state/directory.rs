@@ -21,6 +21,7 @@ const OUR_NAMES: &[&str] = &[
     "logins",
     "audit",
     "trust",
+    "validations",
     "version",
     "backup-",
 ];

@@ -5,6 +5,7 @@ mod directory;
 mod inspected_store;
 mod recorded_trust;
 mod store;
+mod validation;
 mod version;
 
 use std::fs;
@@ -21,11 +22,22 @@ use crate::system;
 pub(crate) use directory::Privacy;
 pub(crate) use directory::inspect as inspect_directory;
 pub(crate) use store::{MAX_MEMORY_RECORDS, StoreLocation, StoreSetting, steady_clock};
+pub(crate) use validation::{Validation, ValidationKey, Validations, catalog_digest};
 pub(crate) use version::{STATE_VERSION, version_of};
 
 /// The files in the state directory, apart from the store, which manages its own files.
-const ENTRIES: &[&str] =
-    &["cursor.key", "admin.key", "catalogs", "descriptions", "logins", "audit", "trust", "version", "version.lock"];
+const ENTRIES: &[&str] = &[
+    "cursor.key",
+    "admin.key",
+    "catalogs",
+    "descriptions",
+    "logins",
+    "audit",
+    "trust",
+    "validations",
+    "version",
+    "version.lock",
+];
 
 /// The store, unless the configuration names another one.
 const STORE_FILE: &str = "state.sqlite";

@@ -3,6 +3,7 @@
 //! same text.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -26,6 +27,17 @@ impl StateFiles {
             create_private_directory(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         }
         write_private(&file, level.as_str().as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Forgets the trust level that was recorded for these texts. Returns whether there was one.
+    pub(crate) fn forget_trust<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> anyhow::Result<bool> {
+        self.prepare()?;
+        let file = self.trust_file(texts).context(NO_DIRECTORY)?;
+        match fs::remove_file(&file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("cannot remove {}", file.display())),
+        }
     }
 
     /// The trust level that was recorded for exactly these texts.

@@ -94,7 +94,7 @@ fn r_dis_6_from_a_server_to_a_reviewed_adapter_and_back() {
     let untrusted = [&call[..], &command.map(str::to_owned)].concat();
     let (code, answer, stderr) = go(words(&untrusted));
     assert!(code == 1 && answer.contains("PERMISSION_DANGER_LEVEL_DENIED"), "R-SAF-2: {answer}");
-    assert!(stderr.contains("can only read") && stderr.contains("--trust validated"), "{stderr}");
+    assert!(stderr.contains("can only read") && stderr.contains("--trust accepted"), "{stderr}");
     call.extend(["--trust", "validated"].map(str::to_owned));
     call.extend(command.map(str::to_owned));
     let (code, answer, stderr) = go(words(&call));

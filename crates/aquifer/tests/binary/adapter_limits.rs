@@ -94,7 +94,7 @@ fn r_int_6_adapter_info_has_name_version_and_trust() {
     let info = desk.call("introspect", &json!({ "query": "adapter_info" }))["data"].clone();
     assert_eq!(info["name"], "small", "{info}");
     assert!(info["version"].as_str().is_some_and(|version| version.split('.').count() == 3), "{info}");
-    assert_eq!(info["trust"], json!({ "level": "validated" }), "{info}");
+    assert_eq!(info["trust"], json!({ "level": "accepted" }), "{info}");
 }
 
 #[test]

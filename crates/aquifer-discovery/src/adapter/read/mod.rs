@@ -176,10 +176,10 @@ fn trust(front: &Node, findings: &mut Findings) -> Trust {
     let Some(node) = front.get("trust") else { return Trust::Untested };
     let level = if node.entries().is_some() { node.get("level") } else { Some(node) };
     let Some(level) = level else { return Trust::Untested };
-    match level.as_str().and_then(Trust::from_name) {
+    match level.as_str().and_then(Trust::from_name).filter(|level| level.is_published()) {
         Some(trust) => trust,
         None => {
-            let levels = ["untested", "generated", "validated", "community_reviewed", "certified"];
+            let levels = Trust::PUBLISHED.map(Trust::as_str);
             findings.one_of(level, "trust.level", &levels, Code::SchemaInvalidType);
             Trust::Untested
         }

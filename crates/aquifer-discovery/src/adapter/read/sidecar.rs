@@ -86,6 +86,11 @@ fn adopt(
     if name != adapter.name {
         adapter.warnings.push("The sidecar belongs to an adapter with another name".to_owned());
     }
+    if !trust.is_published() {
+        let message = "Field 'trust' of the sidecar is not a level of adapter files".to_owned();
+        findings.add(Code::SchemaInvalidType, "sidecar.trust", front.at, message);
+        return false;
+    }
     if front.get("trust").is_none() {
         adapter.trust = trust.cap_self_declared();
         adapter.stated_trust = trust;

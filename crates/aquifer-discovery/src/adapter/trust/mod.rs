@@ -50,6 +50,9 @@ pub enum TrustError {
     /// It already has this level.
     #[error("its trust level is '{0}' already")]
     Same(Trust),
+    /// The specification does not have this level.
+    #[error("'{0}' is not a level of adapter files")]
+    Unpublished(Trust),
     /// A level would be skipped. Each level builds on the one before.
     #[error("its trust level is '{from}', and no level may be skipped: the next one is '{next}', not '{to}'")]
     Skips {
@@ -77,7 +80,10 @@ pub enum TrustError {
 /// does: a generated adapter is `generated`.
 pub fn change(text: &str, sidecar: Option<&str>, change: &TrustChange<'_>) -> Result<TrustEdit, TrustError> {
     let (from, to) = (Adapter::read(text, sidecar).map_err(TrustError::Invalid)?.stated_trust, change.to);
-    let next = Trust::ALL.into_iter().find(|level| *level > from).unwrap_or(Trust::Certified);
+    if !to.is_published() {
+        return Err(TrustError::Unpublished(to));
+    }
+    let next = Trust::PUBLISHED.into_iter().find(|level| *level > from).unwrap_or(Trust::Certified);
     match to {
         to if to == from => return Err(TrustError::Same(from)),
         to if to > next => return Err(TrustError::Skips { from, to, next }),

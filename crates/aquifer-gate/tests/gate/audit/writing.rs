@@ -51,7 +51,7 @@ async fn r_saf_5_an_entry_says_what_the_specification_asks_for() {
         ("endpoint", json!("DELETE")),
         ("danger", json!("destructive")),
         ("danger_level", json!(2)),
-        ("adapter_trust", json!("validated")),
+        ("adapter_trust", json!("accepted")),
         ("code", json!("TOKEN_EXPIRED")),
         ("reason", json!("expired a second ago")),
         ("request_id", json!("req-1")),

@@ -68,13 +68,62 @@ async fn r_saf_3_the_token_is_accepted_in_every_specified_place() {
     assert_eq!(code(&answer), "VALIDATION_UNKNOWN_PARAM");
 }
 
+/// The details that the specification asks for. A token is shown by its fingerprint, as in the audit log, and only its own
+/// caller learns what it is for.
+#[tokio::test]
+async fn r_saf_3_refused_tokens_have_the_published_details() {
+    let settings = ConfirmSettings { wrong_per_minute: 1_000, ..ConfirmSettings::default() };
+    let harness = Harness::new(&GateSettings { confirm: settings, ..GateSettings::default() });
+    let token = harness.token(delete("x")).await;
+    let details = |answer: &Value, expected: &str| {
+        assert_eq!(code(answer), expected, "{answer}");
+        assert!(!answer.to_string().contains(&token) && !looks_like_a_leak(&answer["error"]["message"].to_string()));
+        let details = answer["error"]["details"].as_object().unwrap().clone();
+        let fingerprint = details["token"].as_str().unwrap().to_owned();
+        assert!(fingerprint.starts_with("token_") && !token.contains(&fingerprint["token_".len()..]), "{fingerprint}");
+        (details, fingerprint)
+    };
+    let other = harness.ask(with_token(request("beta_delete_thing", json!({ "id": "x" })), &token)).await;
+    let (found, fingerprint) = details(&other, "TOKEN_SCOPE_MISMATCH");
+    assert_eq!(
+        (&found["token_operation"], &found["requested_operation"], &found["mismatch"]),
+        (&json!("alpha_delete_thing"), &json!("beta_delete_thing"), &json!("source"))
+    );
+    let (found, _) = details(&harness.ask(with_token(delete("y"), &token)).await, "TOKEN_SCOPE_MISMATCH");
+    assert_eq!((&found["token_operation"], &found["mismatch"]), (&json!("alpha_delete_thing"), &json!("parameters")));
+    let berta = caller(Some("berta"), Some("session_2"));
+    let (found, _) = details(&harness.ask_as(with_token(delete("x"), &token), berta).await, "TOKEN_SCOPE_MISMATCH");
+    assert_eq!(found.get("token_operation"), None, "it is another caller's");
+    assert_eq!((&found["requested_operation"], &found["mismatch"]), (&json!("alpha_delete_thing"), &json!("caller")));
+    assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "done");
+    let used_at = harness.ask(with_token(delete("x"), &token)).await;
+    harness.clock.advance(30);
+    let again = harness.ask(with_token(delete("x"), &token)).await;
+    let (found, same) = details(&again, "TOKEN_ALREADY_USED");
+    assert_eq!((&same, &again), (&fingerprint, &used_at), "when it was consumed does not change");
+    assert_eq!(found["consumed_at"], "2026-01-28T12:00:00Z");
+    let late = harness.token(delete("z")).await;
+    harness.clock.advance(3_600);
+    let expired = harness.ask(with_token(delete("z"), &late)).await;
+    assert_eq!(code(&expired), "TOKEN_EXPIRED");
+    assert!(expired["error"]["details"]["token"].as_str().unwrap().starts_with("token_"), "{expired}");
+}
+
 #[tokio::test]
 async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
     let settings = ConfirmSettings { wrong_per_minute: 1_000, ..ConfirmSettings::default() };
     let harness = Harness::new(&GateSettings { confirm: settings, ..GateSettings::default() });
     let good = harness.token(delete("x")).await;
     let unknown = format!("conf_{}", "A".repeat(43));
-    let expected = harness.ask(with_token(delete("x"), &unknown)).await;
+    // The fingerprint is the only difference: it is made from what was sent, not from what exists.
+    let without_fingerprint = |mut answer: Value| {
+        let details = answer["error"]["details"].as_object_mut().unwrap();
+        let fingerprint = details.remove("token").unwrap();
+        assert!(fingerprint.as_str().is_some_and(|token| token.starts_with("token_") && token.len() == 22));
+        assert!(details.is_empty(), "{details:?}");
+        answer
+    };
+    let expected = without_fingerprint(harness.ask(with_token(delete("x"), &unknown)).await);
     assert_eq!(code(&expected), "TOKEN_INVALID");
     let long = "conf_".repeat(20_000);
     let swapped = good.replace("conf_", "quota_continue_");
@@ -82,13 +131,13 @@ async fn r_saf_3_unknown_and_malformed_tokens_look_alike() {
     let bare = good.trim_start_matches("conf_").to_owned();
     let wrong = ["", " ", "conf_", "x", "null", &good[..good.len() - 1], &format!("{good} "), &long, &upper, &bare];
     for token in wrong {
-        assert_eq!(harness.ask(with_token(delete("x"), token)).await, expected, "{token:.60}");
+        assert_eq!(without_fingerprint(harness.ask(with_token(delete("x"), token)).await), expected, "{token:.60}");
     }
     // A quota's token is not a confirmation, so a confirmation is still required.
     assert_eq!(code(&harness.ask(with_token(delete("x"), &swapped)).await), "CONFIRMATION_REQUIRED");
     for value in [json!(5), json!(true), json!(["conf_"]), json!({})] {
         let sent = request("alpha_delete_thing", json!({ "id": "x", "_confirmation": value }));
-        assert_eq!(harness.ask(sent).await, expected);
+        assert_eq!(without_fingerprint(harness.ask(sent).await), expected);
     }
     assert!(harness.done().is_empty());
     assert_eq!(code(&harness.ask(with_token(delete("x"), &good)).await), "done");

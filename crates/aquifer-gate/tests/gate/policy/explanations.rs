@@ -160,7 +160,7 @@ fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
 #[test]
 fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
     use Danger::{Destructive, Forbidden, Reversible};
-    use Trust::{Certified, Generated, Untested, Validated};
+    use Trust::{Accepted, Certified, Generated, Untested, Validated};
     const ALLOW: &str = "[[rule]]\nname = \"mine\"\neffect = \"allow\"\noperation = \"*\"\n";
     #[rustfmt::skip]
     let table: &[(&str, Danger, Trust, &str, &[&str])] = &[
@@ -170,7 +170,10 @@ fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
         ("", Destructive, Certified, "a person confirms destructive operations of a source trusted as 'certified', whatever its trust level",
             &["Set matrix.destructive.certified"]),
         ("", Reversible, Untested, "reversible operations of a source trusted as 'untested' do not run",
-            &["Review source 'shop', then raise its trust: trust = \"validated\""]),
+            &["Review source 'shop', then raise its trust: trust = \"accepted\""]),
+        ("[trust_policy]\nminimum_trust_for_updates = \"validated\"\n", Reversible, Accepted,
+            "UPDATE needs a source trusted as 'validated', this one is 'accepted'",
+            &["Test source 'shop': 'aquifer conformance SOURCE --allow-writes'"]),
         ("[matrix.forbidden]\ncertified = \"deny\"\n", Forbidden, Certified, "forbidden operations of a source trusted as 'certified' do not run, as set in the configuration",
             &["No trust level is enough"]),
         ("[trust_policy]\nminimum_trust_for_updates = \"certified\"\n", Reversible, Validated,

@@ -2,6 +2,7 @@
 
 mod command_line;
 mod progress;
+mod validation;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -64,6 +65,12 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
     write_report(&report, &arguments.output)?;
     if !arguments.allow_writes && report.conformance_level == 0 {
         eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
+    }
+    if let (Target::Command { argv, .. }, true) = (&target, arguments.allow_writes) {
+        match validation::record_validation(argv, &report).await {
+            Ok(recorded) => recorded.iter().for_each(|sentence| eprintln!("{sentence}")),
+            Err(problem) => eprintln!("aquifer: the run is not recorded as a validation: {problem:#}"),
+        }
     }
     let mut code = report.exit_code();
     if let Some(path) = &arguments.evidence {

@@ -55,7 +55,7 @@ fn try_plan(source: &SourceConfig, name: &str, state_files: &StateFiles) -> Resu
         Some(TrustSetting::File) => None,
         None => recorded.map(|level| level.min(trust)),
     };
-    settings.is_adapter_settled = level.is_some_and(|level| level >= Trust::Validated);
+    settings.is_adapter_settled = level.is_some_and(|level| level >= Trust::Accepted);
     finish(&mut settings, source, state_files, &mut files)?;
     let origin = Origin { config: source.clone(), server: None, files };
     let kind = Kind::Upstream(Box::new(settings));

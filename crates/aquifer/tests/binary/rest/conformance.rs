@@ -18,4 +18,8 @@ fn an_adapter_file_reaches_level_2_and_everything_created_is_deleted() {
     assert!(report.contains("Level 2 is granted"), "{report}{}", text(&output.stderr));
     assert!(report.contains(" 0 warned, 0 failed"), "{report}");
     assert_eq!(fixture.shop.product_count(), before, "the run leaves nothing behind");
+    // Such a run makes it 'validated', and then its file may say so.
+    assert!(text(&output.stderr).contains("trusted as 'validated'"), "{}", text(&output.stderr));
+    let shown = fixture.command(&["policy", "show", "shop-adapter.md", "--trust", "accepted"]).output().unwrap();
+    assert!(text(&shown.stdout).contains("trusted as 'validated'"), "{}", text(&shown.stdout));
 }

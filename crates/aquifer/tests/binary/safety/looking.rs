@@ -15,7 +15,7 @@ fn r_saf_2_policy_show_answers_what_an_agent_can_do() {
     assert!(line("create_book").contains("deny") && line("create_book").contains("rule 1 'no new books'"), "{shown}");
     assert!(line("delete_book").contains("confirm (approval)"), "{shown}");
     assert!(line("get_book").contains("allow"), "{shown}");
-    assert!(shown.contains("library (trusted as 'validated')"), "{shown}");
+    assert!(shown.contains("library (trusted as 'accepted')"), "{shown}");
     assert!(shown.lines().last().unwrap().contains("1 ask first, 1 denied"), "{shown}");
     // The evidence, and the rule.
     for (name, why) in [("delete_book", "it deletes data"), ("get_book", "it only reads"), ("create_book", "rule 1")] {
@@ -157,7 +157,7 @@ fn r_saf_2_the_operator_sets_the_trust_of_an_adapter_file() {
     let with = |arguments: &[&str]| run(&[arguments, &["--", &python, &program, &offered]].concat());
     assert_eq!(with(&["interrogate", "--name", "small", "-o", "small.bundle.json"]).0, 0);
     let (code, _, stderr) = run(&["build", "small.bundle.json"]);
-    assert!(code == 0 && stderr.contains("trust = \"validated\""), "{stderr}");
+    assert!(code == 0 && stderr.contains("trust = \"accepted\""), "{stderr}");
     // Without its sidecar the file says nothing of itself: nobody tried it.
     std::fs::remove_file(folder.path("small-adapter.provenance.json")).unwrap();
     let list = ["call", "list_things", "--source", "small-adapter.md"];
@@ -184,13 +184,13 @@ fn r_saf_2_the_operator_sets_the_trust_of_an_adapter_file() {
     assert_eq!(trust("generated").0, 0);
     assert_eq!(mode(None), 0o640);
     assert_eq!(with(&list).0, 0, "what was generated can read");
-    let (code, _, stderr) = trust("validated");
+    let (code, _, stderr) = trust("accepted");
     assert!(code == 0 && stderr.contains("on this machine"), "{stderr}");
     let shown_as = |level: &str, more: &[&str]| {
         let (code, shown, stderr) = with(&[&["policy", "show", "small-adapter.md"], more].concat());
         assert!(code == 0 && shown.contains(&format!("trusted as '{level}'")), "{level} {more:?}: {shown}{stderr}");
     };
-    shown_as("validated", &[]);
+    shown_as("accepted", &[]);
     shown_as("generated", &["--trust", "generated"]);
     // It was given to this text, by this user: neither another text nor another state has it.
     let file = folder.path("small-adapter.md");
@@ -200,10 +200,11 @@ fn r_saf_2_the_operator_sets_the_trust_of_an_adapter_file() {
         shown_as("generated", &[]);
     }
     std::fs::write(&file, &given).unwrap();
-    shown_as("validated", &[]);
+    shown_as("accepted", &[]);
     std::fs::rename(folder.path("state"), folder.path("elsewhere")).unwrap();
     shown_as("generated", &[]);
-    shown_as("validated", &["--trust", "file"]);
+    shown_as("generated", &["--trust", "file"]);
+    shown_as("accepted", &["--trust", "validated"]);
     folder.file(
         "aquifer.toml",
         &format!(
@@ -213,7 +214,7 @@ fn r_saf_2_the_operator_sets_the_trust_of_an_adapter_file() {
         ),
     );
     let (code, shown, stderr) = run(&["policy", "show", "--config", "aquifer.toml"]);
-    assert!(code == 0 && shown.contains("trusted as 'validated'"), "{shown}{stderr}");
+    assert!(code == 0 && shown.contains("trusted as 'generated'"), "{shown}{stderr}");
     let history = std::fs::read_to_string(folder.path("small-adapter.md")).unwrap();
     assert!(
         history.contains("promotion_history") && history.contains("Ada") && history.contains("read it"),

@@ -3,6 +3,7 @@
 mod approvals;
 mod audit;
 mod dry_run;
+mod earned;
 mod looking;
 mod once;
 mod renamed;
