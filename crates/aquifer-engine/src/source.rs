@@ -73,6 +73,14 @@ pub trait Source: Send + Sync + 'static {
         Ok(Resolution { params, ..Resolution::default() })
     }
 
+    /// The parameters of an operation's examples (by its own name), if they depend on what the source holds, such as
+    /// the key of an existing row. They replace the examples of the offering; an empty list means that there are none.
+    /// Called when the operation is described. May read a bounded number of rows. Must return the same examples until
+    /// the offering changes.
+    fn examples(&self, _operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        std::future::ready(None).boxed()
+    }
+
     /// Its tables, if it has any that can be described. Must be cheap.
     fn tables(&self) -> Vec<TableSummary> {
         Vec::new()

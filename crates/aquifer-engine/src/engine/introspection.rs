@@ -44,11 +44,19 @@ pub(crate) async fn answer(
             let is_unlisted = cell.is_none() && snapshot.unlisted().operation(&name).is_some();
             match cell {
                 None if is_unlisted && !snapshot.is_denied(&name) => {
-                    Ok(snapshot.unlisted_answers().operation(&name, detail).into())
+                    let answer = snapshot.unlisted_answers().operation(&name, detail);
+                    Ok(with_examples(answer, &name, snapshot).await.into())
                 }
-                Some(cell) if detail == Detail::Standard => cached(cell, || Ok(answers.operation(&name, detail))),
+                Some(cell) if detail == Detail::Standard => match cell.get() {
+                    Some(answer) => Ok(Data::Text(answer.clone())),
+                    None => {
+                        let answer = with_examples(answers.operation(&name, detail), &name, snapshot).await;
+                        cached(cell, || Ok(answer))
+                    }
+                },
                 _ => {
                     let answer = with_observation(answers.operation(&name, detail), &name, detail, shaper);
+                    let answer = with_examples(answer, &name, snapshot).await;
                     Ok(with_source_status(answer, snapshot, detail).into())
                 }
             }
@@ -122,6 +130,18 @@ fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shap
         && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
     {
         operation.insert("observed_result".to_owned(), observation);
+    }
+    answer
+}
+
+/// Replaces the examples by those that its source makes from what it holds, if it does.
+async fn with_examples(mut answer: Value, name: &str, snapshot: &Snapshot) -> Value {
+    let examples = answer.pointer_mut("/operation/examples");
+    if let (Some(shown), Some(route)) = (examples, snapshot.route(name))
+        && let Some(examples) = route.source.examples(route.name.clone()).await
+    {
+        let request = |params| json!({ "request": { "operation": name, "params": Value::Object(params) } });
+        *shown = examples.into_iter().map(request).collect();
     }
     answer
 }

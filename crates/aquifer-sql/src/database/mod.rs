@@ -1,6 +1,7 @@
 //! A database as a source: reflects the schema, offers operations, and answers calls.
 
 mod backend;
+mod examples;
 mod freshness;
 mod overview;
 mod query_sql;

@@ -37,7 +37,8 @@ impl Database {
         }
     }
 
-    async fn try_change(
+    /// Tries a change in a transaction that is rolled back. `None` for a read.
+    pub(super) async fn try_change(
         &self,
         verb: Verb,
         (exposed, index): (&Arc<ExposedTable>, usize),
@@ -90,7 +91,7 @@ impl Database {
 }
 
 /// Whether the change itself would fail in the same way. Transient errors do not count.
-fn is_decisive(error: &WorkError) -> bool {
+pub(super) fn is_decisive(error: &WorkError) -> bool {
     match error {
         WorkError::Failure(failure) => !is_configuration_changed(failure),
         WorkError::Sql(error) => match error {

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use super::backend::Backend;
 use super::reflection::{PublishedSchema, ReflectionState};
 use crate::error::SqlError;
-use crate::offer::{Action, Offer, Verb, generic as generic_tables};
+use crate::offer::{ANY_REFERENCE, Action, Offer, Verb, generic as generic_tables};
 use crate::postgres::Postgres;
 use crate::schema::exposed_table::ExposedTable;
 use crate::schema::name_store::NameStore;
@@ -351,12 +351,12 @@ impl Database {
         let table = root.get("element_type").and_then(Value::as_str).unwrap_or_default();
         let index = offer.find_table("element_type", table)?;
         let exposed = offer.table(index).ok_or_else(|| generic_tables::unknown_table(offer, table))?;
-        let key = parse_root_key(exposed, &root)?;
+        let key = parse_root_key(exposed, root.clone())?;
         if key.is_empty() {
             return Err(Failure::invalid_value("root", "names a table whose rows have no key"));
         }
         let only = match params.get("relationship").and_then(Value::as_str) {
-            None => None,
+            None | Some(ANY_REFERENCE) => None,
             Some(name) => Some(offer.relationships.iter().position(|known| &*known.name == name).ok_or_else(|| {
                 let names = offer.relationships.iter().map(|known| &*known.name);
                 let near = aquifer_protocol::suggest::near(name, names, 3);
@@ -377,6 +377,7 @@ impl Database {
             depth: number("depth").and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
             first: usize::try_from(requested.min(MAX_PAGE_SIZE)).unwrap_or(100),
             skip: 0,
+            is_paged: params.contains_key("first") || params.contains_key("after"),
             include: params
                 .get("include")
                 .and_then(Value::as_array)
@@ -485,6 +486,10 @@ impl Source for Database {
 
     fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
         self.describe(tables, is_whole).boxed()
+    }
+
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        async move { self.examples_from_rows(&operation).await }.boxed()
     }
 
     fn table_models(&self) -> Vec<TableModel> {

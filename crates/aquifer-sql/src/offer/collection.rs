@@ -13,6 +13,7 @@ use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
 use crate::schema::names::Words;
 use crate::schema::relationship::Relationship;
 use crate::schema::table_sample::SampleCache;
+use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};
 
@@ -171,6 +172,7 @@ fn computed(
                 name: own.name.as_str().into(),
                 of: own.of.clone(),
                 nullable: true,
+                digits: TimeDigits::new(if table.schema.is_some() { MICROSECONDS } else { 0 }),
                 formula: Formula::Operator(Fragment::trusted(&own.sql)),
             },
             ComputedDescription {
@@ -193,6 +195,7 @@ fn computed(
                 name: "age_days".into(),
                 of: FieldType::Integer,
                 nullable: column.nullable,
+                digits: TimeDigits::default(),
                 formula: Formula::AgeDays(position),
             },
             described(format!("Whole days since '{}'", column.name)),
@@ -211,6 +214,7 @@ fn computed(
                 name: name.as_str().into(),
                 of: FieldType::Integer,
                 nullable: false,
+                digits: TimeDigits::default(),
                 formula: Formula::ChildCount(ChildCount {
                     table: child.clone(),
                     index: relationship.from,

@@ -124,5 +124,6 @@ fn bare(column: &Column) -> Column {
         may_update: true,
         comparison: column.comparison,
         may_have_index: false,
+        digits: column.digits.clone(),
     }
 }

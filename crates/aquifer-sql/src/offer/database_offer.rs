@@ -9,6 +9,7 @@ use aquifer_query::Collection;
 use aquifer_query::collection::Related;
 
 use super::collection::{self, IncomingReference};
+use super::examples::ExampleCache;
 use super::needs::{self, Cascade};
 use super::path_references::path_references;
 use super::references::{complete_references, find_references, incoming_references};
@@ -40,6 +41,8 @@ pub(crate) struct Offer {
     pub(super) private_columns: HashSet<String>,
     /// What callers' statements may read, if `query_sql` is enabled.
     pub(crate) sql_access: Option<Arc<SqlAccess>>,
+    /// Examples that were made from rows.
+    pub(crate) examples: ExampleCache,
 }
 
 impl Offer {
@@ -69,6 +72,7 @@ impl Offer {
             concealed: ConcealedTables::default(),
             private_columns: HashSet::new(),
             sql_access: None,
+            examples: ExampleCache::default(),
             offering: Offering {
                 operations: vec![operation],
                 types: aquifer_query::parameters::types(),
@@ -125,6 +129,7 @@ impl Offer {
             concealed,
             private_columns,
             sql_access: None,
+            examples: ExampleCache::default(),
             tables,
             relationships: relationships.into(),
             references: references.into(),
@@ -179,7 +184,7 @@ impl Offer {
     fn make_generic(&mut self) {
         let own = std::mem::take(&mut self.offering.operations);
         let (relationships, own): (Vec<_>, Vec<_>) = own.into_iter().partition(is_relationships);
-        let (operations, types) = generic::offering(self, &own, !relationships.is_empty());
+        let (operations, types) = generic::offering(self, !relationships.is_empty());
         self.actions.extend(operations.iter().map(|(action, operation)| (operation.name.clone(), *action)));
         self.offering.operations = operations.into_iter().map(|(_, operation)| operation).collect();
         self.offering.types.extend(types);

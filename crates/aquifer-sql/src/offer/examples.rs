@@ -1,13 +1,15 @@
-//! Examples shown by introspection. They use tables, columns and values that exist, so they can be sent unchanged.
+//! The parts of examples: queries that always succeed, and values for changes, which are tried before they are shown
+//! (`database/examples.rs`).
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use aquifer_protocol::operation::{Example, Operation};
+use aquifer_protocol::operation::Example;
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types, sample};
 use aquifer_query::FieldType;
 use serde_json::{Map, Value, json};
 
-use super::{Offer, Verb, column_schema};
+use super::{Offer, Verb, operations};
 use crate::schema::exposed_table::ExposedTable;
 
 /// An example that uses several parameters at once.
@@ -35,63 +37,117 @@ pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     params
 }
 
-/// An example that follows relationships from a row of this table.
-pub(super) fn follow(root: &ExposedTable) -> Option<Example> {
-    let mut from = Map::new();
-    from.insert("element_type".to_owned(), root.words.plural.as_str().into());
-    from.extend(key(root)?);
-    let params = json!({ "root": from, "direction": "both", "depth": 2, "first": 10 });
-    Some(Example { description: None, params: params.as_object().cloned()? })
+/// An example of a generic list or search, for the first suitable table.
+pub(super) fn generic(offer: &Offer, verb: Verb) -> Option<Example> {
+    let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
+    let mut tables = (0..offer.tables.len()).filter(shown).filter_map(|index| offer.table(index));
+    let exposed = match verb {
+        Verb::List => tables.next(),
+        Verb::Search => tables.find(|exposed| !exposed.collection.text.is_empty()),
+        Verb::Get | Verb::Create | Verb::Update | Verb::Delete => None,
+    }?;
+    let mut params = Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]);
+    params.extend(list(verb, exposed));
+    Some(Example { description: None, params })
 }
 
-/// An example of a generic operation, for the first suitable table. `own` are the operations of the tables.
-pub(super) fn generic(offer: &Offer, verb: Verb, own: &HashMap<&str, &Operation>) -> Option<Example> {
-    let shown = |index: &usize| offer.concealed.is_shown(*index) && offer.concealed.is_readable(*index);
-    let mut tables: Vec<&ExposedTable> = (0..offer.tables.len())
-        .filter(shown)
-        .filter_map(|index| offer.table(index))
-        .map(|exposed| &**exposed)
-        .collect();
-    // A generated row would refer to rows that do not exist, or collide with an existing key.
-    let collides = |exposed: &ExposedTable| {
-        !exposed.table.foreign.is_empty() || exposed.table.key_columns().any(|column| column.is_required())
-    };
-    tables.sort_by_key(|exposed| verb == Verb::Create && collides(exposed));
-    tables.into_iter().find_map(|exposed| {
-        let operation = own.get(&*verb.operation_name(exposed))?;
-        let mut params = Map::from_iter([("table_name".to_owned(), exposed.words.plural.as_str().into())]);
-        match verb {
-            Verb::List | Verb::Search => params.extend(list(verb, exposed)),
-            Verb::Get | Verb::Delete => drop(params.insert("key".to_owned(), key(exposed)?.into())),
-            Verb::Create => {
-                let is_column = |parameter: &&Parameter| exposed.table.column(&parameter.name).is_some();
-                let columns: Vec<&Parameter> = operation.parameters.iter().filter(is_column).collect();
-                params.insert("values".to_owned(), fields(columns)?.into());
-                params.insert("dry_run".to_owned(), true.into());
-            }
-            Verb::Update => {
-                let Kind::Object(shape) = &operation.parameter("input")?.schema.kind else { return None };
-                params.insert("key".to_owned(), key(exposed)?.into());
-                params.insert("input".to_owned(), fields(shape.fields.iter().collect())?.into());
-            }
-        }
-        Some(Example { description: None, params })
-    })
+/// The examples that were made from rows, by operation. They stay the same as long as the offer.
+#[derive(Debug, Default)]
+pub(crate) struct ExampleCache(Mutex<HashMap<String, Vec<Map<String, Value>>>>);
+
+impl ExampleCache {
+    pub(crate) fn get(&self, operation: &str) -> Option<Vec<Map<String, Value>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(operation).cloned()
+    }
+
+    /// Keeps examples, unless there are some already. Returns those that are kept.
+    pub(crate) fn insert(&self, operation: &str, examples: Vec<Map<String, Value>>) -> Vec<Map<String, Value>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(operation.to_owned()).or_insert(examples).clone()
+    }
+}
+
+/// Values that the columns of a reference can have, from rows of the other table.
+pub(crate) struct ForeignValues {
+    pub(crate) columns: Vec<Arc<str>>,
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+/// The key of a row.
+pub(crate) fn key(exposed: &ExposedTable, row: &[Value]) -> Map<String, Value> {
+    let names = exposed.table.key_columns().map(|column| column.name.to_string());
+    names.zip(row.iter().cloned()).collect()
+}
+
+/// Whether a new row needs values in these columns.
+pub(crate) fn is_needed(exposed: &ExposedTable, columns: &[Arc<str>]) -> bool {
+    columns.iter().any(|name| exposed.table.column(name).is_some_and(|column| column.is_required()))
+}
+
+/// The values of a new row: references lead to existing rows, and from the second attempt on, unique columns get
+/// unusual values. `None` if no value is known for a required column.
+pub(crate) fn create(exposed: &ExposedTable, foreign: &[ForeignValues], attempt: usize) -> Option<Map<String, Value>> {
+    let all: Vec<Parameter> = operations::settable(exposed, &[], operations::is_set).collect();
+    let mut values = Map::new();
+    for parameter in chosen(&all) {
+        let unusual = (attempt > 0 && is_unique(exposed, &parameter.name)).then(|| unusual(&parameter.schema, attempt));
+        values.insert(parameter.name.to_string(), unusual.flatten().or_else(|| value(&parameter.schema))?);
+    }
+    for reference in foreign {
+        let row = reference.rows.get(attempt % reference.rows.len().max(1))?;
+        values.extend(reference.columns.iter().map(|name| name.to_string()).zip(row.iter().cloned()));
+    }
+    Some(values)
+}
+
+/// Changes of one column each. Columns that other rules depend on come last.
+pub(crate) fn updates(exposed: &ExposedTable) -> impl Iterator<Item = Map<String, Value>> {
+    let is_changed = |column: &crate::schema::model::Column| operations::can_change(exposed, column);
+    let mut all: Vec<Parameter> = operations::settable(exposed, &[], is_changed).collect();
+    let is_reference =
+        |name: &str| exposed.table.foreign.iter().any(|one| one.columns.iter().any(|own| **own == *name));
+    let is_checked = |name: &str| exposed.table.checks.iter().any(|one| one.columns.iter().any(|own| **own == *name));
+    all.sort_by_key(|field| {
+        let name = &*field.name;
+        let is_plain = matches!(field.schema.kind, Kind::String) && field.schema.format.is_none();
+        (is_reference(name), is_unique(exposed, name), is_checked(name), !is_plain)
+    });
+    all.into_iter().filter_map(|field| Some(Map::from_iter([(field.name.to_string(), value(&field.schema)?)])))
 }
 
 /// The required fields, or the first field that the database does not fill if none is required.
-fn fields(all: Vec<&Parameter>) -> Option<Map<String, Value>> {
-    let mut chosen: Vec<&Parameter> = all.iter().copied().filter(|field| field.required).collect();
-    if chosen.is_empty() {
-        chosen.extend(all.iter().copied().find(|field| field.schema.nullable).or_else(|| all.first().copied()));
+fn chosen(all: &[Parameter]) -> Vec<&Parameter> {
+    let required: Vec<&Parameter> = all.iter().filter(|field| field.required).collect();
+    if required.is_empty() {
+        return all.iter().find(|field| field.schema.nullable).or_else(|| all.first()).into_iter().collect();
     }
-    chosen.into_iter().map(|field| Some((field.name.to_string(), value(&field.schema)?))).collect()
+    required
 }
 
-/// A generated key.
-fn key(exposed: &ExposedTable) -> Option<Map<String, Value>> {
-    let columns = exposed.table.key_columns();
-    columns.map(|column| Some((column.name.to_string(), value(&column_schema::schema(&column.of, column))?))).collect()
+/// Whether no two rows have the same value there, perhaps together with other columns.
+fn is_unique(exposed: &ExposedTable, name: &str) -> bool {
+    let in_key = exposed.table.key_columns().any(|column| *column.name == *name);
+    in_key || exposed.table.unique.iter().any(|unique| unique.columns.iter().any(|own| **own == *name))
+}
+
+/// A value that hardly any row has.
+fn unusual(schema: &Schema, attempt: usize) -> Option<Value> {
+    let number = 1_000_003 * attempt as u64;
+    match &schema.kind {
+        Kind::String if schema.allowed.is_some() || schema.format.is_some() || schema.pattern.is_some() => None,
+        Kind::String => {
+            let text = format!("example-{number}");
+            let digits = number.to_string();
+            let fits = |text: &String| schema.length.max.is_none_or(|max| text.len() as u64 <= max);
+            [text, digits].into_iter().find(fits).map(Value::from)
+        }
+        #[expect(clippy::cast_precision_loss, reason = "the number is small")]
+        Kind::Integer | Kind::Number => {
+            let is_allowed = schema.allowed.is_none() && schema.range.maximum.is_none_or(|max| number as f64 <= max);
+            is_allowed.then(|| number.into())
+        }
+        _ => None,
+    }
 }
 
 fn value(schema: &Schema) -> Option<Value> {

@@ -1,7 +1,6 @@
 //! One set of operations for all tables, used when a set for each table would be too many. A generic request is
 //! translated into an operation of its table, and then validated, authorized and executed as such.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use aquifer_protocol::case::snake_identifier;
@@ -163,8 +162,7 @@ fn is_reserved(name: &str) -> bool {
 }
 
 /// The generic operations.
-pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<(Action, Operation)>, Types) {
-    let own: HashMap<&str, &Operation> = own.iter().map(|operation| (&*operation.name, operation)).collect();
+pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)>, Types) {
     let first = (0..offer.tables.len()).find(|index| offer.concealed.is_readable(*index));
     let first = first.and_then(|index| offer.table(index));
     let open =
@@ -184,7 +182,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
             operation.computed_fields = sample_computed_fields(offer);
         }
-        operation.examples.extend(examples::generic(offer, verb, &own));
+        operation.examples.extend(examples::generic(offer, verb));
         all.push((Action::Generic(verb), operation));
     };
     let questions = |family: QueryKind| parameters_with_fields(&open, family, FIELDS);
@@ -233,7 +231,7 @@ pub(super) fn offering(offer: &Offer, own: &[Operation], related: bool) -> (Vec<
         let mut operation = {
             let root = offer.relationships.first().and_then(|known| offer.tables.get(known.to));
             let any = relationship_root::any_table(root.map(|root| &**root));
-            operations::query_relationships(any, &offer.relationships, root.map(|root| &**root))
+            operations::query_relationships(any, &offer.relationships)
         };
         // A list of hundreds of references would defeat the purpose.
         let example = offer.relationships.first().map_or("orders.customer_id", |known| &*known.name);

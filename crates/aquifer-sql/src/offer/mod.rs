@@ -2,10 +2,11 @@
 
 mod action;
 mod collection;
+mod column_description;
 mod column_schema;
 mod concealed;
 mod database_offer;
-mod examples;
+pub(crate) mod examples;
 pub(crate) mod generic;
 mod needs;
 mod operations;
@@ -20,5 +21,6 @@ mod table_models;
 pub(crate) use action::{Action, Verb};
 pub(crate) use concealed::ConcealedTables;
 pub(crate) use database_offer::Offer;
+pub(crate) use operations::ANY_REFERENCE;
 pub(crate) use overview::DEFAULTS;
 pub(crate) use query_sql::{QUERY_SQL, QUERY_SQL_NOTE};

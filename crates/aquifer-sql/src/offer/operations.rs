@@ -14,7 +14,7 @@ use aquifer_query::parameters::{aggregation_support, computed_fields, is_type_na
 use aquifer_query::{FieldType, QueryKind};
 
 use super::column_schema::{constrained, schema, with_default};
-use super::{ConcealedTables, Verb, examples, relationship_root};
+use super::{ConcealedTables, Verb, column_description, examples, relationship_root};
 use crate::schema::exposed_table::ExposedTable;
 use crate::schema::model::{Column, Key};
 use crate::schema::relationship::Relationship;
@@ -24,6 +24,9 @@ pub(crate) const MAX_RELATIONSHIP_DEPTH: u32 = 5;
 
 /// The result type of `query_relationships`.
 const RELATED_ROWS: &str = "RelatedRows";
+
+/// The portable name of every reference between tables, whatever its own name.
+pub(crate) const ANY_REFERENCE: &str = "references";
 
 pub(super) fn build_operations(
     tables: &[Arc<ExposedTable>],
@@ -44,10 +47,9 @@ pub(super) fn build_operations(
             .enumerate()
             .filter(|(index, exposed)| matches!(exposed.table.key, Key::Columns(_)) && concealed.is_readable(*index));
         let roots: Vec<&ExposedTable> = roots.map(|(_, exposed)| &**exposed).collect();
-        let example = relationships.first().and_then(|known| tables.get(known.to));
         let root = relationship_root::schema(&roots);
         offering.types.extend([related_rows()]);
-        offering.operations.push(query_relationships(root, relationships, example.map(|example| &**example)));
+        offering.operations.push(query_relationships(root, relationships));
     }
     offering
 }
@@ -264,7 +266,10 @@ pub(super) fn keys<'a>(
     references: &'a [(Arc<str>, String)],
 ) -> impl Iterator<Item = Parameter> + 'a {
     let columns = exposed.table.key_columns();
-    columns.map(|column| Parameter::required(&column.name, described(column, schema(&column.of, column), references)))
+    columns.map(|column| {
+        let schema = explained(column, described(column, schema(&column.of, column), references));
+        Parameter::required(&column.name, schema)
+    })
 }
 
 pub(super) fn settable<'a>(
@@ -273,7 +278,7 @@ pub(super) fn settable<'a>(
     fits: impl Fn(&Column) -> bool + 'a,
 ) -> impl Iterator<Item = Parameter> + 'a {
     exposed.table.columns.iter().filter(move |column| fits(column)).map(|column| {
-        let schema = described(column, constrained(column), references);
+        let schema = explained(column, described(column, constrained(column), references));
         let schema = Schema { nullable: column.nullable, ..with_default(schema, column) };
         Parameter { required: !is_optional(column), ..Parameter::optional(&column.name, schema) }
     })
@@ -306,29 +311,35 @@ fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)])
     if words.is_empty() { schema } else { schema.describe(&words.join(" ")) }
 }
 
+/// The schema of a parameter, which always has a description. In the type of a row, the type says enough.
+fn explained(column: &Column, schema: Schema) -> Schema {
+    match schema.description {
+        Some(_) => schema,
+        None => {
+            let words = column_description::describe(column, schema.length.max);
+            schema.describe(&words)
+        }
+    }
+}
+
 /// Whether the field name differs from the column name by more than the case style.
 pub(super) fn is_renamed(column: &Column) -> bool {
     fold(&column.name) != fold(&column.sql_name)
 }
 
 /// The operation that follows references between all tables.
-pub(super) fn query_relationships(
-    root: Schema,
-    relationships: &[Relationship],
-    example: Option<&ExposedTable>,
-) -> Operation {
-    let example = example.and_then(examples::follow);
+pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) -> Operation {
     let mut operation = Operation::new(
         "query_relationships",
         Category::Read,
         &format!(
-            "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key}}; \
-             direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each way; relationship \
-             'table.column' keeps to one kind; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
+            "Follow references between rows from one row on. Grammar: root {{element_type: table, and every column of its key, \
+             or element_name}}; direction 'outgoing' leads to the rows referred to, 'incoming' to those referring, 'both' each \
+             way; relationship 'table.column' keeps to one kind, 'references' to none; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
     operation.is_indirect = true;
-    let names: Vec<&str> = relationships.iter().map(|known| &*known.name).collect();
+    let names = || std::iter::once(ANY_REFERENCE).chain(relationships.iter().map(|known| &*known.name));
     let sections = Schema::new(Kind::Array(Some(Box::new(Schema::one_of([
         "root",
         "relationships",
@@ -336,11 +347,14 @@ pub(super) fn query_relationships(
         "graph.edges",
     ])))));
     let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_RELATIONSHIP_DEPTH)) };
-    let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
+    let first = Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
-        Parameter::required("direction", Schema::one_of(Direction::ALL.map(Direction::as_str))),
-        Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
+        Parameter::required(
+            "direction",
+            Schema::one_of(Direction::ALL.map(Direction::as_str)).describe("Which references to follow."),
+        ),
+        Parameter::optional("relationship", Schema::one_of(names()).describe("Only this one; 'references' is all.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
         Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
@@ -353,10 +367,9 @@ pub(super) fn query_relationships(
     operation.relationship_capabilities = Some(RelationshipCapabilities {
         supported: true,
         directions: Direction::ALL.to_vec(),
-        relationship_types: relationships.iter().map(|known| known.name.clone()).collect(),
+        relationship_types: names().map(Arc::from).collect(),
         max_depth: MAX_RELATIONSHIP_DEPTH,
     });
-    operation.examples.extend(example);
     operation
 }
 
@@ -365,7 +378,7 @@ pub(super) fn related_rows() -> (Arc<str>, Arc<Schema>) {
     let object = || Schema::new(Kind::Object(Shape::default()));
     let list = || Schema::new(Kind::Array(Some(Box::new(object()))));
     let schema = Schema::object(vec![
-        Parameter::optional("root", object().describe("The row to start from.")),
+        Parameter::required("root", object().describe("The row to start from.")),
         Parameter::optional("relationships", list().describe("One for each pair of rows.")),
         Parameter::optional("graph", object().describe("The same data as {nodes, edges}.")),
         Parameter::optional("pageInfo", Schema::named("PageInfo")),

@@ -1,5 +1,6 @@
 //! The `root` parameter of `query_relationships`: a table and a key. The key columns depend on the table, and
-//! introspection describes them precisely.
+//! introspection describes them precisely. The key may also be given as text in `element_name`, the portable form of
+//! the specification; which of the two is there is checked when the table is known (`work/relationships.rs`).
 
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 
@@ -31,14 +32,12 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
         several if several.len() <= MAX_ALTERNATIVES => {
             let alternatives =
                 several.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
-            let words =
-                "The row to start from: its table, and every column of the table's key. Tables have different keys.";
+            let words = "The row to start from: its table, and every column of the table's key, or 'element_name'. Tables have different keys.";
             Schema::new(Kind::Union(alternatives.collect())).describe(words)
         }
         _ => {
             let names: Vec<&str> = tables.iter().map(|exposed| exposed.words.plural.as_str()).collect();
-            let words =
-                "The row to start from: its table, and every column of the table's key, as in its get_ operation.";
+            let words = "The row to start from: its table, and every column of the table's key, as in its get_ operation, or 'element_name'.";
             free(Schema::one_of(names)).describe(words)
         }
     }
@@ -50,13 +49,13 @@ pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
         let key: Vec<String> = key_of(exposed).iter().map(|column| format!("\"{}\": …", column.name)).collect();
         format!(" For '{0}': {{\"element_type\": \"{0}\", {1}}}.", exposed.words.plural, key.join(", "))
     });
-    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema lists.";
+    let words = "The row to start from: its table, and every column of the table's key, which get_table_schema lists, or 'element_name'.";
     free(generic::any_case()).describe(&format!("{words}{}", such_as.unwrap_or_default()))
 }
 
 fn key_of(exposed: &ExposedTable) -> Vec<Parameter> {
     let columns = exposed.table.key_columns();
-    columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.of, column))).collect()
+    columns.map(|column| Parameter::optional(&column.name, column_schema::schema(&column.of, column))).collect()
 }
 
 fn root(tables: &[&str], key: &[Parameter]) -> Schema {
@@ -69,12 +68,12 @@ fn free(tables: Schema) -> Schema {
     Schema::new(Kind::Object(Shape { fields, rest: Rest::Free }))
 }
 
-/// Answers contain this member, and may be sent back unchanged.
+/// The portable form of a key: as text, as answers contain it.
 fn element_name() -> Parameter {
-    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it. Optional."))
+    Parameter::optional("element_name", Schema::string().describe("The key as text, as answers show it."))
 }
 
 fn described(key: &[Parameter]) -> String {
     let names: Vec<String> = key.iter().map(|column| format!("'{}'", column.name)).collect();
-    format!("The row to start from: its table, and its key: {}.", names.join(", "))
+    format!("The row to start from: its table, and its key: {}, or 'element_name'.", names.join(", "))
 }

@@ -12,8 +12,9 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::error::Failure;
 use serde_json::{Map, Value};
 
-use super::{Action, Offer, Verb, generic};
+use super::{ANY_REFERENCE, Action, Offer, Verb, generic};
 use crate::schema::relationship::Direction;
+use crate::schema::row_name;
 
 /// How many tables are suggested for an ambiguous name.
 const MAX_SUGGESTIONS: usize = 5;
@@ -77,6 +78,10 @@ impl Offer {
             return Ok(Resolution { params, ..Resolution::default() });
         };
         let index = self.named_table(root, "element_type")?;
+        // Rules about the key apply to both forms of it.
+        if let Some(exposed) = self.table(index) {
+            row_name::expand(exposed, root);
+        }
         let mut judged_root = root.clone();
         judged_root.insert("element_type".to_owned(), self.names(index, root.get("element_type")));
         let judged_params = Map::from_iter([("root".to_owned(), judged_root.into())]);
@@ -88,7 +93,7 @@ impl Offer {
     /// The tables whose rows a walk from this table may read.
     fn reached(&self, root: usize, params: &Map<String, Value>) -> BTreeSet<usize> {
         let direction = Direction::from_params(params);
-        let only = params.get("relationship").and_then(Value::as_str);
+        let only = params.get("relationship").and_then(Value::as_str).filter(|only| *only != ANY_REFERENCE);
         let depth = params.get("depth").and_then(Value::as_u64).unwrap_or(1);
         let mut reached = BTreeSet::from([root]);
         let mut edge = vec![root];

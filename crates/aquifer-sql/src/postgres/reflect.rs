@@ -21,6 +21,7 @@ use crate::schema::model::{
     PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
+use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
 use crate::settings::{Settings, TableFilter};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
@@ -316,7 +317,9 @@ impl RelationRows<'_> {
             .map(|table_settings| table_settings.key.iter().map(|name| name.as_str().into()).collect())
             .unwrap_or_default();
         let kind = text(self.row, "kind");
+        let is_secret = |column: &Column| exposure::is_secret_key(settings, Some(schema), name, column);
         let primary = of_kind("p").next().map(|row| named(&row["columns"], &own)).and_then(|names| visible(&names));
+        let primary = primary.filter(|positions| !positions.iter().filter_map(|at| columns.get(*at)).any(is_secret));
         let exclusion = |unique: &&UniqueConstraint| !of_kind("x").any(|row| *unique.name == *text(row, "name"));
         let other = || {
             let all = unique.iter().filter(exclusion).filter(|unique| !unique.columns.is_empty());
@@ -503,7 +506,15 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         may_update: flag(row, "update"),
         comparison: comparison(row, read),
         may_have_index: true,
+        digits: time_digits(row),
     }
+}
+
+/// The digits after the second that a time has: `timestamptz(3)` has three. Without a number there are six.
+fn time_digits(row: &Value) -> TimeDigits {
+    let declared = row["modifier"].as_i64().and_then(|modifier| u8::try_from(modifier).ok());
+    let is_time = matches!(text(row, "type"), "timestamp" | "timestamptz");
+    TimeDigits::new(declared.filter(|digits| is_time && *digits <= MICROSECONDS).unwrap_or(MICROSECONDS))
 }
 
 /// How values that callers see as text are compared. For a list, how its elements are.

@@ -31,7 +31,7 @@ impl<'a> FromSql<'a> for Raw<'a> {
 }
 
 impl ResultRow for Row<'_> {
-    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+    fn write(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
         let Ok(Some(Raw(bytes))) = self.0.try_get::<_, Option<Raw<'_>>>(index) else { return CellContent::Null };
         write_value(bytes, cell_type, out)
     }
@@ -79,7 +79,7 @@ impl<'a> Iterator for NestedRows<'a> {
 struct NestedRow<'a>(Vec<Option<&'a [u8]>>);
 
 impl ResultRow for NestedRow<'_> {
-    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+    fn write(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
         match self.0.get(index) {
             Some(Some(bytes)) => write_value(bytes, cell_type, out),
             _ => CellContent::Null,
@@ -112,13 +112,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn write_value(bytes: &[u8], cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+fn write_value(bytes: &[u8], cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
     match cell_type {
         CellType::Integer => write_integer(read_integer(bytes), out),
         CellType::Float => write_float(read_float(bytes), out),
         CellType::Boolean => out.extend_from_slice(if bytes.first() == Some(&1) { b"true" } else { b"false" }),
         CellType::Decimal => write_decimal(&String::from_utf8_lossy(bytes), out),
-        CellType::Time => write_time(read_integer(bytes), out),
+        CellType::Time(digits) => write_time(read_integer(bytes), digits.get(), out),
         CellType::Date => write_date(read_integer(bytes), out),
         CellType::Uuid => write_uuid(bytes, out),
         CellType::Bytes => {
@@ -155,8 +155,9 @@ fn read_float(bytes: &[u8]) -> f64 {
 const EPOCH_DAYS: i64 = 10_957;
 const DAY: i64 = 86_400;
 
-/// Writes microseconds since 2000. Infinite timestamps are written by name.
-fn write_time(microseconds: i64, out: &mut Vec<u8>) {
+/// Writes microseconds since 2000. Infinite timestamps are written by name. The column rounds to its digits, so no value
+/// has more.
+fn write_time(microseconds: i64, digits: u8, out: &mut Vec<u8>) {
     /// From the year 1 on: earlier years are numbered differently by PostgreSQL.
     const COMMON_ERA_SECONDS: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
     let (seconds, rest) = (microseconds.div_euclid(1_000_000) + EPOCH_DAYS * DAY, microseconds.rem_euclid(1_000_000));
@@ -165,7 +166,7 @@ fn write_time(microseconds: i64, out: &mut Vec<u8>) {
         i64::MIN => out.extend_from_slice(b"\"-infinity\""),
         // Less than a second.
         _ if COMMON_ERA_SECONDS.contains(&seconds) => {
-            cell::write_timestamp(seconds, u32::try_from(rest * 1_000).unwrap_or(0), out)
+            cell::write_timestamp(seconds, u32::try_from(rest * 1_000).unwrap_or(0), digits, out)
         }
         _ => {
             let of_day = seconds.rem_euclid(DAY);

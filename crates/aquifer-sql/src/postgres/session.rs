@@ -126,7 +126,7 @@ impl Session for PostgresSession<'_> {
         let mut all = Vec::new();
         self.for_each_row(statement, |row| {
             let row = rows::Row(row);
-            all.push(cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, *cell_type)).collect());
+            all.push(cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, cell_type)).collect());
             ControlFlow::Continue(())
         })
         .await?;

@@ -45,7 +45,7 @@ impl SqlAccess {
                 quoted: column.quoted.clone(),
                 cell_type: match column.store {
                     Store::Sqlite(SqliteStore::Boolean) => CellType::Boolean,
-                    Store::Sqlite(SqliteStore::Time(_)) => CellType::Time,
+                    Store::Sqlite(SqliteStore::Time(_)) => CellType::Time(column.digits.clone()),
                     Store::Sqlite(SqliteStore::Json) => CellType::Json,
                     Store::Sqlite(SqliteStore::Plain) | Store::Postgres(_) => CellType::Plain,
                 },
@@ -83,6 +83,6 @@ impl SqlAccess {
         let viewed = named.iter().filter_map(|index| self.tables.get(*index)).filter(|_| own.is_none());
         let mut columns = own.into_iter().chain(viewed).flat_map(|table| &table.columns);
         let found = columns.find(|known| known.name.eq_ignore_ascii_case(column));
-        found.map_or(CellType::Plain, |column| column.cell_type)
+        found.map_or(CellType::Plain, |column| column.cell_type.clone())
     }
 }

@@ -50,7 +50,7 @@ impl TableResult {
             if index > 0 {
                 self.rows.push(b',');
             }
-            if row.write(offset + index, *cell_type, &mut self.rows) == CellContent::Null {
+            if row.write(offset + index, cell_type, &mut self.rows) == CellContent::Null {
                 self.rows.extend_from_slice(b"null");
             }
         }

@@ -25,8 +25,8 @@ pub(crate) fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a timestamp between the years 1 and 9999, ten times as fast as jiff.
-pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>) {
+/// Writes a timestamp between the years 1 and 9999, ten times as fast as jiff. `digits` are those after the second.
+pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, digits: u8, out: &mut Vec<u8>) {
     const DAY: i64 = 86_400;
     let (year, month, day) = civil_date(seconds.div_euclid(DAY));
     let of_day = seconds.rem_euclid(DAY);
@@ -38,12 +38,10 @@ pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, out: &mut Vec<u8>)
         out.push(mark);
         write_digits(number, 2, out);
     }
-    if nanoseconds > 0 {
+    if digits > 0 {
+        let digits = u32::from(digits.min(9));
         out.push(b'.');
-        write_digits(nanoseconds.into(), 9, out);
-        while out.last() == Some(&b'0') {
-            out.pop();
-        }
+        write_digits(i64::from(nanoseconds) / 10_i64.pow(9 - digits), digits, out);
     }
     out.extend_from_slice(b"Z\"");
 }

@@ -191,7 +191,7 @@ impl RowCollector {
                     if position > 0 {
                         out.push(b',');
                     }
-                    row.write_cursor_value(*index, *cell_type, out);
+                    row.write_cursor_value(*index, cell_type, out);
                 }
                 out.push(b']');
             }),

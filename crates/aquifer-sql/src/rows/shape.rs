@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::cell::write_string;
 use super::media_type;
+use crate::schema::time_digits::TimeDigits;
 
 /// How a cell is decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CellType {
     /// By the type of the value itself (SQLite).
     Plain,
@@ -19,7 +20,8 @@ pub(crate) enum CellType {
     Decimal,
     Text,
     Boolean,
-    Time,
+    /// A time, with this many digits after the second.
+    Time(TimeDigits),
     Date,
     Uuid,
     Bytes,
@@ -32,10 +34,10 @@ pub(crate) enum CellType {
 /// One row of a result.
 pub(crate) trait ResultRow {
     /// Writes a cell as JSON. Writes nothing if it is NULL.
-    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent;
+    fn write(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent;
 
     /// Writes a cell as a cursor value, which is only sent back to the same database.
-    fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
+    fn write_cursor_value(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) {
         if self.write(index, cell_type, out) == CellContent::Null {
             out.extend_from_slice(b"null");
         }
@@ -45,7 +47,7 @@ pub(crate) trait ResultRow {
     fn write_rows(&self, index: usize, fields: &[OutputField], out: &mut Vec<u8>);
 
     /// A cell as a value.
-    fn value(&self, index: usize, cell_type: CellType) -> Value {
+    fn value(&self, index: usize, cell_type: &CellType) -> Value {
         let mut text = Vec::new();
         match self.write(index, cell_type, &mut text) {
             CellContent::Null => Value::Null,
@@ -196,7 +198,7 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
         }
         out.extend_from_slice(&field.label);
         let shown = match &field.source {
-            FieldSource::Cell { index, cell_type, omit } => match row.write(*index, *cell_type, out) {
+            FieldSource::Cell { index, cell_type, omit } => match row.write(*index, cell_type, out) {
                 CellContent::Value if *omit && out.ends_with(b":null") => false,
                 CellContent::Value => true,
                 CellContent::Bytes => {
@@ -216,14 +218,14 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
                 }
             },
             FieldSource::Parts { index, cell_type, parts } => {
-                match parts.apply(&row.value(*index, *cell_type), ListSteps::ByIndex) {
+                match parts.apply(&row.value(*index, cell_type), ListSteps::ByIndex) {
                     // Writing a value to memory cannot fail.
                     Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
                     None => false,
                 }
             }
             FieldSource::Inside { index, cell_type, steps } => {
-                write_inside(row, *index, *cell_type, steps, out);
+                write_inside(row, *index, cell_type, steps, out);
                 true
             }
             FieldSource::Rows { index, fields } => {
@@ -247,7 +249,7 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
     any
 }
 
-fn write_inside(row: &impl ResultRow, index: usize, cell_type: CellType, steps: &[Arc<str>], out: &mut Vec<u8>) {
+fn write_inside(row: &impl ResultRow, index: usize, cell_type: &CellType, steps: &[Arc<str>], out: &mut Vec<u8>) {
     let value = row.value(index, cell_type);
     let inside = aquifer_query::evaluate::resolve_steps(&value, steps);
     // Writing a value to memory cannot fail.
@@ -275,11 +277,11 @@ pub(super) fn write_list(fields: &[OutputField], row: &impl ResultRow, out: &mut
         }
         match &field.source {
             FieldSource::Cell { index, cell_type, .. } => {
-                if row.write(*index, *cell_type, out) == CellContent::Null {
+                if row.write(*index, cell_type, out) == CellContent::Null {
                     out.extend_from_slice(b"null");
                 }
             }
-            FieldSource::Inside { index, cell_type, steps } => write_inside(row, *index, *cell_type, steps, out),
+            FieldSource::Inside { index, cell_type, steps } => write_inside(row, *index, cell_type, steps, out),
             FieldSource::Rows { index, fields } => row.write_rows(*index, fields, out),
             FieldSource::Parts { .. } | FieldSource::Object(_) => out.extend_from_slice(b"null"),
         }

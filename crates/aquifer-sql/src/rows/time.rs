@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::rows::cell;
+use crate::schema::time_digits::TimeDigits;
+use crate::schema::time_style::significant_digits;
 
 /// The last tick before a timestamp; `None` if the timestamp is on a tick.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
@@ -13,21 +15,21 @@ pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {
     (rest != 0).then(|| Timestamp::from_nanosecond(since - rest).ok().map(|time| time.to_string()))?
 }
 
-/// Writes a timestamp as JSON.
-pub(crate) fn write_timestamp(time: Timestamp, out: &mut Vec<u8>) {
+/// Writes a timestamp as JSON, with the digits of its column.
+pub(crate) fn write_timestamp(time: Timestamp, digits: &TimeDigits, out: &mut Vec<u8>) {
     const SECOND: i128 = 1_000_000_000;
     let since = time.as_nanosecond();
     match (i64::try_from(since.div_euclid(SECOND)), u32::try_from(since.rem_euclid(SECOND))) {
         (Ok(seconds), Ok(rest)) if TimeZone::UTC.to_datetime(time).year() > 0 => {
-            cell::write_timestamp(seconds, rest, out)
+            cell::write_timestamp(seconds, rest, digits.for_value(significant_digits(rest.into())), out)
         }
         _ => cell::write_string(&time.to_string(), out),
     }
 }
 
-/// Copies a UTC timestamp in canonical form to JSON without parsing it further. Returns whether the text has that form,
-/// because timestamps can be written in other ways.
-pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
+/// Copies a UTC timestamp in canonical form to JSON without parsing it further, with the digits of its column. Returns
+/// whether the text has that form, because timestamps can be written in other ways.
+pub(crate) fn copy_timestamp(text: &[u8], digits: &TimeDigits, out: &mut Vec<u8>) -> bool {
     let Some((head, tail)) = text.split_at_checked(19) else { return false };
     let number = |place: usize, width: usize| {
         let digits = head.get(place..place + width)?;
@@ -53,10 +55,12 @@ pub(crate) fn copy_timestamp(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(head.get(..10).unwrap_or_default());
     out.push(b'T');
     out.extend_from_slice(head.get(11..).unwrap_or_default());
-    let kept = fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-    if kept > 0 {
+    let significant = fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+    let digits = usize::from(digits.for_value(u8::try_from(significant).unwrap_or(u8::MAX)));
+    if digits > 0 {
         out.push(b'.');
-        out.extend_from_slice(fraction.get(..kept).unwrap_or_default());
+        out.extend_from_slice(fraction.get(..digits).unwrap_or(fraction));
+        out.extend(std::iter::repeat_n(b'0', digits.saturating_sub(fraction.len())));
     }
     out.extend_from_slice(b"Z\"");
     true
@@ -72,7 +76,7 @@ mod tests {
     fn timestamps_are_written_in_canonical_form() {
         let shown = |time: Timestamp| {
             let mut out = Vec::new();
-            write_timestamp(time, &mut out);
+            write_timestamp(time, &TimeDigits::default(), &mut out);
             String::from_utf8(out).unwrap()
         };
         for second in (-70_000_000_000_i64..253_402_207_200).step_by(31_556_951) {
@@ -90,7 +94,7 @@ mod tests {
             "0001-01-01 00:00:00.123456789",
         ] {
             let mut out = Vec::new();
-            assert!(copy_timestamp(text.as_bytes(), &mut out), "{text}");
+            assert!(copy_timestamp(text.as_bytes(), &TimeDigits::default(), &mut out), "{text}");
             assert_eq!(String::from_utf8(out).unwrap(), shown(parse_timestamp(text).unwrap()), "{text}");
         }
         for text in [
@@ -106,8 +110,34 @@ mod tests {
             "2026/01/28 12:00:00",
         ] {
             let mut out = Vec::new();
-            assert!(!copy_timestamp(text.as_bytes(), &mut out) && out.is_empty(), "{text}");
+            assert!(!copy_timestamp(text.as_bytes(), &TimeDigits::default(), &mut out) && out.is_empty(), "{text}");
         }
+    }
+
+    /// Text order is the order of time, and nothing is lost when a value has more digits than those before it.
+    #[test]
+    fn r_res_5_the_times_of_a_column_have_one_width() {
+        let digits = TimeDigits::new(3);
+        let copied = |text: &str| {
+            let mut out = Vec::new();
+            assert!(copy_timestamp(text.as_bytes(), &digits, &mut out), "{text}");
+            String::from_utf8(out).unwrap()
+        };
+        let written = |text: &str| {
+            let mut out = Vec::new();
+            write_timestamp(parse_timestamp(text).unwrap(), &digits, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for (text, shown) in [
+            ("2026-01-28 12:00:05", "2026-01-28T12:00:05.000Z"),
+            ("2026-01-28 12:00:05.05", "2026-01-28T12:00:05.050Z"),
+            ("2026-01-28 12:00:05.056000", "2026-01-28T12:00:05.056Z"),
+        ] {
+            assert_eq!((copied(text), written(text)), (format!("\"{shown}\""), format!("\"{shown}\"")));
+        }
+        assert_eq!(copied("2026-01-28 12:00:05.0560015"), "\"2026-01-28T12:00:05.0560015Z\"");
+        assert_eq!(copied("2026-01-28 12:00:06"), "\"2026-01-28T12:00:06.0000000Z\"");
+        assert_eq!(written("2026-01-28 12:00:06"), "\"2026-01-28T12:00:06.0000000Z\"");
     }
 
     #[test]

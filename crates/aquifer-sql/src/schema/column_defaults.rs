@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::rows::time;
 use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
+use crate::schema::time_digits::TimeDigits;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnDefault {
@@ -81,7 +82,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         },
         FieldType::Time => {
             let mut shown = Vec::new();
-            time::write_timestamp(parse_timestamp(&text)?, &mut shown);
+            time::write_timestamp(parse_timestamp(&text)?, &TimeDigits::default(), &mut shown);
             serde_json::from_slice(&shown).ok()
         }
         FieldType::Date => text.parse::<jiff::civil::Date>().ok().map(|date| date.to_string().into()),

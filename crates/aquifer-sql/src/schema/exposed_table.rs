@@ -11,6 +11,7 @@ use crate::rows::SelectionCache;
 use crate::schema::model::Table;
 use crate::schema::names::Words;
 use crate::schema::table_sample::SampleCache;
+use crate::schema::time_digits::TimeDigits;
 use crate::statement::{Fragment, Name};
 
 /// A table as callers see it.
@@ -54,6 +55,8 @@ pub(crate) struct ComputedSource {
     pub(crate) name: Arc<str>,
     pub(crate) of: FieldType,
     pub(crate) nullable: bool,
+    /// Digits after the second, if its values are times.
+    pub(crate) digits: TimeDigits,
     pub(crate) formula: Formula,
 }
 

@@ -7,6 +7,7 @@ use aquifer_query::FieldType;
 
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
+use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Fragment, Name};
 
@@ -271,6 +272,8 @@ pub(crate) struct Column {
     pub(crate) comparison: Comparison,
     /// Whether it may be indexed. For views this is unknown.
     pub(crate) may_have_index: bool,
+    /// Digits after the second with which its times are shown.
+    pub(crate) digits: TimeDigits,
 }
 
 impl Column {

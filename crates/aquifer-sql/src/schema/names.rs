@@ -4,9 +4,13 @@ use crate::schema::inflect;
 use crate::settings::{TableSettings, Target, percent};
 use aquifer_protocol::case::snake_identifier;
 
-/// The maximum length of a table's word in an operation name: with `search_` and a source's prefix it stays within what
-/// clients accept.
-const MAX_WORD_LEN: usize = 30;
+/// The maximum length of a table's word in an operation name: with `search_` it stays within the 64 characters that
+/// clients accept as the name of a tool (mode `all`). Where names are not tools, 128 are allowed, so a source's prefix
+/// fits, too.
+const MAX_WORD_LEN: usize = 57;
+
+/// Words of a long name are abbreviated to no fewer letters than this, so that it can still be read.
+const MIN_ABBREVIATION: usize = 3;
 
 /// The length of a suffix, including its underscore.
 const MARK_LEN: usize = 7;
@@ -80,13 +84,23 @@ fn inflect_last_word(name: &str, plural: bool) -> String {
     format!("{before}{}", if fits { form.as_str() } else { last })
 }
 
-/// Shortens a long name, with a hash suffix to keep it distinct.
+/// Shortens a long name by abbreviating its longest words. The last word says what the rows are, so it is abbreviated
+/// last. Two names that become the same are distinguished like all others: by a suffix ([`add_mark`]).
 fn shorten(name: &str) -> String {
-    if name.len() <= MAX_WORD_LEN {
-        return name.to_owned();
+    let mut words: Vec<&str> = name.split('_').collect();
+    let mut excess = name.len().saturating_sub(MAX_WORD_LEN);
+    while excess > 0 {
+        let last = words.len().saturating_sub(1);
+        let rank =
+            |(index, word): &(usize, &mut &str)| (word.len().min(if *index == last { 4 } else { 64 }), word.len());
+        let longest = words.iter_mut().enumerate().max_by_key(rank).map(|(_, word)| word);
+        let Some(word) = longest.filter(|word| word.len() > MIN_ABBREVIATION) else { break };
+        *word = word.get(..word.len() - 1).unwrap_or_default();
+        excess -= 1;
     }
-    let kept = name.get(..MAX_WORD_LEN - MARK_LEN).unwrap_or(name).trim_end_matches('_');
-    format!("{kept}_{}", mark(name))
+    let short = words.join("_");
+    // Too many words to abbreviate: the name ends early.
+    short.get(..MAX_WORD_LEN).unwrap_or(&short).trim_end_matches('_').to_owned()
 }
 
 /// A short hash of a name, the same on every machine and in every version.
@@ -145,16 +159,38 @@ mod tests {
         }
     }
 
+    /// No hash: the names are those of tables of Wagtail and of PostgreSQL's longest ones.
     #[test]
-    fn long_names_are_shortened_and_marked() {
-        let long = default_words(&"very_long_name_".repeat(5), None);
-        assert!(long.plural.len() <= MAX_WORD_LEN, "{long:?}");
+    fn r_nam_1_long_names_stay_legible() {
+        for (table, plural) in [
+            ("wagtailcore_collectionviewrestriction_groups", "wagtailcore_collectionviewrestriction_groups"),
+            ("wagtailsearchpromotions_searchpromotion", "wagtailsearchpromotions_searchpromotions"),
+            ("wagtailcore_groupcollectionpermission", "wagtailcore_groupcollectionpermissions"),
+            (
+                "customer_relationship_management_notification_preference_change",
+                "custome_relatio_managem_notific_prefere_changes",
+            ),
+        ] {
+            assert_eq!(default_words(table, None).plural, plural, "{table}");
+        }
+        for name in ["very_long_name_".repeat(9), "x".repeat(200), "a_".repeat(100), "customers_".repeat(10)] {
+            let words = default_words(&name, None);
+            for word in [&words.singular, &words.plural] {
+                assert!(word.len() <= MAX_WORD_LEN + MARK_LEN && is_usable(word), "{word}");
+            }
+            assert_eq!(words, default_words(&name, None));
+        }
+    }
+
+    #[test]
+    fn the_same_table_always_gets_the_same_mark() {
         let orders = default_words("Orders", None);
         let marked_words = add_mark(&orders, "Orders", 0);
         assert!(marked_words.plural.starts_with("orders_x") && marked_words.singular.starts_with("order_x"));
         assert_eq!(marked_words, add_mark(&orders, "Orders", 0));
         assert_ne!(marked_words, add_mark(&orders, "orders", 0));
         assert_ne!(marked_words, add_mark(&orders, "Orders", 1));
+        let long = default_words(&"very_long_name_".repeat(9), None);
         assert!(add_mark(&long, "x", 0).plural.len() <= MAX_WORD_LEN);
     }
 }

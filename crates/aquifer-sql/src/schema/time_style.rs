@@ -87,6 +87,9 @@ pub(crate) enum Zone {
 pub(crate) struct DigitCounts(u16);
 
 impl DigitCounts {
+    /// None or six, as Python writes times.
+    const PYTHON: Self = Self(1 | 1 << 6);
+
     pub(crate) fn only(digits: u8) -> Self {
         Self(1 << digits.min(9))
     }
@@ -251,6 +254,20 @@ fn real_nanosecond(number: f64, unit: Unit) -> i128 {
     (whole as i128).saturating_mul(unit).saturating_add(((number - whole) * unit as f64).round() as i128)
 }
 
+/// The digits after the second with which a stored value is shown: those of text as they are, and three for
+/// milliseconds.
+pub(crate) fn shown_digits(stored: StoredTime<'_>) -> u8 {
+    match stored {
+        StoredTime::Text(text) => match parse_text(text).map(|parsed| parsed.format) {
+            Some(TextFormat::Clock { digits, .. }) => digits.max(),
+            Some(TextFormat::Day) => 0,
+            None => nanosecond(stored).map_or(0, |time| significant_digits(time.rem_euclid(SECOND))),
+        },
+        StoredTime::Integer(number) if Unit::for_integer(number) == Unit::Millisecond => 3,
+        _ => nanosecond(stored).map_or(0, |time| significant_digits(time.rem_euclid(SECOND))),
+    }
+}
+
 /// A canonical text whose order is chronological, for every four-digit year.
 pub(crate) fn canonical(nanosecond: i128) -> String {
     let mut text = String::with_capacity(30);
@@ -307,25 +324,26 @@ fn push_digits(text: &mut String, number: u64, width: usize) {
 }
 
 /// The digits of a fraction in nanoseconds, without trailing zeros.
-fn significant_digits(nanos: i128) -> u8 {
+pub(crate) fn significant_digits(nanos: i128) -> u8 {
     (0..9).find(|digits| nanos % 10_i128.pow(9 - u32::from(*digits)) == 0).unwrap_or(9)
 }
 
 impl TextFormat {
-    /// Writes a time. Digits that the format cannot write are truncated, unless the format has no fraction.
+    /// Writes a time. Digits that the format cannot write are truncated. A format without fractions gets three, six or
+    /// nine digits, because some programs read no other numbers of digits.
     fn write(self, nanosecond: i128) -> String {
         let mut text = String::with_capacity(35);
         match self {
             TextFormat::Day if nanosecond.rem_euclid(DAY) == 0 => write_day(&mut text, nanosecond),
             TextFormat::Day => {
-                let digits = significant_digits(nanosecond.rem_euclid(SECOND));
+                let digits = significant_digits(nanosecond.rem_euclid(SECOND)).next_multiple_of(3);
                 write_clock(&mut text, nanosecond, Separator::Space, digits);
             }
             TextFormat::Clock { separator, digits, zone } => {
                 let mut local = nanosecond + zone.nanoseconds();
                 let significant = significant_digits(local.rem_euclid(SECOND));
                 let width = digits.min_for(significant).unwrap_or_else(|| match digits.max() {
-                    0 => significant,
+                    0 => significant.next_multiple_of(3),
                     max => {
                         local -= local.rem_euclid(10_i128.pow(9 - u32::from(max)));
                         digits.min_for(significant_digits(local.rem_euclid(SECOND))).unwrap_or(max)
@@ -354,6 +372,13 @@ impl TextFormat {
         }
     }
 
+    fn with_digits(self, digits: DigitCounts) -> Self {
+        match self {
+            TextFormat::Day => TextFormat::Day,
+            TextFormat::Clock { separator, zone, .. } => TextFormat::Clock { separator, digits, zone },
+        }
+    }
+
     fn zone(self) -> Zone {
         match self {
             TextFormat::Day => Zone::Unmarked,
@@ -375,6 +400,15 @@ impl TimeStyle {
     /// `2026-01-31 12:00:00`, SQLite's own format.
     pub(crate) const SQLITE: Self =
         Self::Text(TextFormat::Clock { separator: Separator::Space, digits: DigitCounts(1), zone: Zone::Unmarked });
+
+    /// The digits after the second that its values may have, as far as the format limits them.
+    pub(crate) fn max_digits(self) -> u8 {
+        match self {
+            TimeStyle::Text(TextFormat::Clock { digits, .. }) => digits.max(),
+            TimeStyle::Number { unit: Unit::Millisecond, has_fractions: false } => 3,
+            _ => 0,
+        }
+    }
 
     pub(crate) fn is_sortable(self) -> bool {
         self != TimeStyle::Mixed
@@ -450,6 +484,41 @@ enum StyleEvidence {
     Style(TimeStyle),
 }
 
+/// How an application writes times to SQLite, as far as its framework decides that. Sampled values show the format, but
+/// not what becomes of a fraction that is zero, because almost none is. An application finds a time by comparing the
+/// text, so what is written must be exactly what it would write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TimeConvention {
+    #[default]
+    Unknown,
+    /// Six digits, none if the fraction is zero: Python's `str(datetime)`, and therefore Django.
+    OmitsZeroFractions,
+    /// Always six digits: SQLAlchemy, Rails.
+    Microseconds,
+}
+
+impl TimeConvention {
+    /// The convention of the framework that keeps one of these tables. Two frameworks in one file decide nothing.
+    pub(crate) fn of_tables<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let known = names.filter_map(|name| match name {
+            "django_migrations" => Some(Self::OmitsZeroFractions),
+            "alembic_version" | "ar_internal_metadata" => Some(Self::Microseconds),
+            _ => None,
+        });
+        known.reduce(|one, other| if one == other { one } else { Self::Unknown }).unwrap_or_default()
+    }
+
+    /// The style of a column without values.
+    pub(crate) fn default_style(self) -> TimeStyle {
+        let digits = match self {
+            Self::Unknown => return TimeStyle::SQLITE,
+            Self::OmitsZeroFractions => DigitCounts::PYTHON,
+            Self::Microseconds => DigitCounts::only(6),
+        };
+        TimeStyle::Text(TextFormat::Clock { separator: Separator::Space, digits, zone: Zone::Unmarked })
+    }
+}
+
 impl StyleFinder {
     pub(crate) fn new() -> Self {
         Self { found: StyleEvidence::Nothing, least_significant: [u8::MAX; 10] }
@@ -505,6 +574,22 @@ impl StyleFinder {
             }
             StyleEvidence::Style(style) => Some(style),
         }
+    }
+
+    /// The common style, completed by what is known about the application: a column in Django's format is one in which
+    /// a fraction that is zero is omitted, even if no value has such a fraction.
+    pub(crate) fn finish_with(&self, convention: TimeConvention) -> Option<TimeStyle> {
+        let style = self.finish()?;
+        let (TimeStyle::Text(TextFormat::Clock { digits, .. }), TimeStyle::Text(complete)) =
+            (style, TimeConvention::OmitsZeroFractions.default_style())
+        else {
+            return Some(style);
+        };
+        let is_expected = convention == TimeConvention::OmitsZeroFractions
+            && style == TimeStyle::Text(complete.with_digits(digits))
+            && digits.0 & !DigitCounts::PYTHON.0 == 0;
+        // A value that ends in `.000000` shows that another program writes, too.
+        Some(if is_expected && self.is_unambiguous(DigitCounts::PYTHON) { TimeStyle::Text(complete) } else { style })
     }
 
     /// Whether every value uses the smallest sufficient digit count.

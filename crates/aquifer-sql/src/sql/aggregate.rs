@@ -339,7 +339,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
             statement.push(")");
             match target {
                 PathTarget::Column(column) => extreme_cell_type(statement, column),
-                PathTarget::Computed(_) => cell_type_for(field_type, scope.dialect),
+                PathTarget::Computed(computed) => cell_type_for(field_type, scope.dialect, &computed.digits),
                 _ => CellType::Text,
             }
         }
@@ -391,7 +391,7 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
     use crate::schema::model::SqliteStore;
     match &column.store {
         Store::Sqlite(SqliteStore::Boolean) => CellType::Boolean,
-        Store::Sqlite(SqliteStore::Time(_)) => CellType::Time,
+        Store::Sqlite(SqliteStore::Time(_)) => CellType::Time(column.digits.clone()),
         Store::Sqlite(_) => CellType::Plain,
         Store::Postgres(store) => match store.read {
             PostgresRead::Decimal => {
@@ -402,7 +402,7 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
                 statement.push("::text");
                 CellType::Text
             }
-            _ => cell_type_for(&column.of, Dialect::Postgres),
+            _ => cell_type_for(&column.of, Dialect::Postgres, &column.digits),
         },
     }
 }

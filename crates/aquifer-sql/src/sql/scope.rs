@@ -11,6 +11,7 @@ use super::json;
 use crate::rows::CellType;
 use crate::schema::exposed_table::{ComputedSource, ExposedTable, Formula};
 use crate::schema::model::{Column, PostgresRead, SqliteStore, Store, TextIndex};
+use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
 
@@ -220,7 +221,7 @@ impl<'a> Scope<'a> {
             PathTarget::Inside(column, inside) => json::write_json(self, statement, column, inside),
             PathTarget::Computed(computed) => {
                 self.write_computed(statement, computed);
-                cell_type_for(&computed.of, self.dialect)
+                cell_type_for(&computed.of, self.dialect, &computed.digits)
             }
             PathTarget::Version => {
                 self.write_version(statement);
@@ -246,7 +247,7 @@ impl<'a> Scope<'a> {
                 self.write_column(statement, column);
                 match (store, &column.of) {
                     (SqliteStore::Boolean, _) => CellType::Boolean,
-                    (SqliteStore::Time(_), _) => CellType::Time,
+                    (SqliteStore::Time(_), _) => CellType::Time(column.digits.clone()),
                     (_, FieldType::Bytes) => CellType::Bytes,
                     _ => CellType::Plain,
                 }
@@ -257,7 +258,7 @@ impl<'a> Scope<'a> {
                     PostgresRead::Float => ("", "", CellType::Float),
                     PostgresRead::Boolean => ("", "", CellType::Boolean),
                     PostgresRead::Text => ("", "", CellType::Text),
-                    PostgresRead::Time => ("", "", CellType::Time),
+                    PostgresRead::Time => ("", "", CellType::Time(column.digits.clone())),
                     PostgresRead::Date => ("", "", CellType::Date),
                     PostgresRead::Uuid => ("", "", CellType::Uuid),
                     PostgresRead::Bytes => ("", "", CellType::Bytes),
@@ -538,17 +539,16 @@ fn is_equal_only_to_itself(column: &Column) -> bool {
     matches!(store.read, Boolean | Bytes | Date | Decimal | Integer | Time | Uuid)
 }
 
-/// The cell type of a value without a column.
-pub(crate) fn cell_type_for(field_type: &FieldType, dialect: Dialect) -> CellType {
+/// The cell type of a value by its type only. Times are written with these digits.
+pub(crate) fn cell_type_for(field_type: &FieldType, dialect: Dialect, digits: &TimeDigits) -> CellType {
     match (field_type, dialect) {
         (FieldType::Boolean, _) => CellType::Boolean,
-        (FieldType::Time, Dialect::Sqlite) => CellType::Time,
+        (FieldType::Time, _) => CellType::Time(digits.clone()),
         (FieldType::Json, _) => CellType::Json,
         (FieldType::Bytes, _) => CellType::Bytes,
         (_, Dialect::Sqlite) => CellType::Plain,
         (FieldType::Integer, _) => CellType::Integer,
         (FieldType::Number, _) => CellType::Float,
-        (FieldType::Time, _) => CellType::Time,
         (FieldType::Date, _) => CellType::Date,
         (FieldType::Uuid, _) => CellType::Uuid,
         _ => CellType::Text,

@@ -234,7 +234,7 @@ fn write_outputs(scope: &Scope<'_>, statement: &mut Statement, plan: &Plan, orde
             text::write_rank(scope, statement, query);
             // Without an index the rank is an integer.
             let counted = scope.exposed.table.index.is_none() && scope.dialect == Dialect::Postgres;
-            let number = super::scope::cell_type_for(&aquifer_query::FieldType::Number, scope.dialect);
+            let number = if scope.dialect == Dialect::Postgres { CellType::Float } else { CellType::Plain };
             cells.push((index, if counted { CellType::Integer } else { number }));
         }
         for key in order {

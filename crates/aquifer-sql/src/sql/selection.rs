@@ -62,12 +62,12 @@ impl OutputColumns {
     pub(super) fn add(&mut self, scope: &Scope<'_>, statement: &mut Statement, path: &Path) -> (usize, CellType) {
         let cached = self.cached.iter().flat_map(|selection| &selection.known);
         if let Some((_, index, cell_type)) = cached.chain(&self.known).find(|(known, _, _)| known == path) {
-            return (*index, *cell_type);
+            return (*index, cell_type.clone());
         }
         let index = self.begin_column(statement);
         let (scope, target) = scope.resolve(path);
         let cell_type = scope.write_output(statement, target);
-        self.known.push((path.clone(), index, cell_type));
+        self.known.push((path.clone(), index, cell_type.clone()));
         (index, cell_type)
     }
 

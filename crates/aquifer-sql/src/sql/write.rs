@@ -119,7 +119,7 @@ fn write_returning(scope: &Scope<'_>, statement: &mut Statement, select: &[Path]
             for column in scope.exposed.table.key_columns() {
                 statement.push(if cell_types.is_empty() { "" } else { ", " }).name(&column.quoted);
                 cell_types.push(match &column.store {
-                    Store::Sqlite(SqliteStore::Time(_)) => CellType::Time,
+                    Store::Sqlite(SqliteStore::Time(_)) => CellType::Time(column.digits.clone()),
                     Store::Sqlite(SqliteStore::Boolean) => CellType::Boolean,
                     _ => CellType::Plain,
                 });

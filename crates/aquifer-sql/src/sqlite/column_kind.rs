@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, Result};
 
 use super::pool::InterruptHandle;
 use crate::schema::model::SqliteStore;
-use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeStyle};
+use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeConvention, TimeStyle};
 use crate::statement::Name;
 
 /// How many values are sampled.
@@ -29,13 +29,42 @@ pub(super) fn is_textual(declared: &str) -> bool {
     declared.is_empty() || ["CHAR", "TEXT", "CLOB"].iter().any(|word| declared.contains(word))
 }
 
+/// What a column contains.
+pub(super) struct ColumnKind {
+    pub(super) of: FieldType,
+    pub(super) store: SqliteStore,
+    /// Digits after the second, if it contains times.
+    pub(super) digits: u8,
+}
+
+impl ColumnKind {
+    pub(super) fn new(of: FieldType, store: SqliteStore) -> Self {
+        Self { of, store, digits: 0 }
+    }
+
+    fn time(style: TimeStyle, samples: &[Sample]) -> Self {
+        let sampled = samples.iter().map(|sample| time_style::shown_digits(sample.stored())).max().unwrap_or(0);
+        Self { of: FieldType::Time, store: SqliteStore::Time(style), digits: sampled.max(style.max_digits()) }
+    }
+}
+
+/// The length in a declared type: `varchar(255)`, `CHARACTER VARYING (40)`, `nchar(3)`.
+pub(super) fn declared_length(declared: &str) -> Option<u64> {
+    let (name, rest) = declared.split_once('(')?;
+    let (length, after) = rest.split_once(')')?;
+    let is_text = ["CHAR", "TEXT", "CLOB"].iter().any(|word| name.to_ascii_uppercase().contains(word))
+        || name.trim_end().to_ascii_uppercase().ends_with("VARYING");
+    // `varchar(0)` is no limit to any program that declares it.
+    length.trim().parse().ok().filter(|length| is_text && *length > 0 && after.trim().is_empty())
+}
+
 /// Detects the type and storage of a column.
 pub(super) fn detect_kind(
     sampler: &mut Sampler<'_>,
     column: &str,
     declared: &str,
     words: Option<&Vec<String>>,
-) -> Result<(FieldType, SqliteStore)> {
+) -> Result<ColumnKind> {
     let declared = declared.to_ascii_uppercase();
     let says = |word: &str| declared.contains(word);
     let lower = column.to_lowercase();
@@ -47,12 +76,12 @@ pub(super) fn detect_kind(
         let samples = sampler.sample(column)?;
         // 'true' and 'false' stored as text are text.
         if samples.iter().all(|sample| matches!(sample, Sample::Integer(0 | 1))) {
-            return Ok((FieldType::Boolean, SqliteStore::Boolean));
+            return Ok(ColumnKind::new(FieldType::Boolean, SqliteStore::Boolean));
         }
-        return Ok((type_of_values(&samples), SqliteStore::Plain));
+        return Ok(ColumnKind::new(type_of_values(&samples), SqliteStore::Plain));
     }
     if says("JSON") {
-        return Ok((FieldType::Json, SqliteStore::Json));
+        return Ok(ColumnKind::new(FieldType::Json, SqliteStore::Json));
     }
     let says_time = says("DATETIME") || says("TIMESTAMP");
     let is_number = ["INTEGER", "BIGINT", "REAL", "DOUBLE", "FLOAT", "NUMERIC"].contains(&declared.as_str());
@@ -61,13 +90,13 @@ pub(super) fn detect_kind(
         let samples = sampler.sample(column)?;
         // Fractions may be anything, such as Julian days.
         let is_whole = !samples.iter().any(|sample| matches!(sample, Sample::Real(_)));
-        match detect_style(&samples) {
+        match detect_style(&samples, sampler.convention) {
             Some(style) if (is_whole && (says_time || textual)) || is_recent(&samples) => {
-                return Ok((FieldType::Time, SqliteStore::Time(style)));
+                return Ok(ColumnKind::time(style, &samples));
             }
             // An empty column accepts any format.
             None if samples.is_empty() && (says_time || textual) => {
-                return Ok((FieldType::Time, SqliteStore::Time(TimeStyle::SQLITE)));
+                return Ok(ColumnKind::time(sampler.convention.default_style(), &samples));
             }
             _ => {}
         }
@@ -76,10 +105,10 @@ pub(super) fn detect_kind(
         let samples = sampler.sample(column)?;
         let all_dates = samples.iter().all(|sample| matches!(sample, Sample::Text(text) if is_date(text)));
         if all_dates && (declared == "DATE" || !samples.is_empty()) {
-            return Ok((FieldType::Date, SqliteStore::Plain));
+            return Ok(ColumnKind::new(FieldType::Date, SqliteStore::Plain));
         }
-        if let Some(style) = detect_style(&samples) {
-            return Ok((FieldType::Time, SqliteStore::Time(style)));
+        if let Some(style) = detect_style(&samples, sampler.convention) {
+            return Ok(ColumnKind::time(style, &samples));
         }
     }
     let of = match words {
@@ -90,7 +119,7 @@ pub(super) fn detect_kind(
         _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
         _ => type_of_values(&sampler.sample(column)?),
     };
-    Ok((of, SqliteStore::Plain))
+    Ok(ColumnKind::new(of, SqliteStore::Plain))
 }
 
 fn is_date(text: &str) -> bool {
@@ -145,13 +174,13 @@ impl Sample {
 }
 
 /// The time style of the sampled values. `None` if not all of them are times.
-fn detect_style(samples: &[Sample]) -> Option<TimeStyle> {
+fn detect_style(samples: &[Sample], convention: TimeConvention) -> Option<TimeStyle> {
     if samples.iter().any(|sample| time_style::nanosecond(sample.stored()).is_none()) {
         return None;
     }
     let mut finder = StyleFinder::new();
     samples.iter().all(|sample| finder.add(sample.stored()));
-    finder.finish()
+    finder.finish_with(convention)
 }
 
 /// Samples values of a table.
@@ -159,13 +188,20 @@ pub(super) struct Sampler<'a> {
     connection: &'a Connection,
     interrupt: &'a InterruptHandle<'a>,
     table: &'a Name,
+    /// How the application writes times.
+    convention: TimeConvention,
     /// The remaining time.
     time_left: Duration,
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(connection: &'a Connection, interrupt: &'a InterruptHandle<'a>, table: &'a Name) -> Self {
-        Self { connection, interrupt, table, time_left: SAMPLING_TIMEOUT }
+    pub(super) fn new(
+        connection: &'a Connection,
+        interrupt: &'a InterruptHandle<'a>,
+        table: &'a Name,
+        convention: TimeConvention,
+    ) -> Self {
+        Self { connection, interrupt, table, convention, time_left: SAMPLING_TIMEOUT }
     }
 
     /// Samples a column; empty if that takes too long.

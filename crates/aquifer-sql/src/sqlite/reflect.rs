@@ -7,7 +7,7 @@ use aquifer_query::FieldType;
 use rusqlite::{Connection, Result};
 
 use super::collation;
-use super::column_kind::{Sampler, declares_number, detect_kind, is_textual};
+use super::column_kind::{ColumnKind, Sampler, declared_length, declares_number, detect_kind, is_textual};
 use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
 use crate::schema::column_defaults::ColumnDefault;
@@ -18,7 +18,8 @@ use crate::schema::model::{
     Model, OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
-use crate::schema::time_style::TimeStyle;
+use crate::schema::time_digits::TimeDigits;
+use crate::schema::time_style::{TimeConvention, TimeStyle};
 use crate::settings::Settings;
 use crate::settings::TableFilter;
 use crate::statement::Name;
@@ -45,6 +46,7 @@ pub(super) fn reflect_model(
     for (name, sql) in &of_virtual {
         indexes.extend(FullTextTable::read(connection, name, sql)?);
     }
+    let convention = TimeConvention::of_tables(listed.iter().map(|(name, _, _)| name.as_str()));
     let mut model = Model::default();
     let filter = TableFilter::new(settings, |_| {});
     for (name, kind, without_rowid) in &listed {
@@ -61,7 +63,8 @@ pub(super) fn reflect_model(
             }
             continue;
         }
-        match reflect_table(connection, interrupt, settings, name, kind, *without_rowid, &indexes) {
+        let listed = ListedTable { name, kind, without_rowid: *without_rowid };
+        match reflect_table(connection, interrupt, settings, &listed, convention, &indexes) {
             Ok((table, derivations)) => {
                 model.tables.push(table);
                 model.derivations.extend(derivations);
@@ -82,22 +85,29 @@ fn definition(connection: &Connection, name: &str) -> Result<String> {
     sql.map(Option::unwrap_or_default)
 }
 
+/// A table as SQLite lists it.
+struct ListedTable<'a> {
+    name: &'a str,
+    kind: &'a str,
+    without_rowid: bool,
+}
+
 fn reflect_table(
     connection: &Connection,
     interrupt: &InterruptHandle<'_>,
     settings: &Settings,
-    name: &str,
-    kind: &str,
-    without_rowid: bool,
+    listed: &ListedTable<'_>,
+    convention: TimeConvention,
     indexes: &[FullTextTable],
 ) -> Result<(Table, Vec<ColumnDerivation>)> {
+    let ListedTable { name, kind, without_rowid } = *listed;
     let sql = definition(connection, name)?;
     let quoted = Name::reflected(name);
     let checks = sql_definitions::parse_checks(&sql);
     // For views this is known once their sources are traced.
     let is_stored = kind != "view";
     let indexed = indexed_columns(connection, name)?;
-    let mut sampler = Sampler::new(connection, interrupt, &quoted);
+    let mut sampler = Sampler::new(connection, interrupt, &quoted, convention);
     let mut columns = Vec::new();
     let mut key: Vec<(i64, usize)> = Vec::new();
     let mut statement =
@@ -123,10 +133,12 @@ fn reflect_table(
         };
         let words = checks.iter().find(is_about_column).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
-        let (of, store) = match rules.is_json && is_textual(&declared) {
-            true => (FieldType::Json, SqliteStore::Json),
+        let ColumnKind { of, store, digits } = match rules.is_json && is_textual(&declared) {
+            true => ColumnKind::new(FieldType::Json, SqliteStore::Json),
             false => detect_kind(&mut sampler, &column, &declared, words)?,
         };
+        // SQLite does not enforce lengths, so stored values may be longer. New ones may not.
+        let rules = rules.merge(ColumnRules { max_length: declared_length(&declared), ..ColumnRules::default() });
         let collation = if is_stored { collation::declared_collation(connection, name, &column)? } else { None };
         let comparison = collation::comparison(&of, &declared, collation.as_deref());
         let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !declares_number(&declared);
@@ -150,6 +162,7 @@ fn reflect_table(
             may_update: true,
             comparison,
             may_have_index: !is_stored || indexed.iter().any(|name| name.eq_ignore_ascii_case(&column)),
+            digits: TimeDigits::new(digits),
         });
     }
     let all: Vec<(&str, bool)> = columns.iter().map(|column| (&*column.name, column.generated)).collect();
@@ -170,6 +183,11 @@ fn reflect_table(
     if key.is_empty() && !table_settings.is_empty() {
         key =
             table_settings.iter().filter_map(|name| columns.iter().position(|column| *column.name == **name)).collect();
+    }
+    // A row number that looks like a secret cannot be replaced, because it is the row number.
+    let is_secret = |column: &Column| !rowid_alias && exposure::is_secret_key(settings, None, name, column);
+    if key.iter().filter_map(|position| columns.get(*position)).any(is_secret) {
+        key.clear();
     }
     // Primary key columns in SQLite may contain NULL unless declared otherwise, and then do not identify rows.
     let mut identifies_rows = !key.is_empty();
@@ -321,6 +339,7 @@ fn rowid(name: &str) -> Column {
         may_update: false,
         comparison: Comparison::Exact,
         may_have_index: true,
+        digits: TimeDigits::default(),
     }
 }
 

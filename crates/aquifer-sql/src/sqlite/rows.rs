@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::rows::cell::{self, write_float, write_integer, write_json, write_string};
 use crate::rows::time;
 use crate::rows::{CellContent, CellType, OutputField, ResultRow, write_objects};
+use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::{self, StoredTime};
 use crate::statement::Bind;
 
@@ -16,7 +17,7 @@ use crate::statement::Bind;
 pub(super) struct Row<'r, 's>(pub(super) &'r rusqlite::Row<'s>);
 
 impl ResultRow for Row<'_, '_> {
-    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+    fn write(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
         write_value(self.0.get_ref(index).unwrap_or(ValueRef::Null), cell_type, out)
     }
 
@@ -29,15 +30,15 @@ impl ResultRow for Row<'_, '_> {
     /// Cursor values are written as stored, so that they compare with the file's values. Times are the exception: they
     /// are written in canonical form, so that cursors survive a change of their format. Invalid times are missing, as
     /// in comparisons.
-    fn write_cursor_value(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) {
+    fn write_cursor_value(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) {
         let wrapped = |kind: &str, text: &str| json!({ kind: text }).to_string();
         match self.0.get_ref(index).unwrap_or(ValueRef::Null) {
-            value if cell_type == CellType::Time => match time_style::nanosecond(stored(value)) {
+            value if matches!(cell_type, CellType::Time(_)) => match time_style::nanosecond(stored(value)) {
                 Some(time) => write_string(&time_style::canonical(time), out),
                 None => out.extend_from_slice(b"null"),
             },
             ValueRef::Null => out.extend_from_slice(b"null"),
-            ValueRef::Text(text) if cell_type == CellType::Json => write_json(&String::from_utf8_lossy(text), out),
+            ValueRef::Text(text) if *cell_type == CellType::Json => write_json(&String::from_utf8_lossy(text), out),
             ValueRef::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
             ValueRef::Real(number) if number.is_finite() => write_float(number, out),
             ValueRef::Real(number) => out.extend_from_slice(wrapped("real", &number.to_string()).as_bytes()),
@@ -50,13 +51,13 @@ impl ResultRow for Row<'_, '_> {
     }
 }
 
-fn write_value(value: ValueRef<'_>, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+fn write_value(value: ValueRef<'_>, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
     match (cell_type, value) {
         (_, ValueRef::Null) => return CellContent::Null,
         (CellType::Boolean, ValueRef::Integer(number)) => {
             out.extend_from_slice(if number == 0 { b"false" } else { b"true" });
         }
-        (CellType::Time, value) => write_time(value, out),
+        (CellType::Time(digits), value) => write_time(value, digits, out),
         (CellType::Json, ValueRef::Text(text)) => write_json(&String::from_utf8_lossy(text), out),
         (_, ValueRef::Integer(number)) => write_integer(number, out),
         (_, ValueRef::Real(number)) => write_float(number, out),
@@ -79,7 +80,7 @@ impl NestedRow {
 }
 
 impl ResultRow for NestedRow {
-    fn write(&self, index: usize, cell_type: CellType, out: &mut Vec<u8>) -> CellContent {
+    fn write(&self, index: usize, cell_type: &CellType, out: &mut Vec<u8>) -> CellContent {
         write_value(self.0.get(index).map_or(ValueRef::Null, ValueRef::from), cell_type, out)
     }
 
@@ -139,15 +140,15 @@ pub(super) fn stored(value: ValueRef<'_>) -> StoredTime<'_> {
     }
 }
 
-fn write_time(value: ValueRef<'_>, out: &mut Vec<u8>) {
+fn write_time(value: ValueRef<'_>, digits: &TimeDigits, out: &mut Vec<u8>) {
     if let ValueRef::Text(text) = value
-        && time::copy_timestamp(text, out)
+        && time::copy_timestamp(text, digits, out)
     {
         return;
     }
     let moment = time_style::nanosecond(stored(value)).and_then(|time| jiff::Timestamp::from_nanosecond(time).ok());
     match (moment, value) {
-        (Some(moment), _) => time::write_timestamp(moment, out),
+        (Some(moment), _) => time::write_timestamp(moment, digits, out),
         (None, ValueRef::Integer(number)) => write_integer(number, out),
         (None, ValueRef::Real(number)) => write_float(number, out),
         (None, ValueRef::Text(text)) => cell::write_text(text, out),

@@ -96,7 +96,7 @@ impl Session for SqliteSession<'_> {
         let mut all = Vec::new();
         let outcome = self.for_each_row(statement, |row| {
             let row = rows::Row(row);
-            let cells = cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, *cell_type));
+            let cells = cell_types.iter().enumerate().map(|(index, cell_type)| row.value(index, cell_type));
             all.push(cells.collect());
             std::ops::ControlFlow::Continue(())
         });

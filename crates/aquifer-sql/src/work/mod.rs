@@ -3,6 +3,7 @@
 mod cascade;
 pub(crate) mod change;
 mod dry_run_create;
+pub(crate) mod example_rows;
 mod explain;
 mod labels;
 mod merge;

@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::OperationOutput;
 use crate::rows::RowCollector;
 use crate::schema::exposed_table::{ExposedTable, ExposedTables};
+use crate::schema::row_name::format_key;
+use crate::schema::time_digits;
 use crate::schema::time_style::TimeStyle;
 use crate::sql::joins::Joins;
 use crate::sql::scope::{ColumnStyle, PathTarget, Scope};
@@ -66,9 +68,15 @@ impl Work for Query {
         // The SQL depends on the styles of the times, and which times matter is known only when the page is: the page
         // is computed for the assumed styles, then they are checked. If one was wrong, the page is computed again for
         // the styles that were found. After `MAX_STYLE_ATTEMPTS`, a wrong style becomes mixed, which needs no check.
+        let mut widened = time_digits::widened_count();
         for attempt in 1.. {
             let scope = scope.with_times(&styles);
-            let (mut output, span) = self.answer(session, &scope).await?;
+            let (mut output, mut span) = self.answer(session, &scope).await?;
+            // A column got more digits while the rows were written: with the new number, all of them are written alike.
+            if widened != time_digits::widened_count() {
+                widened = time_digits::widened_count();
+                (output, span) = self.answer(session, &scope).await?;
+            }
             let mut checked_styles = styles.clone();
             let sortable = time_uses.iter().zip(&mut checked_styles).filter(|(_, (_, style))| style.is_sortable());
             for (time_use, (_, style)) in sortable {
@@ -237,16 +245,4 @@ async fn read_row_with<S: Session>(
 
 pub(super) fn not_found(exposed: &ExposedTable, key: &[Value]) -> Failure {
     Failure::not_found(&exposed.words.singular, format_key(key))
-}
-
-/// A key as text.
-pub(super) fn format_key(key: &[Value]) -> String {
-    let parts: Vec<String> = key
-        .iter()
-        .map(|part| match part {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
-        .collect();
-    parts.join(",")
 }

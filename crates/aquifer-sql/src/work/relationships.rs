@@ -16,10 +16,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::OperationOutput;
-use super::read::{format_key, not_found};
+use super::read::not_found;
 use crate::rows::CellType;
 use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::relationship::{Direction, Relationship};
+use crate::schema::row_name::{self, format_key};
 use crate::sql::scope::{PathTarget, Scope};
 use crate::sql::select::write_equals;
 use crate::statement::{Dialect, Statement};
@@ -43,6 +44,8 @@ pub(crate) struct RelationshipWalk {
     pub(crate) depth: u32,
     pub(crate) first: usize,
     pub(crate) skip: usize,
+    /// Whether the caller asked for a page.
+    pub(crate) is_paged: bool,
     /// The requested parts of the answer; empty means all.
     pub(crate) include: Vec<String>,
     pub(crate) key: CursorKey,
@@ -258,9 +261,8 @@ impl RelationshipWalk {
         let page: Vec<&Edge> = edges.iter().skip(self.skip).take(first).collect();
         let shows = |part: &str| self.include.is_empty() || self.include.iter().any(|wanted| wanted == part);
         let mut data = Map::new();
-        if shows("root") {
-            data.insert("root".to_owned(), self.reference(root));
-        }
+        // The published response always has it, whatever was asked for.
+        data.insert("root".to_owned(), self.reference(root));
         let name = |edge: &Edge| self.relationships.get(edge.relationship).map(|known| known.name.to_string());
         if shows("relationships") {
             let record = |edge: &&Edge| {
@@ -297,7 +299,10 @@ impl RelationshipWalk {
             info.insert("startCursor".to_owned(), seal(self.skip + 1));
             info.insert("endCursor".to_owned(), seal(self.skip + page.len()));
         }
-        data.insert("pageInfo".to_owned(), info);
+        // The published response has no such member, so it is there only if there are pages.
+        if more || self.is_paged {
+            data.insert("pageInfo".to_owned(), info);
+        }
         let mut warnings = Vec::new();
         if cut && !more {
             warnings.push(Warning::new(
@@ -417,11 +422,17 @@ impl Work for RelationshipWalk {
 }
 
 /// The key values that a caller gave, in key order.
-pub(crate) fn parse_root_key(exposed: &ExposedTable, root: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
+pub(crate) fn parse_root_key(exposed: &ExposedTable, mut root: Map<String, Value>) -> Result<Vec<Value>, Failure> {
+    row_name::expand(exposed, &mut root);
     let mut key = Vec::new();
     let valid: Vec<&str> = exposed.table.key_columns().map(|column| &*column.name).collect();
     for column in exposed.table.key_columns() {
         let Some(value) = root.get(&*column.name) else {
+            // A text that is not a key of this table, and nothing else.
+            if root.contains_key("element_name") && !valid.iter().any(|name| root.contains_key(*name)) {
+                let problem = format!("must be the key as text: {}", valid.join(","));
+                return Err(Failure::invalid_value("root.element_name", problem));
+            }
             let path = format!("root.{}", column.name);
             return Err(Failure::new(
                 aquifer_protocol::error::Code::ValidationMissingParam,
@@ -448,7 +459,7 @@ pub(crate) fn parse_root_key(exposed: &ExposedTable, root: &Map<String, Value>) 
         let shown: String = unknown.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(64).collect();
         return Err(Failure::new(
             aquifer_protocol::error::Code::ValidationUnknownField,
-            format!("Unknown field '{shown}' in 'root'. Valid: element_type, {}", valid.join(", ")),
+            format!("Unknown field '{shown}' in 'root'. Valid: element_type, element_name, {}", valid.join(", ")),
         )
         .detail("param_name", "root"));
     }

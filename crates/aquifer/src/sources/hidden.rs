@@ -15,7 +15,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_query::Collection;
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 /// The source without these tools and, if it is read-only, without operations that may write.
@@ -65,6 +65,10 @@ impl Source for FilteredSource {
 
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
         self.source.collection(operation)
+    }
+
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        self.source.examples(operation)
     }
 
     fn tables(&self) -> Vec<TableSummary> {

@@ -24,6 +24,7 @@ use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::query_sql::{self, SqlAccess, SqlRequest, TableResult};
 use crate::rows::{CellType, ResultRow as _};
+use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
 use crate::statement::Bind;
 use crate::work::OperationOutput;
 use crate::work::session::WorkError;
@@ -130,7 +131,7 @@ async fn execute(
     let mut is_wanted = true;
     while let Some(row) = stream.try_next().await? {
         let row = rows::Row(&row);
-        let is_large = row.value(0, CellType::Boolean) == serde_json::Value::Bool(true);
+        let is_large = row.value(0, &CellType::Boolean) == serde_json::Value::Bool(true);
         is_wanted =
             is_wanted && if is_large { result.end_before_large_row() } else { result.push(&row, 1) }.is_continue();
     }
@@ -167,7 +168,7 @@ fn read_expression(of: &Type) -> (&'static str, &'static str, CellType) {
         Type::FLOAT4 | Type::FLOAT8 => ("", "", CellType::Float),
         Type::BOOL => ("", "", CellType::Boolean),
         Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => ("", "", CellType::Text),
-        Type::TIMESTAMP | Type::TIMESTAMPTZ => ("", "", CellType::Time),
+        Type::TIMESTAMP | Type::TIMESTAMPTZ => ("", "", CellType::Time(TimeDigits::new(MICROSECONDS))),
         Type::DATE => ("", "", CellType::Date),
         Type::UUID => ("", "", CellType::Uuid),
         Type::BYTEA => ("", "", CellType::Bytes),

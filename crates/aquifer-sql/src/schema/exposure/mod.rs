@@ -3,4 +3,6 @@
 mod restriction;
 mod secret_names;
 
-pub(crate) use restriction::{Baseline, Mismatch, may_name_rows, possibly_hidden_columns, restrict, suggestion};
+pub(crate) use restriction::{
+    Baseline, Mismatch, is_secret_key, may_name_rows, possibly_hidden_columns, restrict, suggestion,
+};

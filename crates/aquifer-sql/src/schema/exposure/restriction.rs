@@ -380,18 +380,28 @@ pub(crate) fn may_name_rows(settings: &Settings, schema: Option<&str>, table: &s
     let listed = |names: fn(&TableSettings) -> &[String]| {
         entry.is_some_and(|entry| names(entry).iter().any(|name| **name == *column.name))
     };
-    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
-    let is_secret = looks_secret(table, &column.name, of) && !listed(|entry| &entry.show);
-    !listed(|entry| &entry.hide) && !is_secret
+    !listed(|entry| &entry.hide) && !is_secret_key(settings, schema, table, column)
 }
 
 fn is_secret(table: &Table, column: &Column) -> bool {
+    column_looks_secret(&table.name, column)
+}
+
+fn column_looks_secret(table: &str, column: &Column) -> bool {
     // A guessed type says nothing about future values.
     let of = if column.is_guessed { &FieldType::Text } else { &column.of };
-    looks_secret(&table.name, &column.name, of)
+    looks_secret(table, &column.name, of)
+}
+
+/// Whether a declared primary key must not identify rows to callers, because it looks like a secret that is not in
+/// `show`, such as the key of a login session. Keys are shown, so rows are then identified in another way.
+pub(crate) fn is_secret_key(settings: &Settings, schema: Option<&str>, table: &str, column: &Column) -> bool {
+    let is_shown = |entry: &TableSettings| entry.show.iter().any(|name| **name == *column.name);
+    column_looks_secret(table, column) && !settings.table(schema, table).is_some_and(is_shown)
 }
 
 /// Columns that are never hidden by propagation: those in `show`, and keys, without which rows could not be addressed.
+/// A primary key that looks like a secret itself is not a key ([`is_secret_key`]).
 fn exempt_columns(table: &Table, settings: &Settings) -> Vec<ColumnId> {
     let show = table_settings(table, settings).map(|entry| entry.show.as_slice()).unwrap_or_default();
     // A substitute key can be replaced.

@@ -25,6 +25,8 @@ const SECRETS: &[&[&str]] = &[
     &["access", "key"],
     &["secret", "key"],
     &["session", "key"],
+    &["session", "data"],
+    &["session", "cookie"],
     &["encryption", "key"],
     &["signing", "key"],
     &["master", "key"],
@@ -38,6 +40,15 @@ const SECRETS: &[&[&str]] = &[
     &["activation", "code"],
     &["reset", "key"],
     &["reset", "code"],
+    &["verification", "key"],
+    &["verification", "code"],
+    &["login", "code"],
+    &["auth", "code"],
+    &["authorization", "code"],
+    &["device", "code"],
+    &["code", "verifier"],
+    &["wrapped", "key"],
+    &["dek"],
     &["mfa", "code"],
     &["otp", "seed"],
     &["totp", "seed"],
@@ -127,6 +138,18 @@ const ENDINGS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "p
 /// Names of the secret itself in a table of secrets: `api_keys.key`, `access_tokens.value`.
 const CONTENTS: &[&[&str]] =
     &[&["value"], &["hash"], &["digest"], &["ciphertext"], &["encrypted", "value"], &["hashed", "value"]];
+
+/// Names of the content of a login session and of what identifies it: whoever knows the identifier is logged in.
+const SESSION_CONTENTS: &[&[&str]] = &[
+    &["sid"],
+    &["session", "id"],
+    &["session", "sid"],
+    &["sess"],
+    &["data"],
+    &["payload"],
+    &["session", "payload"],
+    &["cookie"],
+];
 
 /// Such names that equal the singular of the table.
 const CONTENT_WORDS: &[&str] = &["key", "token", "secret", "code"];
@@ -289,24 +312,29 @@ fn has_purpose(words: &[&str]) -> bool {
 }
 
 /// Whether the column is the secret of a table of secrets: `api_keys.key`, `api_keys.hashed_key`,
-/// `recovery_codes.code`.
+/// `recovery_codes.code`, `apitoken.key_hash`, `sessions.payload`.
 fn is_content_of(table: &str, column: &str) -> bool {
     let (table, column) = (snake_identifier(table), snake_identifier(column));
     let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
+    let words = words_of(&column);
+    let is_of_sessions = rows.last().is_some_and(|word| word.ends_with("session"));
+    if is_of_sessions && SESSION_CONTENTS.contains(&words.as_slice()) {
+        return true;
+    }
     let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
     let is_joined = rows.last().is_some_and(|word| is_joined(word));
     let is_of_passwords = rows.last().is_some_and(|word| is_password(word));
     if !(is_joined || is_of_passwords || is_secret(SECRETS) || is_secret(NUMBERS)) {
         return false;
     }
-    let words = words_of(&column);
     if CONTENTS.contains(&words.as_slice()) {
         return true;
     }
-    let mut own: Vec<&str> = words.into_iter().filter(|word| !FORMS.contains(word)).collect();
+    let own: Vec<&str> = words.into_iter().filter(|word| !FORMS.contains(word)).collect();
     let last_of_rows = rows.last().copied().unwrap_or_default();
-    own.pop().is_some_and(|word| own.is_empty() && CONTENT_WORDS.contains(&word) && last_of_rows.ends_with(word))
-        || (column == "key" && last_of_rows.ends_with("token"))
+    matches!(own.as_slice(), [word] if CONTENT_WORDS.contains(word) && last_of_rows.ends_with(word))
+        // Django calls a token its key.
+        || (own == ["key"] && last_of_rows.ends_with("token"))
         || (column == "code" && (is_of_passwords || ["otp", "totp"].contains(&last_of_rows)))
 }
 
@@ -537,6 +565,25 @@ mod tests {
             ("api_keys", "name", false),
             ("api_keys", "key_name", false),
             ("authtoken_token", "key", true),
+            ("wagtailcore_apitoken", "key_hash", true),
+            ("wagtailcore_apitoken", "key", true),
+            ("wagtailcore_apitoken", "key_prefix", false),
+            ("django_session", "session_key", true),
+            ("django_session", "session_data", true),
+            ("django_session", "expire_date", false),
+            ("sessions", "session_id", true),
+            ("sessions", "payload", true),
+            ("sessions", "user_agent", false),
+            ("user_sessions", "data", true),
+            ("session", "sid", true),
+            ("session", "sess", true),
+            ("orders", "session_id", false),
+            ("orders", "payload", false),
+            ("orders", "data", false),
+            ("password_resets", "reset_code", true),
+            ("logins", "verification_code", true),
+            ("secrets", "wrapped_dek", true),
+            ("secrets", "encrypted_value", true),
             ("access_tokens", "digest", true),
             ("recovery_codes", "code", true),
             ("otps", "code", true),

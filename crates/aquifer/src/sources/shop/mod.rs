@@ -106,6 +106,10 @@ impl Source for Shop {
         self.owner(operation).resolve(operation, params)
     }
 
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        self.owner(&operation).examples(operation.clone())
+    }
+
     fn tables(&self) -> Vec<TableSummary> {
         self.database.tables()
     }
