@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -36,7 +36,7 @@ enum Registry {
     Npm,
 }
 
-const ALL: [Application; 3] = [
+static ALL: [Application; 3] = [
     Application { name: "wagtail", script: "wagtail_site.py", from: Registry::PyPi("requirements-wagtail.txt") },
     Application { name: "oscar", script: "oscar_shop.py", from: Registry::PyPi("requirements-oscar.txt") },
     Application { name: "vendure", script: "vendure_shop.cjs", from: Registry::Npm },
@@ -54,17 +54,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut failed = Vec::new();
     for application in ALL.iter().filter(|own| names.is_empty() || names.contains(&own.name)) {
         let program = application.install()?;
-        let work = target().join("applications/databases");
-        fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
-        let file = work.join(format!("{}.db", application.name));
-        let mut urls = vec![format!("sqlite://{}", file.display())];
-        // Files from an earlier run would be taken for the application's.
-        for suffix in ["", "-wal", "-shm"] {
-            let old = PathBuf::from(format!("{}{suffix}", file.display()));
-            if old.exists() {
-                fs::remove_file(&old).with_context(|| format!("cannot delete {}", old.display()))?;
-            }
-        }
+        let work = databases()?;
+        let mut urls = vec![fresh_file(&work, application.name)?];
         if let Some(postgres) = &postgres {
             urls.push(fresh_database(&postgres.url()?, application.name, &application.python()?)?);
         }
@@ -86,6 +77,45 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// A SQLite file that an application created and filled, as a source to serve.
+pub(crate) fn sqlite(name: &str) -> Result<String> {
+    let application = named(name)?;
+    let url = fresh_file(&databases()?, &format!("{name}-served"))?;
+    application.create(&url)?;
+    Ok(url.replacen("sqlite://", "sqlite:", 1))
+}
+
+/// A PostgreSQL database that an application created and filled. Returns its URL.
+pub(crate) fn postgres(name: &str, server: &str) -> Result<String> {
+    let application = named(name)?;
+    application.install()?;
+    let url = fresh_database(server, &format!("{name}_served"), &application.python()?)?;
+    application.create(&url)?;
+    Ok(url)
+}
+
+fn named(name: &str) -> Result<&'static Application> {
+    ALL.iter().find(|own| own.name == name).with_context(|| format!("there is no application '{name}'"))
+}
+
+fn databases() -> Result<PathBuf> {
+    let work = target().join("applications/databases");
+    fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
+    Ok(work)
+}
+
+/// The URL of a SQLite file that does not exist. One from an earlier run would be taken for the application's.
+fn fresh_file(work: &Path, name: &str) -> Result<String> {
+    let file = work.join(format!("{name}.db"));
+    for suffix in ["", "-wal", "-shm"] {
+        let old = PathBuf::from(format!("{}{suffix}", file.display()));
+        if old.exists() {
+            fs::remove_file(&old).with_context(|| format!("cannot delete {}", old.display()))?;
+        }
+    }
+    Ok(format!("sqlite://{}", file.display()))
+}
+
 /// Checks that level 2 is granted and that every row equals the result of SQL.
 fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
     let aquifer = target().join("debug/aquifer");
@@ -104,6 +134,16 @@ fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
 }
 
 impl Application {
+    /// Installs it and lets it create its database.
+    fn create(&self, url: &str) -> Result<()> {
+        let program = self.install()?;
+        announce(&format!("{}: migrate and fill", self.name));
+        step::run(
+            self.fill(&program)?.arg(url).stdout(Stdio::null()).stderr(Stdio::null()),
+            "The application could not fill its database.",
+        )
+    }
+
     /// Installs it. Returns its folder.
     fn install(&self) -> Result<PathBuf> {
         let home = target().join("applications").join(self.name);

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::dist;
 use crate::install::cargo_tool;
 use crate::mcp_conformance;
+use crate::spec_conformance;
 use crate::step::{self, announce, cargo, root};
 use crate::test::{self, ALL_TESTS};
 
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
     step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Fix the problems listed above.")?;
 
     test::run(&[])?;
+    spec_conformance::run(&[])?;
     mcp_conformance::run(&[])?;
     if cfg!(target_os = "linux") {
         dist::run(&["--check", "--quick"].map(str::to_owned))?;

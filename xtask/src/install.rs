@@ -126,7 +126,7 @@ pub(crate) fn browser() -> Result<[(&'static str, PathBuf); 2]> {
 }
 
 /// Installs the packages pinned in a folder of `tests`.
-fn packages(folder: &str) -> Result<PathBuf> {
+pub(crate) fn packages(folder: &str) -> Result<PathBuf> {
     let home = target().join(folder).join("npm");
     npm(&root().join("tests").join(folder), &home).map(|()| home)
 }

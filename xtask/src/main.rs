@@ -19,6 +19,7 @@ mod mcp_conformance;
 mod postgres;
 mod redis;
 mod soak;
+mod spec_conformance;
 mod step;
 mod test;
 mod zig;
@@ -43,6 +44,7 @@ Tasks:
   dist [ARG...]     Build packages (npm, Python, Debian, container and others), and check them with --check
   check-targets     Check that the program compiles for Windows and macOS, without linking or running it
   conformance [ARG] Run the conformance runner on our own servers and check its reports
+  spec-conformance  Run the specification's own runner on evidence of our servers (MCPAQL_SPEC_DIR names a checkout)
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
   soak [ARG...]     Make upstreams of the gateway misbehave 1,000 times each, and look for leaks
@@ -66,7 +68,7 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 15] = [
+const TASKS: [Task; 16] = [
     ("test", None, test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
@@ -77,6 +79,7 @@ const TASKS: [Task; 15] = [
     ("dist", Some(dist::USAGE), dist::run),
     ("check-targets", Some(check_targets::USAGE), check_targets::run),
     ("conformance", Some(conformance::USAGE), conformance::run),
+    ("spec-conformance", Some(spec_conformance::USAGE), spec_conformance::run),
     ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
     ("applications", Some(applications::USAGE), applications::run),
     ("soak", Some(soak::USAGE), soak::run),

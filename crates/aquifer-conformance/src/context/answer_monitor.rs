@@ -83,7 +83,8 @@ impl AnswerMonitor {
         if let Some(problem) = published::envelope::problem(answer).or_else(published) {
             self.envelope.fail(&subject, problem, Some(reply));
         }
-        if is_published_introspection(&reply.exchange) {
+        // What is not well-formed may be refused before it is known to be an introspection.
+        if well_formed && is_published_introspection(&reply.exchange) {
             self.introspection.count();
             let published = || self.schemas.as_ref()?.introspection_problems(answer).into_iter().next();
             if let Some(problem) = published::introspection_problems(answer).into_iter().next().or_else(published) {

@@ -8,7 +8,7 @@ mod good;
 mod mutants;
 mod mutations;
 #[cfg(feature = "test-published")]
-mod published;
+mod spec_checkout;
 mod transports;
 
 use aquifer_conformance::Connector;

@@ -13,13 +13,13 @@ mod growth;
 mod laws;
 mod names;
 mod overrides;
-#[cfg(feature = "test-published")]
-mod published;
 mod rate_limits;
 mod redaction;
 mod results;
 mod sanitized;
 mod schemas;
 mod servers;
+#[cfg(feature = "test-published")]
+mod spec_checkout;
 mod trust;
 mod yaml;

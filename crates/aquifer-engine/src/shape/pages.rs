@@ -6,8 +6,8 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
-    CursorParam, Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more, envelope_tokens,
-    not_applied_warning,
+    CursorParam, Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more,
+    envelope_tokens, not_applied_warning,
 };
 use serde_json::Value;
 
@@ -264,13 +264,8 @@ impl Shaper {
 
     /// The warning for controls that do not apply to text.
     fn unused_controls_warning(&self, shaping: &Shaping) -> Option<Warning> {
-        let others: Vec<&str> = shaping
-            .request
-            .controls()
-            .keys()
-            .map(String::as_str)
-            .filter(|name| *name != "after")
-            .collect();
+        let others: Vec<&str> =
+            shaping.request.controls().keys().map(String::as_str).filter(|name| *name != "after").collect();
         not_applied_warning(&others, "text")
     }
 

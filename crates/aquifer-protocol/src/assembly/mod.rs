@@ -76,8 +76,7 @@ impl Definitions {
                         |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
                     operation.requirements.iter().for_each(first);
                     // Whether an example of another operation works depends on what is stored.
-                    let creates =
-                        operation.native && matches!(operation.category, Category::Create | Category::Execute);
+                    let creates = operation.native && operation.category == Category::Create;
                     let sample = if creates { sample_params } else { certain_params };
                     let params = sample(&parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)

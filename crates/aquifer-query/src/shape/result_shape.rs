@@ -124,9 +124,8 @@ fn example(schema: &Schema, types: &Types, depth: usize, left: &mut usize) -> Va
     *left = fewer;
     match &schema.resolve(types).kind {
         Kind::Object(shape) => {
-            let member = |field: &Parameter| {
-                (own_name(field).to_owned(), example(&field.schema, types, depth + 1, left))
-            };
+            let member =
+                |field: &Parameter| (own_name(field).to_owned(), example(&field.schema, types, depth + 1, left));
             Value::Object(shape.fields.iter().map(member).collect())
         }
         // An element says whether the list contains objects. What is inside is of no interest.

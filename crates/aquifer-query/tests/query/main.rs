@@ -7,7 +7,7 @@ mod fixture;
 mod introspection;
 mod properties;
 mod refusals;
-mod selection;
 mod result_shape;
+mod selection;
 mod shape;
 mod shape_properties;

@@ -6,7 +6,8 @@ use crate::support::{Folder, HttpServer, StdioServer, forgetful, run, server, te
 
 /// What a list of things looks like.
 pub(crate) fn things() -> Value {
-    let thing = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "size": { "type": "integer" } } });
+    let thing =
+        json!({ "type": "object", "properties": { "id": { "type": "integer" }, "size": { "type": "integer" } } });
     json!({ "type": "object", "properties": { "items": { "type": "array", "items": thing } } })
 }
 
@@ -244,7 +245,8 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
 fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
     let desk = Desk::new();
     // No definition says what these return.
-    let mut offered: Value = serde_json::from_str(&std::fs::read_to_string(desk.folder.path("tools.json")).unwrap()).unwrap();
+    let mut offered: Value =
+        serde_json::from_str(&std::fs::read_to_string(desk.folder.path("tools.json")).unwrap()).unwrap();
     offered[0].as_object_mut().unwrap().remove("outputSchema");
     desk.folder.tools("tools.json", &offered);
     let mut piped = desk.serve("", "");
@@ -263,7 +265,8 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
         let refused = piped.error("read", "two_lists", json!({ control: 1 }));
         assert_eq!(refused["code"], "VALIDATION_UNKNOWN_PARAM", "{refused}");
     }
-    let last = piped.data("read", "list_things", json!({ "last": 2, "fields": ["id"], "total": true, "shape": "table" }));
+    let last =
+        piped.data("read", "list_things", json!({ "last": 2, "fields": ["id"], "total": true, "shape": "table" }));
     assert_eq!(last["rows"], json!([[29], [30]]), "{last}");
     assert_eq!(last["pageInfo"]["totalCount"], 30, "{last}");
     let right = piped.data("read", "two_lists", json!({ "fields": ["right"] }));

@@ -56,7 +56,8 @@ fn filtered(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
     context.collections.iter().filter(|collection| collection.operation.has_parameter("filter")).cloned().collect()
 }
 
-/// The fields to filter by: those in the type of the filter, or else those in the rows.
+/// The fields to filter by: those of the rows that are in the type of the filter, or else all of the rows. A type that is
+/// shared by several collections has no fields of theirs.
 pub(crate) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collection) -> Vec<String> {
     let named = collection.operation.parameter("filter").map(|filter| filter.named_types()).unwrap_or_default();
     let typed_fields: Vec<&str> = named
@@ -64,8 +65,10 @@ pub(crate) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collecti
         .filter_map(|name| context.description.types.get(*name))
         .flat_map(|own| own.fields.iter().map(|field| field.name.as_str()))
         .collect();
-    let fields = collection.plain_fields().into_iter();
-    fields.filter(|field| typed_fields.is_empty() || typed_fields.contains(&field.as_str())).take(4).collect()
+    let (typed, others): (Vec<String>, Vec<String>) =
+        collection.plain_fields().into_iter().partition(|field| typed_fields.contains(&field.as_str()));
+    let fields = if typed.is_empty() { others } else { typed };
+    fields.into_iter().take(4).collect()
 }
 
 async fn walk_with(context: &mut CheckContext<'_>, collection: &Collection, filter: Value) -> Walk {

@@ -1,13 +1,14 @@
 //! Checks of required, unknown and default parameters, and of their names.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
 use crate::context::CheckContext;
 use crate::context::values::wrong_type;
-use crate::description::Operation;
-use crate::mcp::rows::without_volatile;
+use crate::description::{Operation, Parameter};
+use crate::mcp::Reply;
+use crate::mcp::rows::{rows, without_volatile};
 use crate::published::SNAKE_CASE;
 use crate::record::Purpose;
 use crate::report::Category::ParameterHandling;
@@ -130,11 +131,8 @@ async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let message =
             answer.pointer("/error/message").or_else(|| answer.get("message")).or_else(|| answer.get("error"));
         if !message.and_then(Value::as_str).is_some_and(|message| message.contains(parameter.as_str())) {
-            let reply = crate::mcp::Reply {
-                exchange: seen.exchange.clone(),
-                kind: crate::mcp::ReplyKind::Failure,
-                texts_agree: None,
-            };
+            let reply =
+                Reply { exchange: seen.exchange.clone(), kind: crate::mcp::ReplyKind::Failure, texts_agree: None };
             tally.fail(
                 format!("{operation}.{parameter}"),
                 "the message does not name the missing parameter",
@@ -210,7 +208,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 /// Words, at least one of which the message about a wrong type should contain.
-fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
+fn expected_words(parameter: &Parameter) -> Vec<String> {
     let words = parameter.type_text.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_owned).collect();
     words.extend(["array", "list"].into_iter().filter(|_| parameter.accepts_list()).map(str::to_owned));
@@ -237,20 +235,45 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 continue;
             }
             let subject = format!("{}.{}", operation.name, parameter.name);
-            let same = without_volatile(with.data()) == without_volatile(without.data());
+            // What is said about the page may follow the style of the parameters.
+            let same_rows = || rows(with.data()).is_some_and(|own| Some(own) == rows(without.data()));
+            let same = without_volatile(with.data()) == without_volatile(without.data()) || same_rows();
             if !same && context.answers_vary(operation, &base, &without).await {
                 tally.note(format!("{} was left out because its answers vary", operation.name));
                 continue;
             }
             let problem = format!("leaving it out differs from giving the default {default}");
             tally.expect(same, &subject, &problem, Some(&without));
-            if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
+            let shown = match shown_at(without.data(), &parameter.name, &default) {
+                Some(path) => Some((path, without)),
+                None => shown_beside(context, operation, parameter, &default, base).await,
+            };
+            if let Some((path, reply)) = shown {
                 let path = format!("data.{path}");
                 let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-                context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &without);
+                context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &reply);
             }
         }
     }
+}
+
+/// The answer that shows the default of a page size: one to a request with another parameter of the same style.
+async fn shown_beside(
+    context: &mut CheckContext<'_>,
+    operation: &Operation,
+    parameter: &Parameter,
+    default: &Value,
+    mut params: Map<String, Value>,
+) -> Option<(String, Reply)> {
+    let (name, value) = match parameter.name.as_str() {
+        "limit" => ("offset", 0),
+        "page_size" => ("page", 1),
+        _ => return None,
+    };
+    params.insert(name.to_owned(), json!(value));
+    let reply = context.call(operation, params).await;
+    let path = shown_at(reply.data(), &parameter.name, default).filter(|_| reply.is_success())?;
+    Some((path, reply))
 }
 
 /// The path at which an answer shows the value of a parameter, under its name in snake_case or camelCase.

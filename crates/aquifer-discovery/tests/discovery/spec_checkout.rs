@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::fixture::bundles;
 
 fn published(name: &str) -> Validator {
-    let folder = std::env::var("AQUIFER_SPEC_SCHEMAS").expect("AQUIFER_SPEC_SCHEMAS names the folder of the schemas");
-    let text = std::fs::read_to_string(format!("{folder}/{name}.schema.json")).unwrap();
+    let checkout = std::env::var("MCPAQL_SPEC_DIR").expect("MCPAQL_SPEC_DIR names a checkout of the specification");
+    let text = std::fs::read_to_string(format!("{checkout}/schemas/{name}.schema.json")).unwrap();
     jsonschema::options().should_validate_formats(true).build(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 

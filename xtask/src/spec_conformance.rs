@@ -1,0 +1,291 @@
+//! `cargo xtask spec-conformance`: lets the specification's own runner judge our servers. For each of them, the evidence of
+//! a live run goes to that runner, every answer of introspection is validated against the published schema, and the level
+//! that the server declares must be the one that both runners grant.
+//!
+//! The runner and the schemas belong to the specification and are not kept here: `MCPAQL_SPEC_DIR` names a checkout.
+
+mod introspection;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::applications;
+use crate::install;
+use crate::postgres;
+use crate::step::{self, announce, cargo, root, target};
+use crate::test::ALL_TESTS;
+
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask spec-conformance [NAME...]
+
+Runs the specification's own conformance runner on evidence of our servers, and validates their answers of introspection against the
+published schemas. MCPAQL_SPEC_DIR names a checkout of MCPAQL/spec.
+
+Names: demo, mlflow, wagtail, postgres, memory, filesystem, everything, todo; all of them by default.";
+
+/// Names the checkout of the specification.
+pub(crate) const VARIABLE: &str = "MCPAQL_SPEC_DIR";
+
+const REMEDY: &str = "Either the server or the runner is wrong. The reports are in target/spec-conformance/work.";
+
+/// A server, and the level that it declares and must be granted.
+struct Subject {
+    name: &'static str,
+    level: u8,
+    /// The arguments of `aquifer serve`.
+    serve: fn(&Environment) -> Result<Vec<String>>,
+}
+
+const SUBJECTS: [Subject; 8] = [
+    Subject { name: "demo", level: 2, serve: |_| Ok(vec!["demo:".to_owned()]) },
+    Subject { name: "mlflow", level: 2, serve: |_| Ok(vec![applications::sqlite("mlflow")?]) },
+    Subject { name: "wagtail", level: 2, serve: |_| Ok(vec![applications::sqlite("wagtail")?]) },
+    Subject {
+        name: "postgres",
+        level: 2,
+        serve: |environment| {
+            // The URL contains a password, so it goes to a file.
+            let url = applications::postgres("wagtail", &environment.postgres()?)?;
+            let file = environment.work.join("postgres.toml");
+            fs::write(&file, format!("[[source]]\nname = \"wagtail\"\ntarget = \"{url}\"\n"))?;
+            Ok(vec!["--config".to_owned(), file.to_string_lossy().into_owned()])
+        },
+    },
+    Subject { name: "memory", level: 1, serve: |environment| environment.mcp_server("memory") },
+    Subject { name: "filesystem", level: 1, serve: |environment| environment.mcp_server("filesystem") },
+    Subject { name: "everything", level: 1, serve: |environment| environment.mcp_server("everything") },
+    Subject { name: "todo", level: 2, serve: |environment| environment.todo_api() },
+];
+
+/// The checkout of the specification, if one is named.
+pub(crate) fn checkout() -> Result<Option<PathBuf>> {
+    let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) else { return Ok(None) };
+    let path = fs::canonicalize(&named).with_context(|| format!("{VARIABLE} names {}", Path::new(&named).display()))?;
+    Ok(Some(path))
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.iter().find(|name| !SUBJECTS.iter().any(|subject| subject.name == **name)) {
+        bail!("unknown argument '{unknown}'\n\n{USAGE}");
+    }
+    let Some(checkout) = checkout()? else {
+        announce(&format!("NOT CHECKED: {VARIABLE} names no checkout of the specification, so its runner did not run"));
+        return Ok(());
+    };
+    let started = Instant::now();
+    // The same build as for the tests, so that nothing is built twice.
+    step::run(cargo(&["build", "--bin", "aquifer"]).args(ALL_TESTS), "Fix the problems listed above.")?;
+    let mut environment = Environment::prepare(&checkout)?;
+    let mut failed = Vec::new();
+    for subject in SUBJECTS.iter().filter(|own| arguments.is_empty() || arguments.iter().any(|name| own.name == name)) {
+        if let Err(problem) = environment.judge(subject) {
+            println!("{problem:#}");
+            failed.push(subject.name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("these servers do not have their level: {}\n{REMEDY}", failed.join(", "));
+    }
+    announce(&format!("the specification's runner grants every level, in {} s", started.elapsed().as_secs()));
+    Ok(())
+}
+
+/// What the subjects and the specification's runner need.
+struct Environment {
+    /// The checkout, with the packages that the runner needs.
+    spec: PathBuf,
+    checkout: PathBuf,
+    packages: PathBuf,
+    work: PathBuf,
+    postgres: std::cell::OnceCell<crate::disposable_server::Service>,
+    /// The HTTP API, while it runs.
+    todo: std::cell::OnceCell<Running>,
+}
+
+impl Environment {
+    fn prepare(checkout: &Path) -> Result<Self> {
+        announce("the specification's runner");
+        install::check_interpreters()?;
+        let home = target().join("spec-conformance");
+        let (spec, work, packages) = (home.join("spec"), home.join("work"), home.join("npm"));
+        for folder in [&spec, &work] {
+            if folder.exists() {
+                fs::remove_dir_all(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+            }
+            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        }
+        install::npm(&root().join("tests/spec-conformance"), &packages)?;
+        // The runner finds its schemas beside it, and its packages above it.
+        for folder in ["scripts", "schemas"] {
+            copy(&checkout.join(folder), &spec.join(folder))?;
+        }
+        let modules = packages.join("node_modules");
+        std::os::unix::fs::symlink(&modules, spec.join("node_modules")).context("cannot link the packages")?;
+        Ok(Self {
+            spec,
+            checkout: checkout.to_owned(),
+            packages,
+            work,
+            postgres: std::cell::OnceCell::new(),
+            todo: std::cell::OnceCell::new(),
+        })
+    }
+
+    /// Fails unless a subject declares its level, and both runners grant it.
+    fn judge(&mut self, subject: &Subject) -> Result<()> {
+        let Subject { name, level, serve } = subject;
+        announce(&format!("{name}: level {level}"));
+        let serve = serve(self)?;
+        let evidence = self.work.join(format!("{name}.evidence.json"));
+        let report = self.work.join(format!("{name}.json"));
+        // Before the run, which writes.
+        let answers = introspection::answers(self.aquifer().arg("serve").args(["--mode", "single"]).args(&serve))?;
+        self.validate(&answers)?;
+
+        let mut run = self.aquifer();
+        run.args([
+            "conformance",
+            "--level",
+            &level.to_string(),
+            "--allow-writes",
+            "--timeout",
+            "60",
+            "--format",
+            "json",
+        ]);
+        run.arg("-o").arg(&report).arg("--evidence").arg(&evidence).arg("--spec").arg(&self.checkout);
+        run.arg("--").arg(aquifer()).arg("serve").args(&serve).stderr(Stdio::null());
+        run.status().context("aquifer does not start")?;
+        let own = read(&report).with_context(|| format!("{name}: there is no report"))?;
+        let (granted, claimed) = (&own["conformanceLevel"], own["claimedConformance"].as_str().unwrap_or("nothing"));
+        if *granted != u64::from(*level) {
+            bail!("{name}: our own runner grants level {granted}: {}", problems(&own));
+        }
+        if claimed != format!("level-{level}") {
+            bail!("{name}: it declares {claimed} and is granted level {level}");
+        }
+        self.ask_their_runner(name, *level, &evidence)
+    }
+
+    fn ask_their_runner(&self, name: &str, level: u8, evidence: &Path) -> Result<()> {
+        let report = self.work.join(format!("{name}.theirs.json"));
+        let mut run = Command::new("node");
+        run.arg("scripts/run-conformance-tests.mjs").arg("test").arg(evidence);
+        run.args(["--level", &level.to_string(), "--tier", "both", "--format", "json", "-o"]).arg(&report);
+        let status = run.current_dir(&self.spec).status().context("the specification's runner does not start")?;
+        let theirs = read(&report).with_context(|| format!("{name}: the specification's runner wrote no report"))?;
+        let summary = &theirs["summary"];
+        println!("    the specification's runner: level {}, {summary}", theirs["conformanceLevel"]);
+        if !status.success() || theirs["conformanceLevel"] != u64::from(level) {
+            bail!("{name}: the specification's runner does not grant level {level}: {}", problems(&theirs));
+        }
+        Ok(())
+    }
+
+    fn validate(&self, answers: &[Value]) -> Result<()> {
+        let lines: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
+        let file = self.work.join("answers.jsonl");
+        fs::write(&file, lines)?;
+        let mut validate = Command::new("node");
+        validate.arg(root().join("tests/spec-conformance/validate.mjs"));
+        validate.arg(self.spec.join("schemas/introspection-response.schema.json"));
+        validate.env("PACKAGES", &self.packages).stdin(fs::File::open(&file)?);
+        step::run(&mut validate, "An answer of introspection has something that is not published.")
+    }
+
+    fn aquifer(&self) -> Command {
+        let mut command = Command::new(aquifer());
+        command.env("XDG_STATE_HOME", self.work.join("state")).stdin(Stdio::null());
+        command
+    }
+
+    fn postgres(&self) -> Result<String> {
+        if self.postgres.get().is_none() {
+            let _ = self.postgres.set(postgres::provide()?);
+        }
+        self.postgres.get().context("PostgreSQL is not there")?.url()
+    }
+
+    /// One of the reference servers from npm.
+    fn mcp_server(&self, name: &str) -> Result<Vec<String>> {
+        let packages = install::packages("servers")?;
+        let program = packages.join(format!("node_modules/@modelcontextprotocol/server-{name}/dist/index.js"));
+        let mut words = vec!["--".to_owned(), "node".to_owned(), program.to_string_lossy().into_owned()];
+        if name == "filesystem" {
+            let folder = self.work.join("files");
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("notes.txt"), "one\ntwo\nthree\n")?;
+            words.push(folder.to_string_lossy().into_owned());
+        }
+        Ok(words)
+    }
+
+    /// An HTTP API from npm, with the description that it serves itself.
+    fn todo_api(&self) -> Result<Vec<String>> {
+        let mut start = Command::new("node");
+        start.arg(root().join("tests/spec-conformance/todo_api.cjs")).env("PACKAGES", &self.packages);
+        start.current_dir(&self.work).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = start.spawn().context("the HTTP API does not start")?;
+        let out = child.stdout.take().context("the HTTP API has no output")?;
+        let _ = self.todo.set(Running(child));
+        let mut url = String::new();
+        BufReader::new(out).read_line(&mut url)?;
+        let url = url.trim();
+        if url.is_empty() {
+            bail!("the HTTP API ended before it was ready");
+        }
+        Ok(vec![format!("openapi:{url}/openapi.json"), "--base-url".to_owned(), url.to_owned()])
+    }
+}
+
+/// A child process that is killed when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn aquifer() -> PathBuf {
+    target().join("debug/aquifer")
+}
+
+fn read(path: &Path) -> Result<Value> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
+}
+
+/// The checks of a report, ours or theirs, that did not pass.
+fn problems(report: &Value) -> String {
+    let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let tests = list(report, "categories").into_iter().flat_map(|category| list(&category, "tests"));
+    let problems = tests.filter(|test| test["result"] != "PASS" && test["notApplicable"] != true);
+    let lines = problems.map(|test| {
+        let detail: String = test["detail"].as_str().unwrap_or_default().chars().take(500).collect();
+        format!(
+            "\n  {} {}: {detail}",
+            test["result"].as_str().unwrap_or_default(),
+            test["name"].as_str().unwrap_or_default()
+        )
+    });
+    lines.collect()
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let path = entry?.path();
+        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    Ok(())
+}
