@@ -339,7 +339,10 @@ pub(super) fn query_relationships(
     let first = Schema { range: Range { minimum: Some(1.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
-        Parameter::required("direction", Schema::one_of(Direction::ALL.map(Direction::as_str))),
+        Parameter::required(
+            "direction",
+            Schema::one_of(Direction::ALL.map(Direction::as_str)).describe("Rows referring to it, rows it refers to, or both."),
+        ),
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
