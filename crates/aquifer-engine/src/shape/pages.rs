@@ -6,8 +6,8 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
-    CursorParam, Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more, envelope_tokens,
-    not_applied_warning,
+    CursorParam, Cursors, PageStart, RowSelection, Rows, TextPage, add_envelope, announced_total, announces_more,
+    envelope_tokens, not_applied_warning,
 };
 use serde_json::Value;
 

@@ -137,8 +137,10 @@ async fn r_res_1_meta_only_where_configured() {
 async fn r_res_2_a_session_is_warned_of_a_deprecation_once() {
     fn warn(_: &str, _: serde_json::Map<String, Value>) -> Outcome {
         let mut answer = Answer::new(json!({}));
-        answer.warnings =
-            vec![Warning::deprecated_parameter("old", &Deprecation::default()), Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow")];
+        answer.warnings = vec![
+            Warning::deprecated_parameter("old", &Deprecation::default()),
+            Warning::new("PERFORMANCE_SLOW_QUERY_WARNING", "Slow"),
+        ];
         Outcome::Done(answer)
     }
     let source = ScriptedSource::new(vec![Operation::new("get_x", Category::Read, "Get.")], warn);

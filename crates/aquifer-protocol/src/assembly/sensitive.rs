@@ -45,7 +45,8 @@ fn mark_schema(schema: &mut Schema) {
 fn holds_unmarked(schema: &Schema) -> bool {
     match &schema.kind {
         Kind::Object(shape) => {
-            let is_unmarked = |field: &Parameter| (!field.sensitive && is_secret(field)) || holds_unmarked(&field.schema);
+            let is_unmarked =
+                |field: &Parameter| (!field.sensitive && is_secret(field)) || holds_unmarked(&field.schema);
             shape.fields.iter().any(is_unmarked) || matches!(&shape.rest, Rest::Of(rest) if holds_unmarked(rest))
         }
         Kind::Array(Some(items)) => holds_unmarked(items),

@@ -55,7 +55,11 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["capabilities"]["batch"], true);
     assert_eq!(protocol["capabilities"].get("execution_safety_loop"), None, "no published value is true");
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
-    assert_eq!(protocol["extensions"], json!(["introspection", "signatures", "batch_references", "error_codes"]), "no tables, no query language");
+    assert_eq!(
+        protocol["extensions"],
+        json!(["introspection", "signatures", "batch_references", "error_codes"]),
+        "no tables, no query language"
+    );
     let narrowed = answer_from(|answers| answers.operations(all(), Detail::Minimal, None, true));
     assert_eq!(keys(&narrowed["operations"][0]), ["name", "description"], "opt-in: fields minimal");
     let full = answer_from(|answers| answers.operations(all(), Detail::Full, None, true));
@@ -175,10 +179,7 @@ fn r_int_2a_every_constraint_is_shown() {
         ("fields", json!({ "name": "fields", "type": "string | string[]", "required": false })),
         ("nickname", json!({ "name": "nickname", "type": "string | null", "required": false })),
         ("password", json!({ "name": "password", "type": "string", "required": false, "sensitive": true })),
-        (
-            "old",
-            json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated." }),
-        ),
+        ("old", json!({ "name": "old", "type": "boolean", "required": false, "description": "Deprecated." })),
     ] {
         assert_eq!(parameter(&create, name), expected);
     }

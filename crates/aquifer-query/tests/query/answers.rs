@@ -359,7 +359,10 @@ fn r_col_7_zero_asks_for_no_items() {
     for (params, page) in [
         (json!({ "first": 0 }), json!({ "hasNextPage": true, "hasPreviousPage": false })),
         (json!({ "last": 0 }), json!({ "hasNextPage": false, "hasPreviousPage": true })),
-        (json!({ "first": 0, "total": true }), json!({ "hasNextPage": true, "hasPreviousPage": false, "totalCount": 4 })),
+        (
+            json!({ "first": 0, "total": true }),
+            json!({ "hasNextPage": true, "hasPreviousPage": false, "totalCount": 4 }),
+        ),
         (json!({ "first": 0, "filter": { "id": 9 } }), json!({ "hasNextPage": false, "hasPreviousPage": false })),
     ] {
         assert_eq!(ask(params.clone()), json!({ "items": [], "pageInfo": page }), "{params}");

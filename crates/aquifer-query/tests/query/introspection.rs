@@ -81,7 +81,9 @@ fn r_int_2_page_sizes_have_their_default() {
         assert_eq!(schema.default, Some(json!(20)), "{name}");
         assert!(schema.is_source_default, "{name} is not added to requests, because the three exclude each other");
     }
-    for (name, minimum) in [("first", 0.0), ("last", 0.0), ("limit", 0.0), ("offset", 0.0), ("page", 1.0), ("page_size", 1.0)] {
+    for (name, minimum) in
+        [("first", 0.0), ("last", 0.0), ("limit", 0.0), ("offset", 0.0), ("page", 1.0), ("page_size", 1.0)]
+    {
         let schema = &parameters.iter().find(|parameter| &*parameter.name == name).unwrap().schema;
         assert_eq!(schema.range.minimum, Some(minimum), "{name}");
     }

@@ -221,7 +221,6 @@ fn r_col_11_parameters_that_cannot_continue_an_aggregate_are_refused() {
         let parsed = parse_query(&collection(), QueryKind::List, params.as_object().unwrap(), &key()).unwrap();
         assert!(parsed.warnings.is_empty(), "{params}");
     }
-
 }
 
 /// Visits, which refer to a home site, which is referred to by staff members.

@@ -6,8 +6,8 @@ use aquifer_engine::Offering;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::wording::looks_like_a_leak;
 use aquifer_protocol::operation::{Backing, Example, Operation, RelationshipCapabilities, Returns, Role};
-use aquifer_protocol::published::Direction;
 use aquifer_protocol::protocol_types::is_taken;
+use aquifer_protocol::published::Direction;
 use aquifer_protocol::schema::{Kind, Parameter, Range, Schema, Shape, Types};
 use aquifer_protocol::spelling::fold;
 use aquifer_query::parameters::{aggregation_support, computed_fields, is_type_name, parameters, types};
@@ -341,7 +341,8 @@ pub(super) fn query_relationships(
         Parameter::required("root", root),
         Parameter::required(
             "direction",
-            Schema::one_of(Direction::ALL.map(Direction::as_str)).describe("Rows referring to it, rows it refers to, or both."),
+            Schema::one_of(Direction::ALL.map(Direction::as_str))
+                .describe("Rows referring to it, rows it refers to, or both."),
         ),
         Parameter::optional("relationship", Schema::one_of(names.iter().copied()).describe("Only this one.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),

@@ -144,7 +144,10 @@ fn check(place: &str, is: Is, value: &Value) {
         Is::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
         Is::List(inner) => {
             let elements = value.as_array().unwrap_or_else(|| panic!("{place} is not a list: {value}"));
-            elements.iter().enumerate().for_each(|(index, element)| check(&format!("{place}[{index}]"), *inner, element));
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(index, element)| check(&format!("{place}[{index}]"), *inner, element));
             true
         }
         Is::Of(members) => {
@@ -225,7 +228,11 @@ fn r_int_1a_answers_have_published_members_and_values_only() {
     for mut source in Introspected::all(&folder) {
         let place = source.name;
         let list = source.introspect(json!({ "query": "operations" }));
-        check_members(place, &[("_protocol", false, Is::Object), ("operations", true, Is::List(&Is::Of(LISTED)))], &list);
+        check_members(
+            place,
+            &[("_protocol", false, Is::Object), ("operations", true, Is::List(&Is::Of(LISTED)))],
+            &list,
+        );
         check_members(place, CAPABILITIES, &list["_protocol"]["capabilities"]);
         for operation in source.operations() {
             check_members(&format!("{place} {}", operation["name"]), OPERATION, &operation);
@@ -282,7 +289,8 @@ fn r_int_2_lists_return_what_their_type_says() {
     let folder = Folder::new();
     let [mut demo, _, _] = Introspected::all(&folder);
     let page = demo.introspect(json!({ "query": "types", "name": "ResultPage" }))["type"]["fields"].clone();
-    let documented: BTreeSet<&str> = page.as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
+    let documented: BTreeSet<&str> =
+        page.as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
     let grouped = json!({ "by": { "group_by": "status", "count": true, "order": "desc", "first": 1 } });
     let mut seen = BTreeSet::new();
     for params in [

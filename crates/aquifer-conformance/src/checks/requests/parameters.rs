@@ -228,6 +228,11 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let Some(default) = parameter.default.clone().filter(|default| !default.is_null()) else { continue };
             let mut base = base.clone();
             base.remove(&parameter.name);
+            if let Some((beside, value)) =
+                page_style(&parameter.name).filter(|(name, _)| operation.parameter(name).is_some())
+            {
+                base.insert(beside.to_owned(), value.into());
+            }
             let without = context.call(operation, base.clone()).await;
             let mut params = base.clone();
             params.insert(parameter.name.clone(), default.clone());
@@ -249,6 +254,16 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &without);
             }
         }
+    }
+}
+
+/// The parameter that selects the style of paging to which a page size belongs. Without it the answer has another style,
+/// and the default of the page size does not apply.
+fn page_style(page_size: &str) -> Option<(&'static str, u32)> {
+    match page_size {
+        "limit" => Some(("offset", 0)),
+        "page_size" | "per_page" => Some(("page", 1)),
+        _ => None,
     }
 }
 

@@ -105,7 +105,11 @@ impl Checker<'_> {
             self.invalid(path, &format!("must have {min} {unit} or more, has {count}"), Some(("minimum", min.into())));
         }
         if let Some(max) = span.max.filter(|max| count > *max) {
-            self.invalid(path, &format!("must have no more than {max} {unit}, has {count}"), Some(("maximum", max.into())));
+            self.invalid(
+                path,
+                &format!("must have no more than {max} {unit}, has {count}"),
+                Some(("maximum", max.into())),
+            );
         }
     }
 }
