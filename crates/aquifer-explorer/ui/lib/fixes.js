@@ -85,11 +85,13 @@ function convert(value, type) {
 }
 
 function valueFixes({ details, message }, params) {
-  const listed = /must be one of: (.+)$/.exec(message)?.[1];
+  // A long list is only in the details.
+  const isLong = /must be one of \d+ values/.test(message) && Array.isArray(details.valid);
+  const listed = isLong ? details.valid : /must be one of: (.+)$/.exec(message)?.[1].split(", ");
   const path = details.param_name ?? /Parameter '([^']+)'/.exec(message)?.[1];
   const value = lookUp(params, path);
   if (!listed || value === undefined) return [];
-  return nearest(listed.split(", "), String(value)).slice(0, 5).map((option) => ({ label: `Set ${path} to ${option}`, apply: put(path, option) }));
+  return nearest(listed, String(value)).slice(0, 5).map((option) => ({ label: `Set ${path} to ${option}`, apply: put(path, option) }));
 }
 
 function operatorFixes({ details }, params) {

@@ -352,7 +352,8 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) 
         Parameter::required("root", root),
         Parameter::required(
             "direction",
-            Schema::one_of(Direction::ALL.map(Direction::as_str)).describe("Which references to follow."),
+            Schema::one_of(Direction::ALL.map(Direction::as_str))
+                .describe("Rows referring to it, rows it refers to, or both."),
         ),
         Parameter::optional("relationship", Schema::one_of(names()).describe("Only this one; 'references' is all.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),

@@ -1,14 +1,13 @@
 //! Checks of required, unknown and default parameters, and of their names.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::checks::Check;
 use crate::checks::feature::Feature;
 use crate::context::CheckContext;
 use crate::context::values::wrong_type;
-use crate::description::{Operation, Parameter};
-use crate::mcp::Reply;
-use crate::mcp::rows::{rows, without_volatile};
+use crate::description::Operation;
+use crate::mcp::rows::without_volatile;
 use crate::published::SNAKE_CASE;
 use crate::record::Purpose;
 use crate::report::Category::ParameterHandling;
@@ -131,8 +130,11 @@ async fn required_named(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let message =
             answer.pointer("/error/message").or_else(|| answer.get("message")).or_else(|| answer.get("error"));
         if !message.and_then(Value::as_str).is_some_and(|message| message.contains(parameter.as_str())) {
-            let reply =
-                Reply { exchange: seen.exchange.clone(), kind: crate::mcp::ReplyKind::Failure, texts_agree: None };
+            let reply = crate::mcp::Reply {
+                exchange: seen.exchange.clone(),
+                kind: crate::mcp::ReplyKind::Failure,
+                texts_agree: None,
+            };
             tally.fail(
                 format!("{operation}.{parameter}"),
                 "the message does not name the missing parameter",
@@ -208,7 +210,7 @@ async fn types(context: &mut CheckContext<'_>, tally: &mut Tally) {
 }
 
 /// Words, at least one of which the message about a wrong type should contain.
-fn expected_words(parameter: &Parameter) -> Vec<String> {
+fn expected_words(parameter: &crate::description::Parameter) -> Vec<String> {
     let words = parameter.type_text.split(['|', ' ', '[', ']', '<', '>']).filter(|word| !word.is_empty());
     let mut words: Vec<String> = words.map(str::to_owned).collect();
     words.extend(["array", "list"].into_iter().filter(|_| parameter.accepts_list()).map(str::to_owned));
@@ -227,6 +229,11 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
             let Some(default) = parameter.default.clone().filter(|default| !default.is_null()) else { continue };
             let mut base = base.clone();
             base.remove(&parameter.name);
+            if let Some((beside, value)) =
+                page_style(&parameter.name).filter(|(name, _)| operation.parameter(name).is_some())
+            {
+                base.insert(beside.to_owned(), value.into());
+            }
             let without = context.call(operation, base.clone()).await;
             let mut params = base.clone();
             params.insert(parameter.name.clone(), default.clone());
@@ -235,45 +242,30 @@ async fn defaults(context: &mut CheckContext<'_>, tally: &mut Tally) {
                 continue;
             }
             let subject = format!("{}.{}", operation.name, parameter.name);
-            // What is said about the page may follow the style of the parameters.
-            let same_rows = || rows(with.data()).is_some_and(|own| Some(own) == rows(without.data()));
-            let same = without_volatile(with.data()) == without_volatile(without.data()) || same_rows();
+            let same = without_volatile(with.data()) == without_volatile(without.data());
             if !same && context.answers_vary(operation, &base, &without).await {
                 tally.note(format!("{} was left out because its answers vary", operation.name));
                 continue;
             }
             let problem = format!("leaving it out differs from giving the default {default}");
             tally.expect(same, &subject, &problem, Some(&without));
-            let shown = match shown_at(without.data(), &parameter.name, &default) {
-                Some(path) => Some((path, without)),
-                None => shown_beside(context, operation, parameter, &default, base).await,
-            };
-            if let Some((path, reply)) = shown {
+            if let Some(path) = shown_at(without.data(), &parameter.name, &default) {
                 let path = format!("data.{path}");
                 let (operation, parameter) = (operation.name.clone(), parameter.name.clone());
-                context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &reply);
+                context.record_exchange(Purpose::Default { operation, parameter, path, value: default }, &without);
             }
         }
     }
 }
 
-/// The answer that shows the default of a page size: one to a request with another parameter of the same style.
-async fn shown_beside(
-    context: &mut CheckContext<'_>,
-    operation: &Operation,
-    parameter: &Parameter,
-    default: &Value,
-    mut params: Map<String, Value>,
-) -> Option<(String, Reply)> {
-    let (name, value) = match parameter.name.as_str() {
-        "limit" => ("offset", 0),
-        "page_size" => ("page", 1),
-        _ => return None,
-    };
-    params.insert(name.to_owned(), json!(value));
-    let reply = context.call(operation, params).await;
-    let path = shown_at(reply.data(), &parameter.name, default).filter(|_| reply.is_success())?;
-    Some((path, reply))
+/// The parameter that selects the style of paging to which a page size belongs. Without it the answer has another style,
+/// and the default of the page size does not apply.
+fn page_style(page_size: &str) -> Option<(&'static str, u32)> {
+    match page_size {
+        "limit" => Some(("offset", 0)),
+        "page_size" | "per_page" => Some(("page", 1)),
+        _ => None,
+    }
 }
 
 /// The path at which an answer shows the value of a parameter, under its name in snake_case or camelCase.
