@@ -148,6 +148,17 @@ def plain(value):
     return value
 
 
+def is_time(value):
+    return isinstance(value, str) and bool(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value))
+
+
+def moment(value):
+    """A number that is served as a time: seconds since 1970, or milliseconds if they are that many."""
+    if not isinstance(value, int):
+        return value
+    return datetime(1970, 1, 1) + (timedelta(milliseconds=value) if abs(value) >= 10**11 else timedelta(seconds=value))
+
+
 def number(value):
     return f"{float(value):.9g}"
 
@@ -210,7 +221,11 @@ def compare(server, database):
             problems.append(f"{table}: no column is shown")
             continue
         left = Counter(tuple(str(plain(row.get(columns[column]))) for column in shown_columns) for row in served)
-        right = Counter(tuple(str(plain(row[column])) for column in shown_columns) for row in stored)
+        times = {column for column in shown_columns if any(is_time(row.get(columns[column])) for row in served)}
+        right = Counter(
+            tuple(str(plain(moment(row[column]) if column in times else row[column])) for column in shown_columns)
+            for row in stored
+        )
         for row in list((right - left).keys())[:1]:
             near = list((left - right).keys())[:1]
             problems.append(f"{table}: {dict(zip(shown_columns, row))}\n    is served as {near and dict(zip(shown_columns, near[0]))}")
@@ -239,4 +254,5 @@ def main():
     sys.exit(bool(problems))
 
 
-main()
+if __name__ == "__main__":
+    main()

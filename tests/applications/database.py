@@ -16,3 +16,10 @@ def django(url):
         "HOST": parts.hostname,
         "PORT": parts.port,
     }
+
+
+def sqlalchemy(url):
+    """The URL that SQLAlchemy wants."""
+    parts = urlparse(url)
+    # Its path begins after the third slash.
+    return f"sqlite:///{parts.path}" if parts.scheme == "sqlite" else url.replace("postgres://", "postgresql+psycopg://", 1)

@@ -21,12 +21,14 @@ Usage: cargo xtask applications [NAME...]
 Installs applications from PyPI and npm under target/applications, lets each create its own database on SQLite and on
 PostgreSQL, and checks how Aquifer serves it: conformance level 2, and every row of every table compared with SQL.
 
-Names: wagtail, oscar, vendure; all of them by default. With '--sqlite', PostgreSQL is skipped.";
+Names: wagtail, oscar, mlflow, vendure; all of them by default. With '--sqlite', PostgreSQL is skipped.";
 
 /// An application, and the script that fills a database with it.
 struct Application {
     name: &'static str,
     script: &'static str,
+    /// A script that compares what the application finds with what Aquifer finds.
+    lookups: Option<&'static str>,
     from: Registry,
 }
 
@@ -36,10 +38,26 @@ enum Registry {
     Npm,
 }
 
-static ALL: [Application; 3] = [
-    Application { name: "wagtail", script: "wagtail_site.py", from: Registry::PyPi("requirements-wagtail.txt") },
-    Application { name: "oscar", script: "oscar_shop.py", from: Registry::PyPi("requirements-oscar.txt") },
-    Application { name: "vendure", script: "vendure_shop.cjs", from: Registry::Npm },
+static ALL: [Application; 4] = [
+    Application {
+        name: "wagtail",
+        script: "wagtail_site.py",
+        lookups: Some("wagtail_lookups.py"),
+        from: Registry::PyPi("requirements-wagtail.txt"),
+    },
+    Application {
+        name: "oscar",
+        script: "oscar_shop.py",
+        lookups: None,
+        from: Registry::PyPi("requirements-oscar.txt"),
+    },
+    Application {
+        name: "mlflow",
+        script: "mlflow_tracking.py",
+        lookups: None,
+        from: Registry::PyPi("requirements-mlflow.txt"),
+    },
+    Application { name: "vendure", script: "vendure_shop.cjs", lookups: None, from: Registry::Npm },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -127,6 +145,12 @@ fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
     compare.arg(scripts().join("compare.py")).arg(url).arg(&aquifer);
     compare.args(["serve", "--mode", "single", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
     step::run(&mut compare, "The served rows differ from those in the database.")?;
+    if let Some(script) = application.lookups {
+        let mut lookups = Command::new(application.python()?);
+        lookups.arg(scripts().join(script)).arg(url).arg(&aquifer);
+        lookups.args(["serve", "--mode", "single", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);
+        step::run(&mut lookups, "The application does not find what Aquifer wrote, or the reverse.")?;
+    }
     let mut conformance = Command::new(&aquifer);
     conformance.args(["conformance", "--level", "2", "--allow-writes", "--timeout", "60", "--"]).arg(&aquifer);
     conformance.args(["serve", "--config"]).arg(&configuration).env("XDG_STATE_HOME", &state);

@@ -278,8 +278,8 @@ pub(super) fn settable<'a>(
     fits: impl Fn(&Column) -> bool + 'a,
 ) -> impl Iterator<Item = Parameter> + 'a {
     exposed.table.columns.iter().filter(move |column| fits(column)).map(|column| {
-        let schema = explained(column, described(column, constrained(column), references));
-        let schema = Schema { nullable: column.nullable, ..with_default(schema, column) };
+        let schema = with_default(described(column, constrained(column), references), column);
+        let schema = Schema { nullable: column.nullable, ..explained(column, schema) };
         Parameter { required: !is_optional(column), ..Parameter::optional(&column.name, schema) }
     })
 }

@@ -14,6 +14,7 @@ pub(crate) mod relationship;
 pub(crate) mod row_name;
 pub(crate) mod sql_definitions;
 mod sql_tokens;
+pub(crate) mod style_finder;
 pub(crate) mod table_sample;
 pub(crate) mod time_digits;
 pub(crate) mod time_style;

@@ -123,9 +123,10 @@ impl NameBook {
         for (name, value) in written {
             let part = |index: usize| value.get(index).and_then(Value::as_str).map(str::to_owned);
             let (Some(singular), Some(plural)) = (part(0), part(1)) else { continue };
-            if names::is_usable(&singular) && names::is_usable(&plural) {
+            let words = Words { singular, plural };
+            if names::is_usable(&words.singular) && names::is_usable(&words.plural) && !names::is_cut(&name, &words) {
                 let removed_since = value.get(2).and_then(Value::as_i64);
-                entries.insert(name, Entry { words: Words { singular, plural }, removed_since });
+                entries.insert(name, Entry { words, removed_since });
             }
         }
         Some(Self { entries })

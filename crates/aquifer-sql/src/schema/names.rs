@@ -64,6 +64,17 @@ pub(crate) fn is_usable(word: &str) -> bool {
     aquifer_protocol::operation::is_snake_case(word) && word.len() <= MAX_WORD_LEN + MARK_LEN
 }
 
+/// Whether these are words that an earlier version made of a long table name by cutting it and adding a hash. They are
+/// not kept, because nobody can read them.
+pub(crate) fn is_cut(table: &str, words: &Words) -> bool {
+    const OLD_MAX_LEN: usize = 30;
+    let table = table.rsplit_once('.').map_or(table, |(_, table)| table);
+    let name = snake_identifier(table);
+    let kept = name.get(..OLD_MAX_LEN - MARK_LEN).unwrap_or(&name).trim_end_matches('_');
+    let cut = format!("{kept}_{}", mark(&name));
+    name.len() > OLD_MAX_LEN && words.singular == cut && words.plural == cut
+}
+
 /// Whether a table name is already plural.
 pub(crate) fn is_plural(name: &str) -> bool {
     inflect_last_word(name, true) == name
@@ -161,7 +172,7 @@ mod tests {
 
     /// No hash: the names are those of tables of Wagtail and of PostgreSQL's longest ones.
     #[test]
-    fn r_nam_1_long_names_stay_legible() {
+    fn long_names_stay_legible() {
         for (table, plural) in [
             ("wagtailcore_collectionviewrestriction_groups", "wagtailcore_collectionviewrestriction_groups"),
             ("wagtailsearchpromotions_searchpromotion", "wagtailsearchpromotions_searchpromotions"),
@@ -180,6 +191,16 @@ mod tests {
             }
             assert_eq!(words, default_words(&name, None));
         }
+    }
+
+    #[test]
+    fn words_that_earlier_versions_cut_are_recognized() {
+        let table = "wagtailcore_collectionviewrestriction";
+        let words = |word: &str| Words { singular: word.to_owned(), plural: word.to_owned() };
+        assert!(is_cut(table, &words("wagtailcore_collectionv_x1b362")));
+        assert!(!is_cut(table, &words("wagtailcore_collectionv_x1b363")));
+        assert!(!is_cut("orders", &words("orders_x1b362")));
+        assert!(!is_cut(table, &default_words(table, None)));
     }
 
     #[test]

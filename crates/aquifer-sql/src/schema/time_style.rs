@@ -16,7 +16,7 @@ pub(crate) const MIN_MILLISECONDS: i64 = 100_000_000_000;
 const MIN_MILLISECONDS_REAL: f64 = 1e11;
 /// Below this number of seconds several doubles represent the same nanosecond.
 pub(crate) const MIN_REAL_SECONDS: i64 = 1 << 24;
-const MIN_REAL_SECONDS_REAL: f64 = 16_777_216.0;
+pub(super) const MIN_REAL_SECONDS_REAL: f64 = 16_777_216.0;
 /// The years 0 to 9999, in seconds since 1970.
 pub(crate) const MIN_SECOND: i64 = -62_167_219_200;
 pub(crate) const MAX_SECOND: i64 = 253_402_300_799;
@@ -47,11 +47,11 @@ impl Unit {
         }
     }
 
-    fn for_integer(number: i64) -> Self {
+    pub(super) fn for_integer(number: i64) -> Self {
         if number.unsigned_abs() >= MIN_MILLISECONDS.unsigned_abs() { Unit::Millisecond } else { Unit::Second }
     }
 
-    fn for_real(number: f64) -> Self {
+    pub(super) fn for_real(number: f64) -> Self {
         if number.abs() >= MIN_MILLISECONDS_REAL { Unit::Millisecond } else { Unit::Second }
     }
 }
@@ -84,11 +84,11 @@ pub(crate) enum Zone {
 /// The numbers of fraction digits in use: one, or several of which each value uses the smallest sufficient one, as
 /// Python does with 0 and 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DigitCounts(u16);
+pub(crate) struct DigitCounts(pub(super) u16);
 
 impl DigitCounts {
     /// None or six, as Python writes times.
-    const PYTHON: Self = Self(1 | 1 << 6);
+    pub(super) const PYTHON: Self = Self(1 | 1 << 6);
 
     pub(crate) fn only(digits: u8) -> Self {
         Self(1 << digits.min(9))
@@ -98,16 +98,16 @@ impl DigitCounts {
         self.0 & (1 << digits) != 0
     }
 
-    fn max(self) -> u8 {
+    pub(super) fn max(self) -> u8 {
         (0..=9).rev().find(|digits| self.contains(*digits)).unwrap_or(0)
     }
 
-    fn is_single(self) -> bool {
+    pub(super) fn is_single(self) -> bool {
         self.0.count_ones() == 1
     }
 
     /// The smallest count that can write this many significant digits.
-    fn min_for(self, significant: u8) -> Option<u8> {
+    pub(super) fn min_for(self, significant: u8) -> Option<u8> {
         (significant..=9).find(|digits| self.contains(*digits))
     }
 }
@@ -121,16 +121,16 @@ pub(crate) enum StoredTime<'a> {
     Other,
 }
 
-struct ParsedText {
+pub(super) struct ParsedText {
     /// Nanoseconds since 1970 in UTC.
     nanosecond: i128,
-    format: TextFormat,
+    pub(super) format: TextFormat,
     /// Digits of the fraction without trailing zeros.
-    significant: u8,
+    pub(super) significant: u8,
 }
 
 /// Parses text in one of the formats above.
-fn parse_text(text: &[u8]) -> Option<ParsedText> {
+pub(super) fn parse_text(text: &[u8]) -> Option<ParsedText> {
     let number = |place: usize, width: usize| -> Option<i64> {
         let digits = text.get(place..place + width)?;
         digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
@@ -372,7 +372,7 @@ impl TextFormat {
         }
     }
 
-    fn with_digits(self, digits: DigitCounts) -> Self {
+    pub(super) fn with_digits(self, digits: DigitCounts) -> Self {
         match self {
             TextFormat::Day => TextFormat::Day,
             TextFormat::Clock { separator, zone, .. } => TextFormat::Clock { separator, digits, zone },
@@ -468,156 +468,6 @@ fn number_bound(nanosecond: i128, unit: Unit) -> TimeBound {
         real = real.next_up();
     }
     TimeBound { value: Bind::Real(real), is_exact: real_nanosecond(real, unit) == nanosecond }
-}
-
-/// Determines the common style of many values.
-#[derive(Debug, Clone)]
-pub(crate) struct StyleFinder {
-    found: StyleEvidence,
-    /// For each digit count, the smallest number of significant digits seen.
-    least_significant: [u8; 10],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StyleEvidence {
-    Nothing,
-    Style(TimeStyle),
-}
-
-/// How an application writes times to SQLite, as far as its framework decides that. Sampled values show the format, but
-/// not what becomes of a fraction that is zero, because almost none is. An application finds a time by comparing the
-/// text, so what is written must be exactly what it would write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum TimeConvention {
-    #[default]
-    Unknown,
-    /// Six digits, none if the fraction is zero: Python's `str(datetime)`, and therefore Django.
-    OmitsZeroFractions,
-    /// Always six digits: SQLAlchemy, Rails.
-    Microseconds,
-}
-
-impl TimeConvention {
-    /// The convention of the framework that keeps one of these tables. Two frameworks in one file decide nothing.
-    pub(crate) fn of_tables<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let known = names.filter_map(|name| match name {
-            "django_migrations" => Some(Self::OmitsZeroFractions),
-            "alembic_version" | "ar_internal_metadata" => Some(Self::Microseconds),
-            _ => None,
-        });
-        known.reduce(|one, other| if one == other { one } else { Self::Unknown }).unwrap_or_default()
-    }
-
-    /// The style of a column without values.
-    pub(crate) fn default_style(self) -> TimeStyle {
-        let digits = match self {
-            Self::Unknown => return TimeStyle::SQLITE,
-            Self::OmitsZeroFractions => DigitCounts::PYTHON,
-            Self::Microseconds => DigitCounts::only(6),
-        };
-        TimeStyle::Text(TextFormat::Clock { separator: Separator::Space, digits, zone: Zone::Unmarked })
-    }
-}
-
-impl StyleFinder {
-    pub(crate) fn new() -> Self {
-        Self { found: StyleEvidence::Nothing, least_significant: [u8::MAX; 10] }
-    }
-
-    /// A finder that expects a known style.
-    pub(crate) fn expecting(style: TimeStyle) -> Self {
-        Self { found: StyleEvidence::Style(style), ..Self::new() }
-    }
-
-    /// Adds a value. Returns false once no style is left.
-    pub(crate) fn add(&mut self, stored: StoredTime<'_>) -> bool {
-        let style = self.style_of(stored);
-        let merged = match (self.found, style) {
-            (_, None) => TimeStyle::Mixed,
-            (StyleEvidence::Nothing, Some(style)) => style,
-            (StyleEvidence::Style(known), Some(style)) => merge(known, style),
-        };
-        self.found = StyleEvidence::Style(merged);
-        merged.is_sortable()
-    }
-
-    fn style_of(&mut self, stored: StoredTime<'_>) -> Option<TimeStyle> {
-        match stored {
-            StoredTime::Text(text) => {
-                let scanned = parse_text(text)?;
-                if let TextFormat::Clock { digits, .. } = scanned.format
-                    && let Some(least) = self.least_significant.get_mut(usize::from(digits.max()))
-                {
-                    *least = (*least).min(scanned.significant);
-                }
-                Some(TimeStyle::Text(scanned.format))
-            }
-            StoredTime::Integer(number) => {
-                nanosecond(stored)?;
-                Some(TimeStyle::Number { unit: Unit::for_integer(number), has_fractions: false })
-            }
-            StoredTime::Real(number) => {
-                nanosecond(stored)?;
-                let style = TimeStyle::Number { unit: Unit::for_real(number), has_fractions: true };
-                (number.abs() >= MIN_REAL_SECONDS_REAL).then_some(style)
-            }
-            StoredTime::Other => None,
-        }
-    }
-
-    /// The common style; `None` if there were no values.
-    pub(crate) fn finish(&self) -> Option<TimeStyle> {
-        match self.found {
-            StyleEvidence::Nothing => None,
-            StyleEvidence::Style(TimeStyle::Text(TextFormat::Clock { digits, .. })) if !self.is_unambiguous(digits) => {
-                Some(TimeStyle::Mixed)
-            }
-            StyleEvidence::Style(style) => Some(style),
-        }
-    }
-
-    /// The common style, completed by what is known about the application: a column in Django's format is one in which
-    /// a fraction that is zero is omitted, even if no value has such a fraction.
-    pub(crate) fn finish_with(&self, convention: TimeConvention) -> Option<TimeStyle> {
-        let style = self.finish()?;
-        let (TimeStyle::Text(TextFormat::Clock { digits, .. }), TimeStyle::Text(complete)) =
-            (style, TimeConvention::OmitsZeroFractions.default_style())
-        else {
-            return Some(style);
-        };
-        let is_expected = convention == TimeConvention::OmitsZeroFractions
-            && style == TimeStyle::Text(complete.with_digits(digits))
-            && digits.0 & !DigitCounts::PYTHON.0 == 0;
-        // A value that ends in `.000000` shows that another program writes, too.
-        Some(if is_expected && self.is_unambiguous(DigitCounts::PYTHON) { TimeStyle::Text(complete) } else { style })
-    }
-
-    /// Whether every value uses the smallest sufficient digit count.
-    fn is_unambiguous(&self, digits: DigitCounts) -> bool {
-        digits.is_single()
-            || (0..=9).zip(&self.least_significant).all(|(count, least)| {
-                *least == u8::MAX || digits.min_for(*least).is_none_or(|sufficient| sufficient >= count)
-            })
-    }
-}
-
-/// The common style of both. A `Z` sorts after digits, so fractions before it must all have the same length.
-fn merge(one: TimeStyle, other: TimeStyle) -> TimeStyle {
-    use TextFormat::Clock;
-    match (one, other) {
-        (one, other) if one == other => one,
-        (
-            TimeStyle::Text(Clock { separator, digits, zone }),
-            TimeStyle::Text(Clock { separator: other_separator, digits: other_digits, zone: other_zone }),
-        ) if separator == other_separator && zone == other_zone && zone != Zone::Zulu => {
-            let digits = DigitCounts(digits.0 | other_digits.0);
-            TimeStyle::Text(Clock { separator, digits, zone })
-        }
-        (TimeStyle::Number { unit, .. }, TimeStyle::Number { unit: other, .. }) if unit == other => {
-            TimeStyle::Number { unit, has_fractions: true }
-        }
-        _ => TimeStyle::Mixed,
-    }
 }
 
 #[cfg(test)]

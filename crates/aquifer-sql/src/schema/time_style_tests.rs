@@ -8,6 +8,7 @@
 )]
 
 use super::*;
+use crate::schema::style_finder::StyleFinder;
 
 fn style_of(values: &[StoredTime<'_>]) -> TimeStyle {
     let mut finder = StyleFinder::new();

@@ -9,7 +9,8 @@ use rusqlite::{Connection, ErrorCode, Result};
 
 use super::pool::InterruptHandle;
 use crate::schema::model::SqliteStore;
-use crate::schema::time_style::{self, StoredTime, StyleFinder, TimeConvention, TimeStyle};
+use crate::schema::style_finder::{StyleFinder, TimeConvention};
+use crate::schema::time_style::{self, StoredTime, TimeStyle};
 use crate::statement::Name;
 
 /// How many values are sampled.

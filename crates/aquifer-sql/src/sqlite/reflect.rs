@@ -18,8 +18,9 @@ use crate::schema::model::{
     Model, OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
+use crate::schema::style_finder::TimeConvention;
 use crate::schema::time_digits::TimeDigits;
-use crate::schema::time_style::{TimeConvention, TimeStyle};
+use crate::schema::time_style::TimeStyle;
 use crate::settings::Settings;
 use crate::settings::TableFilter;
 use crate::statement::Name;

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use rusqlite::{Connection, Result};
 
 use super::rows::stored;
-use crate::schema::time_style::{StyleFinder, TimeStyle};
+use crate::schema::style_finder::StyleFinder;
+use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::{DaySpan, TextRange, TimeCheck};
 use crate::statement::{Bind, Statement};
 

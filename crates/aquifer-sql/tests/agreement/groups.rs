@@ -103,7 +103,8 @@ async fn check(engines: &EngineSet, format: &str, about: &str) {
     for (aggregate, expected) in cases().into_iter().filter(|(aggregate, _)| aggregate.to_string().contains(about)) {
         for participant in &engines.participants {
             let answer = participant.ask("list_things", &json!({ "aggregate": { "by": aggregate } })).await;
-            let data = answer["data"].to_string();
+            // The order of groups is part of the answer. Databases write all times of a column with the same digits.
+            let data = answer["data"].to_string().replace(".000000Z\"", "Z\"").replace(".000Z\"", "Z\"");
             if data != expected {
                 wrong.push(format!(
                     "{format} {} {aggregate}\n  expected {expected}\n  received {answer}",

@@ -269,7 +269,7 @@ async fn r_ext_5_statements_are_answered_as_the_server_does() {
         (
             "SELECT DATE '2026-01-31', TIMESTAMPTZ '2026-01-31 12:00:00+01', INTERVAL '1 day', '\\x00ff'::bytea",
             json!([]),
-            json!([["2026-01-31", "2026-01-31T11:00:00Z", "P1D", "AP8="]]),
+            json!([["2026-01-31", "2026-01-31T11:00:00.000000Z", "P1D", "AP8="]]),
         ),
         ("SELECT ARRAY[1, 2], '{\"a\": 1}'::jsonb, (1, 'x')", json!([]), json!([[[1, 2], { "a": 1 }, "(1,x)"]])),
         ("SELECT id, id FROM visits WHERE '{\"a\": 1}'::jsonb ? 'a' AND id = 1", json!([]), json!([[1, 1]])),

@@ -395,3 +395,45 @@ async fn r_col_11_too_many_relationships_are_truncated_with_a_warning() {
     let would = fixture.call_ok("delete_hub", json!({ "id": 1, "dry_run": true })).await;
     assert_eq!(would["also"]["more"], json!(true), "{would}");
 }
+
+on_both!(r_col_10_a_root_is_named_by_text, portable, &of_sqlite(), &of_postgres());
+
+/// The portable form of the specification: `{element_type, element_name}`, and `references` for every kind.
+async fn portable(fixture: &Fixture) {
+    for (by_key, by_name) in [
+        (json!({ "element_type": "people", "id": 1 }), json!({ "element_type": "people", "element_name": "1" })),
+        (
+            json!({ "element_type": "rooms", "building": "A", "number": 1 }),
+            json!({ "element_type": "rooms", "element_name": "A,1" }),
+        ),
+    ] {
+        let params = |root: &Value| json!({ "root": root, "direction": "both", "depth": 2 });
+        let expected = fixture.call_ok("query_relationships", params(&by_key)).await;
+        assert_eq!(fixture.call_ok("query_relationships", params(&by_name)).await, expected);
+        let mut all = params(&by_name);
+        all["relationship"] = json!("references");
+        assert_eq!(fixture.call_ok("query_relationships", all).await, expected);
+        // The published response has a root, and nothing but the published members if there are no pages.
+        let members: Vec<&String> = expected.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["graph", "relationships", "root"]);
+        let mut only = params(&by_name);
+        only["include"] = json!(["graph.edges"]);
+        let only = fixture.call_ok("query_relationships", only).await;
+        assert_eq!(only["root"], expected["root"]);
+        assert!(only.get("relationships").is_none() && only["graph"].get("nodes").is_none(), "{only}");
+        let mut none = params(&by_name);
+        none["first"] = json!(0);
+        assert_eq!(fixture.call_ok("query_relationships", none).await["relationships"], json!([]));
+    }
+    let root = |root: Value| json!({ "root": root, "direction": "both" });
+    let missing = root(json!({ "element_type": "people" }));
+    let error = fixture.call_err("query_relationships", missing, "VALIDATION_MISSING_PARAM").await;
+    assert_eq!(error["details"]["param_name"], "root.id");
+    let unknown = root(json!({ "element_type": "people", "element_name": "99" }));
+    fixture.call_err("query_relationships", unknown, "NOT_FOUND_RESOURCE").await;
+    for (table, name) in [("people", "Ann"), ("rooms", "A"), ("rooms", "A,1,2")] {
+        let wrong = root(json!({ "element_type": table, "element_name": name }));
+        let error = fixture.call_err("query_relationships", wrong, "VALIDATION_INVALID_VALUE").await;
+        assert_eq!(error["details"]["param_name"], "root.element_name");
+    }
+}

@@ -231,3 +231,25 @@ async fn r_res_5_text_with_a_json_check_is_json() {
         assert_eq!(fixture.call_ok("get_revision", json!({ "id": 1 })).await["content"], "plain");
     }
 }
+
+/// SQLite does not enforce the lengths that applications declare. Rows that are longer can still be addressed.
+#[tokio::test]
+async fn r_int_2_declared_lengths_are_described_and_enforced() {
+    let fixture = Fixture::sqlite(
+        "CREATE TABLE pages (slug varchar(5) PRIMARY KEY NOT NULL, title varchar(255) NOT NULL, kind CHARACTER VARYING (3),
+            mark nchar(1), body text, size integer(3), amount decimal(5, 2), note varchar(10) CHECK (length(note) <= 4));
+         INSERT INTO pages (slug, title) VALUES ('much-longer-than-declared', 'x');",
+    )
+    .await;
+    for (name, length) in [("title", json!(255)), ("kind", json!(3)), ("mark", json!(1)), ("note", json!(4))] {
+        assert_eq!(fixture.parameter("create_page", name).await["maxLength"], length, "{name}");
+    }
+    for name in ["body", "size", "amount"] {
+        assert_eq!(fixture.parameter("create_page", name).await["maxLength"], Value::Null, "{name}");
+    }
+    let page = |title: &str| json!({ "slug": "a", "title": title });
+    fixture.call_err("create_page", page(&"x".repeat(256)), "VALIDATION_CONSTRAINT_VIOLATION").await;
+    fixture.call_ok("create_page", page(&"\u{e9}".repeat(255))).await;
+    let long = json!({ "slug": "much-longer-than-declared" });
+    assert_eq!(fixture.call_ok("get_page", long).await["title"], "x");
+}

@@ -53,7 +53,7 @@ async fn round_trip(fixture: &Fixture) {
             made["price"],
             made["meta"],
             made["serial_no"],
-            made["made_at"],
+            made["made_at"].as_str().unwrap().replace(".000000Z", "Z"),
             made["owner_id"]
         ]),
         json!([1, "lamp", 3, "red", 12.5, { "a": 1 }, "S-1", "2026-01-31T12:00:00Z", null])
