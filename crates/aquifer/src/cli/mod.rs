@@ -74,7 +74,7 @@ Examples:
   aquifer conformance --allow-writes -- aquifer demo --stdio
                                                  test a server against the MCP-AQL specification
 
-Every command names sources in the same way. Without a source, it uses ./aquifer.toml.
+Every command that takes sources names them in the same way. Without a source, it uses ./aquifer.toml.
 
 Exit codes: 0 success, 1 the answer was a failure or an MCP server could not be reached, 2 invalid usage or \
 configuration. 'aquifer conformance' has exit codes of its own.

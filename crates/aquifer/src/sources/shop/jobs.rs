@@ -67,7 +67,8 @@ fn default_speed() -> usize {
 
 #[adapter]
 impl Jobs {
-    /// Export a table as JSON lines, row by row. Watch it with get_execution, stop it with cancel_execution.
+    /// Export a table as JSON lines, row by row. Watch it with get_execution, stop it with cancel_execution; it ends with
+    /// the server.
     #[operation(long_running, example("Export all orders in the background", { "table": "orders" }))]
     async fn execute_export(
         &self,
