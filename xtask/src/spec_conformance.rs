@@ -57,10 +57,10 @@ const SUBJECTS: [Subject; 8] = [
             Ok(vec!["--config".to_owned(), file.to_string_lossy().into_owned()])
         },
     },
-    Subject { name: "memory", level: 1, serve: |environment| environment.mcp_server("memory") },
+    Subject { name: "memory", level: 2, serve: |environment| environment.mcp_server("memory") },
     Subject { name: "filesystem", level: 1, serve: |environment| environment.mcp_server("filesystem") },
     Subject { name: "everything", level: 1, serve: |environment| environment.mcp_server("everything") },
-    Subject { name: "todo", level: 2, serve: |environment| environment.todo_api() },
+    Subject { name: "todo", level: 1, serve: |environment| environment.todo_api() },
 ];
 
 /// The checkout of the specification, if one is named.

@@ -51,9 +51,13 @@ fn selected(exchange: &Exchange) -> bool {
         return false;
     }
     let heads: Vec<&str> = fields.iter().filter_map(Value::as_str).filter_map(|path| path.split('.').next()).collect();
-    let items = items(exchange.answer.get("data"));
-    !items.is_empty()
-        && items.iter().all(|item| !item.is_empty() && item.keys().all(|name| heads.contains(&name.as_str())))
+    let has_only =
+        |item: &Map<String, Value>| !item.is_empty() && item.keys().all(|name| heads.contains(&name.as_str()));
+    let data = exchange.answer.get("data");
+    // The fields of one item can be lists themselves.
+    let items = items(data);
+    data.and_then(Value::as_object).is_some_and(has_only)
+        || !items.is_empty() && items.iter().all(|item| has_only(item))
 }
 
 /// The items of an answer: those of its list, or else the answer itself.

@@ -187,6 +187,10 @@ fn r_con_1_only_observed_capabilities_are_claimed() {
     assert_eq!(bundle["capabilities"]["field_selection"], false);
     assert_eq!(bundle["accepted_parameters"]["get_task"], json!(["id", "fields"]));
 
+    // The requested field is a list.
+    let list = json!({"success": true, "data": {"title": []}});
+    let bundle = modes(&|record| record.exchanges[1].exchange.answer = list.clone());
+    assert_eq!(bundle["capabilities"]["field_selection"], true);
     // Half of a batch was answered.
     let bundle = modes(&|record| {
         let batch = record.exchanges.last_mut().unwrap();
