@@ -43,7 +43,10 @@ pub(super) async fn schema(snapshot: &Snapshot, selection: &SchemaSelection) -> 
     let visible = visible_tables(snapshot, selection.source.as_deref());
     if visible.is_empty() {
         // The query is documented wherever there are tables, also for callers who may list none of them.
-        return selection.source.as_deref().map_or_else(|| Ok(json!({ "schema": [] })), |source| Err(no_tables(source)));
+        return selection
+            .source
+            .as_deref()
+            .map_or_else(|| Ok(json!({ "schema": [] })), |source| Err(no_tables(source)));
     }
     let (ranked, max_bytes) = if selection.names.is_empty() {
         (rank(visible, selection.search.as_deref()), MAX_BYTES)
