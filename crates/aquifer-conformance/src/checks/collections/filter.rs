@@ -56,13 +56,16 @@ fn filtered(context: &CheckContext<'_>) -> Vec<Arc<Collection>> {
     context.collections.iter().filter(|collection| collection.operation.has_parameter("filter")).cloned().collect()
 }
 
-/// The fields to filter by: those in the type of the filter, or else those in the rows.
+/// The fields to filter by: those in the type of the filter, or else those in the rows. Names that only combine
+/// conditions are not fields.
 pub(crate) fn fields_to_filter(context: &CheckContext<'_>, collection: &Collection) -> Vec<String> {
+    const COMBINE: [&str; 3] = ["and", "or", "not"];
     let named = collection.operation.parameter("filter").map(|filter| filter.named_types()).unwrap_or_default();
     let typed_fields: Vec<&str> = named
         .iter()
         .filter_map(|name| context.description.types.get(*name))
         .flat_map(|own| own.fields.iter().map(|field| field.name.as_str()))
+        .filter(|name| !COMBINE.contains(name))
         .collect();
     let fields = collection.plain_fields().into_iter();
     fields.filter(|field| typed_fields.is_empty() || typed_fields.contains(&field.as_str())).take(4).collect()
