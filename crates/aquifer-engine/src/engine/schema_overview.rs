@@ -42,7 +42,11 @@ struct VisibleTable<'a> {
 pub(super) async fn schema(snapshot: &Snapshot, selection: &SchemaSelection) -> Result<Value, Failure> {
     let visible = visible_tables(snapshot, selection.source.as_deref());
     if visible.is_empty() {
-        return Err(no_tables(selection));
+        // The query is documented wherever there are tables, also for callers who may list none of them.
+        return selection
+            .source
+            .as_deref()
+            .map_or_else(|| Ok(json!({ "schema": [] })), |source| Err(no_tables(source)));
     }
     let (ranked, max_bytes) = if selection.names.is_empty() {
         (rank(visible, selection.search.as_deref()), MAX_BYTES)
@@ -233,10 +237,7 @@ fn by_name<'a>(tables: Vec<VisibleTable<'a>>, names: &[String]) -> Result<Ranked
     Ok(RankedTables { chosen, others: Vec::new() })
 }
 
-fn no_tables(selection: &SchemaSelection) -> Failure {
-    let instead = "Use query 'signatures' to see its operations";
-    match &selection.source {
-        Some(source) => Failure::invalid_value("source", format!("'{source}' has no tables. {instead}")),
-        None => Failure::invalid_value("query", format!("no source has tables. {instead}")),
-    }
+fn no_tables(source: &str) -> Failure {
+    let problem = format!("'{source}' has no tables. Use query 'signatures' to see its operations");
+    Failure::invalid_value("source", problem)
 }

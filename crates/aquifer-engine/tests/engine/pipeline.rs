@@ -154,7 +154,7 @@ async fn r_res_2_a_session_is_warned_of_a_deprecation_once() {
             .map(|warning| warning["code"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(codes(context()).await, ["DEPRECATION_WARNING", "PERFORMANCE_SLOW_QUERY_WARNING"]);
+    assert_eq!(codes(context()).await, ["PERFORMANCE_SLOW_QUERY_WARNING", "DEPRECATION_WARNING"]);
     assert_eq!(codes(context()).await, ["PERFORMANCE_SLOW_QUERY_WARNING"]);
     let other = Context::new(Caller::session("another"), "req");
     assert_eq!(codes(other).await.len(), 2, "another session has not heard it");

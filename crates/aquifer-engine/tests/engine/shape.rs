@@ -289,7 +289,7 @@ async fn r_dis_8_invalid_controls_are_refused_before_the_upstream_is_called() {
     let cases = [
         (json!({ "filter": { "number": { ">": 3 } } }), "Did you mean 'gt'?"),
         (json!({ "first": 1, "limit": 1 }), "different styles"),
-        (json!({ "first": 1, "last": 1 }), "cannot be combined with"),
+        (json!({ "first": 1, "last": 1 }), "'first', 'last' cannot be combined"),
         (json!({ "aggregate": { "n": { "median": "x" } } }), "median"),
         (json!({ "sort": { "by": "x" } }), "field"),
         (json!({ "fields": [] }), "empty"),

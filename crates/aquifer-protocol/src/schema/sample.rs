@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::text::secrets::names_secret;
 
-use super::{Format, Kind, Parameter, Range, Schema, Types, info, pattern_sample};
+use super::{Format, Kind, Parameter, Range, Rest, Schema, Shape, Types, info, pattern_sample};
 
 /// Maximum depth. Deeper objects are left out, because an example only shows how to begin.
 const MAX_DEPTH: usize = 6;
@@ -125,6 +125,8 @@ impl Sampler<'_> {
             Kind::Integer | Kind::Number => Some(info::number(within(schema.range))),
             Kind::String => text(schema),
             Kind::Array(items) => self.array(schema, items.as_deref(), depth),
+            // The names that callers choose are not known here.
+            Kind::Object(Shape { rest: Rest::Documented, .. }) => Some(json!({})),
             Kind::Object(shape) => {
                 let mut object = self.fields(&shape.fields, depth + 1)?;
                 // One optional field is more informative than an empty object.

@@ -102,7 +102,8 @@ impl ShapingRequest {
         }
         let size = |name: &str| self.controls.get(name).and_then(Value::as_u64);
         let size = size("first").or_else(|| size("limit")).or_else(|| size("page_size"))?;
-        usize::try_from(size).ok()
+        // A page of no rows says whether there are any.
+        usize::try_from(size.max(1)).ok()
     }
 
     /// The fields of the rows that are needed, without what is inside them: those to return, to filter by and to sort by.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::engines::EngineSet;
+use crate::engines::{EngineSet, comparable};
 use crate::related::{farm, rows};
 use crate::tables::StorageFormat;
 
@@ -51,7 +51,7 @@ fn shown(result: f64) -> Value {
 
 async fn check(engines: &EngineSet, params: &Value, expected: &Value, wrong: &mut Vec<String>) {
     for participant in &engines.participants {
-        let answer = participant.ask("list_visits", params).await;
+        let answer = comparable(participant.ask("list_visits", params).await);
         if answer["data"] != *expected {
             wrong.push(format!("{} {params}\n  expected {expected}\n  received {answer}", participant.name));
         }
