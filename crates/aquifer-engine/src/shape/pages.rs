@@ -255,13 +255,8 @@ impl Shaper {
 
     /// The warning for controls that do not apply to text.
     fn unused_controls_warning(&self, shaping: &Shaping) -> Option<Warning> {
-        let others: Vec<&str> = shaping
-            .request
-            .controls()
-            .keys()
-            .map(String::as_str)
-            .filter(|name| *name != "after")
-            .collect();
+        let others: Vec<&str> =
+            shaping.request.controls().keys().map(String::as_str).filter(|name| *name != "after").collect();
         not_applied_warning(&others, "text")
     }
 

@@ -396,7 +396,11 @@ async fn r_dis_8a_controls_that_cannot_apply_are_unknown_parameters() {
         if shape == ResultShape::Structured {
             assert_eq!(list(&engine, json!({ "fields": ["right"] })).await["data"], json!({ "right": [] }));
         }
-        assert_eq!(upstream.calls(), usize::from(shape == ResultShape::Structured), "refused before the source is called");
+        assert_eq!(
+            upstream.calls(),
+            usize::from(shape == ResultShape::Structured),
+            "refused before the source is called"
+        );
     }
 }
 

@@ -167,11 +167,8 @@ fn permissions(operation: &Operation) -> Permissions {
 }
 
 fn riskiest<'a>(operations: impl Iterator<Item = &'a Operation>) -> Permissions {
-    operations.map(permissions).fold(
-        Permissions { read_only: true, destructive: false },
-        |all, one| Permissions {
-            read_only: all.read_only && one.read_only,
-            destructive: all.destructive || one.destructive,
-        },
-    )
+    operations.map(permissions).fold(Permissions { read_only: true, destructive: false }, |all, one| Permissions {
+        read_only: all.read_only && one.read_only,
+        destructive: all.destructive || one.destructive,
+    })
 }

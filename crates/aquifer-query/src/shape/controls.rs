@@ -121,7 +121,8 @@ pub fn declare_pages(operation: &mut Operation, types: &mut Types) {
     let candidates = std::iter::once(wanted.clone()).chain((2_u64..).map(|number| format!("{wanted}_{number}")));
     let Some(name) = candidates.into_iter().find(|name| !types.contains_key(name.as_str())) else { return };
     let members = vec![Schema::named(&own), Schema::named(RESULT_PAGE)];
-    let answer = Schema::new(Kind::Union(members)).describe("The result as it comes, or with controls a page of its rows.");
+    let answer =
+        Schema::new(Kind::Union(members)).describe("The result as it comes, or with controls a page of its rows.");
     operation.returns.type_name = name.as_str().into();
     types.insert(name.into(), Arc::new(answer));
 }

@@ -44,6 +44,7 @@ impl ResultShape {
             Kind::Any | Kind::Named(_) => ResultShape::Unknown,
             Kind::Array(_) => ResultShape::Rows(RowPlace::known("$")),
             Kind::Object(shape) if is_text(&shape.fields, types) => ResultShape::Text,
+            Kind::Object(shape) if has_content_blocks(&shape.fields, types) => ResultShape::Unknown,
             Kind::Object(_) => {
                 let mut left = MAX_VALUES;
                 Self::located(&example(schema, types, 0, &mut left))
@@ -112,6 +113,15 @@ fn is_text(fields: &[Parameter], types: &Types) -> bool {
     matches!(fields, [only] if only.schema.resolve(types).kind == Kind::String)
 }
 
+/// Whether an object has content blocks of MCP: an image or a text is not a row.
+fn has_content_blocks(fields: &[Parameter], types: &Types) -> bool {
+    let Some(content) = fields.iter().find(|field| own_name(field) == "content") else { return false };
+    let Kind::Array(Some(block)) = &content.schema.resolve(types).kind else { return false };
+    let Kind::Object(block) = &block.resolve(types).kind else { return false };
+    let has = |name: &str| block.fields.iter().any(|field| own_name(field) == name);
+    has("type") && (has("text") || (has("data") && has("mimeType")))
+}
+
 /// The only alternative besides null.
 fn only_member(members: &[Schema]) -> Option<&Schema> {
     let mut members = members.iter().filter(|member| member.kind != Kind::Null);
@@ -124,9 +134,8 @@ fn example(schema: &Schema, types: &Types, depth: usize, left: &mut usize) -> Va
     *left = fewer;
     match &schema.resolve(types).kind {
         Kind::Object(shape) => {
-            let member = |field: &Parameter| {
-                (own_name(field).to_owned(), example(&field.schema, types, depth + 1, left))
-            };
+            let member =
+                |field: &Parameter| (own_name(field).to_owned(), example(&field.schema, types, depth + 1, left));
             Value::Object(shape.fields.iter().map(member).collect())
         }
         // An element says whether the list contains objects. What is inside is of no interest.

@@ -229,7 +229,9 @@ const DECISIVE: &[&str] = &["filter", "sort", "order", "aggregate"];
 pub fn refuse_without_rows(controls: &Map<String, Value>, place: &RowPlace) -> Option<Failure> {
     let name = DECISIVE.iter().find(|name| controls.contains_key(**name))?;
     let list = match place {
-        RowPlace::Path { path, .. } if &**path != "$" => format!("no list named '{}'", aquifer_protocol::text::clean(path)),
+        RowPlace::Path { path, .. } if &**path != "$" => {
+            format!("no list named '{}'", aquifer_protocol::text::clean(path))
+        }
         RowPlace::Path { .. } | RowPlace::Detected | RowPlace::Unknown => "no rows".to_owned(),
     };
     Some(Failure::invalid_value(name, &format!("cannot be applied: this result has {list}. Call again without it")))

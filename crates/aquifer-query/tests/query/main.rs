@@ -6,7 +6,7 @@ mod documents;
 mod fixture;
 mod properties;
 mod refusals;
-mod selection;
 mod result_shape;
+mod selection;
 mod shape;
 mod shape_properties;

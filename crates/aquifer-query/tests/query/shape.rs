@@ -100,7 +100,10 @@ fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
     assert_eq!(elsewhere, ResultContent::One(result.clone()));
     let nothing = ResultContent::new(json!({ "items": null }), &RowPlace::known("items"), &Map::new());
     assert!(matches!(nothing, ResultContent::Rows { rows, .. } if rows.is_empty()));
-    assert!(matches!(ResultContent::new(json!([1]), &RowPlace::configured("$"), &Map::new()), ResultContent::Rows { .. }));
+    assert!(matches!(
+        ResultContent::new(json!([1]), &RowPlace::configured("$"), &Map::new()),
+        ResultContent::Rows { .. }
+    ));
 }
 
 #[test]
@@ -279,7 +282,9 @@ fn r_col_5_inferred_collections_have_presets() {
 #[test]
 fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
     let result = json!({ "data": { "items": [{ "a": 1 }], "total": 5 }, "pageInfo": { "next": "t" }, "schema": "x".repeat(5_000) });
-    let ResultContent::Rows { envelope, .. } = ResultContent::new(result, &RowPlace::Detected, &Map::new()) else { panic!() };
+    let ResultContent::Rows { envelope, .. } = ResultContent::new(result, &RowPlace::Detected, &Map::new()) else {
+        panic!()
+    };
     let mut data = controls(json!({ "items": [], "pageInfo": {} }));
     let warning = shape::add_envelope(&mut data, envelope, false).unwrap();
     assert_eq!(
@@ -314,19 +319,7 @@ fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
     };
     assert_eq!(
         offered(&[], Controls::Few),
-        [
-            "fields",
-            "filter",
-            "sort",
-            "aggregate",
-            "first",
-            "after",
-            "last",
-            "before",
-            "total",
-            "shape",
-            "max_tokens"
-        ]
+        ["fields", "filter", "sort", "aggregate", "first", "after", "last", "before", "total", "shape", "max_tokens"]
     );
     assert_eq!(
         offered(&["after", "sort", "query"], Controls::Few),

@@ -35,7 +35,8 @@ impl RateLimit {
         let window = member(policy, "w").or_else(|| member(own("limit"), "w")).and_then(window_name);
         let reset = member(state, "reset").or_else(|| member(state, "t")).map(|seconds| seconds.to_string());
         let reset = own("reset").map(str::to_owned).or(reset);
-        let wait = reset.as_deref().or_else(|| headers.get(RETRY_AFTER)?.to_str().ok()).and_then(|text| parse_wait(text, now));
+        let wait =
+            reset.as_deref().or_else(|| headers.get(RETRY_AFTER)?.to_str().ok()).and_then(|text| parse_wait(text, now));
         let resets_at = wait.and_then(|wait| now.checked_add(jiff::SignedDuration::try_from(wait).ok()?).ok());
         Self { limit, remaining, window, resets_at }
     }
@@ -83,7 +84,8 @@ mod tests {
     fn r_saf_4_limits_of_targets_are_read_in_every_notation() {
         let now: Timestamp = "2026-01-28T12:00:00Z".parse().unwrap();
         let read = |pairs: &[(&'static str, &'static str)]| {
-            let pairs = pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            let pairs =
+                pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
             RateLimit::from_headers(&pairs.collect(), now)
         };
         let at = |text: &str| Some(text.parse().unwrap());

@@ -117,12 +117,11 @@ impl Supervisor {
             }
             break (draft.finish(&judgement, book, &self.observed), pins, snapshot_inputs);
         };
-        let snapshot_inputs = snapshot_inputs
-            .map(|pins_version| SnapshotInputs {
-                interrogation_digest: capture.interrogation.digest(),
-                pins_version,
-                observed_version,
-            });
+        let snapshot_inputs = snapshot_inputs.map(|pins_version| SnapshotInputs {
+            interrogation_digest: capture.interrogation.digest(),
+            pins_version,
+            observed_version,
+        });
         *self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner) = snapshot_inputs;
         self.publish(snapshot, capture, pins);
     }

@@ -6,15 +6,17 @@ use crate::support::{Folder, HttpServer, StdioServer, forgetful, run, server, te
 
 /// What a list of things looks like.
 pub(crate) fn things() -> Value {
-    let thing = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "size": { "type": "integer" } } });
+    let thing =
+        json!({ "type": "object", "properties": { "id": { "type": "integer" }, "size": { "type": "integer" } } });
     json!({ "type": "object", "properties": { "items": { "type": "array", "items": thing } } })
 }
 
-/// The names of the parameters of an operation.
+/// The names of the parameters of an operation, without its own.
 fn parameters(piped: &mut StdioServer, operation: &str) -> Vec<String> {
     let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
     let all = shown["operation"]["parameters"].as_array().unwrap();
-    all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+    let names = all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned());
+    names.filter(|name| name != "owner_name").collect()
 }
 
 /// A server whose calls are counted, and a configuration for it.
@@ -29,8 +31,8 @@ impl Desk {
         let mut offered = tools();
         offered[0]["outputSchema"] = things();
         for name in ["twoLists", "get_text"] {
-            let tool =
-                json!({ "name": name, "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } });
+            let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+            let tool = json!({ "name": name, "inputSchema": nothing, "annotations": { "readOnlyHint": true } });
             offered.as_array_mut().unwrap().push(tool);
         }
         folder.tools("tools.json", &offered);
@@ -244,7 +246,8 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
 fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
     let desk = Desk::new();
     // No definition says what these return.
-    let mut offered: Value = serde_json::from_str(&std::fs::read_to_string(desk.folder.path("tools.json")).unwrap()).unwrap();
+    let mut offered: Value =
+        serde_json::from_str(&std::fs::read_to_string(desk.folder.path("tools.json")).unwrap()).unwrap();
     offered[0].as_object_mut().unwrap().remove("outputSchema");
     desk.folder.tools("tools.json", &offered);
     let mut piped = desk.serve("", "");
@@ -263,7 +266,8 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
         let refused = piped.error("read", "two_lists", json!({ control: 1 }));
         assert_eq!(refused["code"], "VALIDATION_UNKNOWN_PARAM", "{refused}");
     }
-    let last = piped.data("read", "list_things", json!({ "last": 2, "fields": ["id"], "total": true, "shape": "table" }));
+    let last =
+        piped.data("read", "list_things", json!({ "last": 2, "fields": ["id"], "total": true, "shape": "table" }));
     assert_eq!(last["rows"], json!([[29], [30]]), "{last}");
     assert_eq!(last["pageInfo"]["totalCount"], 30, "{last}");
     let right = piped.data("read", "two_lists", json!({ "fields": ["right"] }));
