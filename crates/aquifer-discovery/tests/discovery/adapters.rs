@@ -143,6 +143,14 @@ operations:
 "##;
 
 #[test]
+fn r_dis_9_a_base_url_has_no_trailing_slash() {
+    let file = REST.replace("https://api.example.com/v1", "https://api.example.com/v1/");
+    let problems = Adapter::read(&file, None).unwrap_err();
+    let shown = format!("{problems:?}");
+    assert!(shown.contains("target.base_url") && shown.contains("trailing slash"), "{shown}");
+}
+
+#[test]
 fn r_dis_7_richer_documents_are_read_and_shared_parameters_resolved() {
     let adapter = Adapter::read(REST, None).unwrap_or_else(|problems| panic!("{problems:#?}"));
     assert_eq!(adapter.target, Target::Rest { base_url: "https://api.example.com/v1".to_owned() });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::catalog::{Catalog, CatalogError};
 use aquifer_protocol::category::{Category, Permissions};
+use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::{Backing, Operation, RESERVED};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface, SurfaceError};
@@ -117,6 +118,17 @@ fn r_end_4_the_wrong_family_is_refused_with_the_right_tool() {
     );
     assert!(crude().admit(create, &Receiver::Family(Arc::from("create"))).is_ok());
     assert!(crude().admit(create, &Receiver::Unified).is_ok());
+}
+
+#[test]
+fn r_dis_4a_a_tool_is_as_risky_as_what_the_operator_considers_destructive() {
+    let (mut operations, types) = everything();
+    let read = operations.iter_mut().find(|operation| operation.category == Category::Read).unwrap();
+    read.danger = Danger::Destructive;
+    let catalog = Catalog::build(operations, types, &crude()).unwrap();
+    let tools = surface(Mode::Semantic, "crude").tools(&catalog);
+    let read = tools.iter().find(|tool| tool.name == "mcp_aql_read").unwrap();
+    assert_eq!(read.permissions, Permissions { read_only: false, destructive: true });
 }
 
 #[test]

@@ -44,6 +44,7 @@ impl ResultShape {
             Kind::Any | Kind::Named(_) => ResultShape::Unknown,
             Kind::Array(_) => ResultShape::Rows(RowPlace::known("$")),
             Kind::Object(shape) if is_text(&shape.fields, types) => ResultShape::Text,
+            Kind::Object(shape) if has_content_blocks(&shape.fields, types) => ResultShape::Unknown,
             Kind::Object(_) => {
                 let mut left = MAX_VALUES;
                 Self::located(&example(schema, types, 0, &mut left))
@@ -110,6 +111,15 @@ fn own_name(field: &Parameter) -> &str {
 /// Whether an object has one field, which is text: many servers declare their text results so.
 fn is_text(fields: &[Parameter], types: &Types) -> bool {
     matches!(fields, [only] if only.schema.resolve(types).kind == Kind::String)
+}
+
+/// Whether an object has content blocks of MCP: an image or a text is not a row.
+fn has_content_blocks(fields: &[Parameter], types: &Types) -> bool {
+    let Some(content) = fields.iter().find(|field| own_name(field) == "content") else { return false };
+    let Kind::Array(Some(block)) = &content.schema.resolve(types).kind else { return false };
+    let Kind::Object(block) = &block.resolve(types).kind else { return false };
+    let has = |name: &str| block.fields.iter().any(|field| own_name(field) == name);
+    has("type") && (has("text") || (has("data") && has("mimeType")))
 }
 
 /// The only alternative besides null.

@@ -39,6 +39,12 @@ fn r_dis_8a_a_declared_type_says_where_rows_are() {
         (object(json!({ "items": list, "relations": list })), rows("items")),
         (object(json!({ "name": { "type": "string" }, "tags": texts })), ResultShape::Structured),
         (object(json!({ "temperature": { "type": "number" }, "unit": { "type": "string" } })), ResultShape::Structured),
+        // Blocks of an image, as the filesystem server declares them.
+        (
+            object(json!({ "content": { "type": "array", "items": object(json!({
+                "type": { "enum": ["image", "audio"] }, "data": { "type": "string" }, "mimeType": { "type": "string" } })) } })),
+            ResultShape::Unknown,
+        ),
         // A type that contains itself.
         (
             json!({ "$defs": { "Node": object(json!({ "children": { "type": "array", "items": { "$ref": "#/$defs/Node" } } })) },

@@ -314,3 +314,24 @@ pub(crate) fn unavailable_failure(source: &str, reason: &str) -> Failure {
     Failure::explained(Code::UpstreamUnavailable, format_args!("Source '{source}' is unavailable"), reason)
         .detail("source", source)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::RpcError;
+    use crate::settings::Transport;
+
+    #[test]
+    fn r_res_4_only_a_code_says_that_something_does_not_exist() {
+        let transport = Transport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: Vec::new(), bearer: None };
+        let sanitizer = Sanitizer::new(&Settings::new("notes", transport));
+        for (error, code) in [
+            (RpcError::new(-32002, "Resource not found"), Code::NotFoundResource),
+            (RpcError::new(-32000, "Resource not found"), Code::UpstreamError),
+            (RpcError::from_tool("There is no note 7: not found"), Code::UpstreamError),
+        ] {
+            let failure = UpstreamError::Refused(error).into_failure("notes", &sanitizer, 1_000);
+            assert_eq!(failure.code(), code, "{failure:?}");
+        }
+    }
+}

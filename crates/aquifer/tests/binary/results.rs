@@ -11,11 +11,12 @@ pub(crate) fn things() -> Value {
     json!({ "type": "object", "properties": { "items": { "type": "array", "items": thing } } })
 }
 
-/// The names of the parameters of an operation.
+/// The names of the parameters of an operation, without its own.
 fn parameters(piped: &mut StdioServer, operation: &str) -> Vec<String> {
     let shown = piped.data("read", "introspect", json!({ "query": "operations", "name": operation }));
     let all = shown["operation"]["parameters"].as_array().unwrap();
-    all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+    let names = all.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned());
+    names.filter(|name| name != "owner_name").collect()
 }
 
 /// A server whose calls are counted, and a configuration for it.
@@ -30,8 +31,8 @@ impl Desk {
         let mut offered = tools();
         offered[0]["outputSchema"] = things();
         for name in ["twoLists", "get_text"] {
-            let tool =
-                json!({ "name": name, "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } });
+            let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+            let tool = json!({ "name": name, "inputSchema": nothing, "annotations": { "readOnlyHint": true } });
             offered.as_array_mut().unwrap().push(tool);
         }
         folder.tools("tools.json", &offered);

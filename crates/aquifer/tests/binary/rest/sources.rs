@@ -114,6 +114,17 @@ fn a_description_cannot_name_private_addresses() {
 }
 
 #[test]
+fn examples_name_the_base_url_that_they_need() {
+    let fixture = Fixture::described("");
+    let url = fixture.shop.url();
+    let arguments = ["introspect", "openapi:shop.yaml", "get_product", "--base-url", &url];
+    let output = fixture.command(&arguments).output().unwrap();
+    let printed = text(&output.stdout);
+    let example = printed.lines().find(|line| line.starts_with("Example: ")).unwrap_or_else(|| panic!("{printed}"));
+    assert!(example.contains(&format!("--base-url {url}")), "{example}");
+}
+
+#[test]
 fn overlays_and_filters_change_what_is_served() {
     let fixture = Fixture::described("exclude = [\"/orders\"]\noverlays = [\"patch.yaml\"]\n");
     fixture.folder.file("patch.yaml", OVERLAY);
