@@ -417,9 +417,10 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let wanted = FetchRequest::Resource(request.uri);
-        let resource: ReadResourceResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
-        Ok(resource.into())
+        let wanted = FetchRequest::Resource(request.uri.clone());
+        let resource: Result<ReadResourceResult, _> =
+            resources::fetch(&self.engine, wanted, self.plain_context(&context)).await;
+        Ok(resource.map_err(|error| resources::with_uri(error, request.uri))?.into())
     }
 
     async fn list_prompts(

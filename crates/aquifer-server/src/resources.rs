@@ -4,7 +4,7 @@ use aquifer_engine::source::FetchRequest;
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::error::{Code, Failure, FailureReason};
 use rmcp::ErrorData;
-use rmcp::model::{CompleteRequestParams, Reference};
+use rmcp::model::{CompleteRequestParams, ErrorCode, Reference};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -31,6 +31,14 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
     }
     serde_json::from_value(result)
         .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
+}
+
+/// Adds the URI to the error about a resource that does not exist, as MCP asks for.
+pub(crate) fn with_uri(mut error: ErrorData, uri: String) -> ErrorData {
+    if error.code == ErrorCode::RESOURCE_NOT_FOUND {
+        error.data = Some(Map::from_iter([("uri".to_owned(), uri.into())]).into());
+    }
+    error
 }
 
 /// Converts a completion request for the sources.
