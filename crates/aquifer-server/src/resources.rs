@@ -33,9 +33,10 @@ pub(crate) async fn fetch<T: DeserializeOwned>(
         .map_err(|_| ErrorData::internal_error("The source returned an unexpected result", None))
 }
 
-/// Adds the URI to the error about a resource that does not exist, as MCP asks for.
+/// Adds the URI to the error about a resource that does not exist, as MCP asks for, or that its server refuses: in the
+/// newest revision both have the same code.
 pub(crate) fn with_uri(mut error: ErrorData, uri: String) -> ErrorData {
-    if error.code == ErrorCode::RESOURCE_NOT_FOUND {
+    if matches!(error.code, ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS) {
         error.data = Some(Map::from_iter([("uri".to_owned(), uri.into())]).into());
     }
     error

@@ -158,7 +158,7 @@ fn own_parameters(operation: &Operation) -> Operation {
 fn without_texts(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
-            fields.retain(|name, value| !(matches!(name.as_str(), "description" | "examples") && !value.is_object()));
+            fields.retain(|name, value| !matches!(name.as_str(), "description" | "examples") || value.is_object());
             fields.values_mut().for_each(|value| *value = without_texts(value.take()));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| *item = without_texts(item.take())),
