@@ -27,6 +27,32 @@ async fn r_col_7_pages_of_upstream_results_report_their_position() {
     assert_eq!(upstream.calls(), 1);
 }
 
+/// A result that is returned whole is not held: its cursors lead to another call.
+#[tokio::test]
+async fn r_col_7_the_only_page_of_an_upstream_result_has_cursors_that_work() {
+    let upstream = Upstream::new(issues(5), &["owner"], Controls::All, None);
+    let engine = builder(&upstream).build().unwrap();
+    let whole = list(&engine, json!({ "owner": "a", "first": 10, "fields": ["number"] })).await;
+    let (items, info) = (whole["data"]["items"].as_array().unwrap(), &whole["data"]["pageInfo"]);
+    assert_eq!((items.len(), &info["hasNextPage"], &info["hasPreviousPage"]), (5, &json!(false), &json!(false)));
+    let page = async |size: &str, place: &str, cursor: &str| {
+        let params = json!({ "owner": "a", size: 10, place: info[cursor], "fields": ["number"] });
+        list(&engine, params).await["data"]["items"].clone()
+    };
+    assert_eq!(page("first", "after", "endCursor").await, json!([]));
+    assert_eq!(page("first", "after", "startCursor").await, json!(items[1..]));
+    assert_eq!(page("last", "before", "endCursor").await, json!(items[..4]));
+    assert_eq!(page("last", "before", "startCursor").await, json!([]));
+    assert_eq!(upstream.calls(), 5);
+    let foreign = list(&engine, json!({ "owner": "b", "first": 10, "after": info["endCursor"] })).await;
+    assert_eq!(foreign["error"]["code"], "VALIDATION_INVALID_VALUE", "{foreign}");
+    let none = list(&engine, json!({ "owner": "a", "first": 0 })).await;
+    assert_eq!(none["data"]["items"], json!([]));
+    assert_eq!(none["data"]["pageInfo"]["hasNextPage"], true);
+    // Without a page there is no page information to pay for.
+    assert!(list(&engine, json!({ "owner": "a", "fields": ["number"] })).await["data"].get("pageInfo").is_none());
+}
+
 #[tokio::test]
 async fn r_col_11_controls_without_effect_on_aggregates_of_upstream_results_are_reported() {
     let sums = json!({ "n": { "count": true } });

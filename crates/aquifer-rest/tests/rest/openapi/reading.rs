@@ -291,6 +291,17 @@ fn other_documents_come_from_the_caller() {
 }
 
 #[test]
+fn r_res_2_operations_that_a_description_marks_are_deprecated() {
+    let api = read(
+        json!({ "/old": { "get": { "operationId": "listOld", "deprecated": true } },
+            "/new": { "get": { "operationId": "listNew", "deprecated": false } } }),
+        json!({}),
+    );
+    assert!(operation(&api, "list_old").0.deprecated.is_some());
+    assert!(operation(&api, "list_new").0.deprecated.is_none());
+}
+
+#[test]
 fn schemas_of_all_versions_are_read() {
     let api = read(
         json!({ "/x": { "post": { "operationId": "make", "requestBody": body(json!({ "type": "object", "properties": {
