@@ -131,7 +131,7 @@ async function checkResults({ mcp, call, data, operation, client }, passed) {
 async function checkProgress({ data }, passed) {
   const seen = [];
   const params = { duration: 1, steps: 4 };
-  await data('read', 'trigger_long_running_operation', params, { onprogress: (progress) => seen.push(progress) });
+  await data('execute', 'trigger_long_running_operation', params, { onprogress: (progress) => seen.push(progress) });
   const steps = seen.map(({ progress, total }) => [progress, total]);
   // The last comes together with the answer, and the second SDK then no longer listens: connected directly, too.
   assert.deepEqual(steps.slice(0, 3), [[1, 4], [2, 4], [3, 4]]);
@@ -142,7 +142,7 @@ async function checkProgress({ data }, passed) {
 async function checkCancellation({ data }, passed) {
   const abort = new AbortController();
   const options = { signal: abort.signal, onprogress: () => abort.abort('enough') };
-  const running = data('read', 'trigger_long_running_operation', { duration: 600, steps: 6000 }, options);
+  const running = data('execute', 'trigger_long_running_operation', { duration: 600, steps: 6000 }, options);
   await assert.rejects(running);
   assert.equal(await data('read', 'echo', { message: 'still there' }), 'Echo: still there');
   passed('cancellation');

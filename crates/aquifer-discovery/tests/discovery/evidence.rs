@@ -59,7 +59,7 @@ fn r_dis_4_a_file_can_raise_danger_and_never_lower_it_below_the_evidence() {
         // Nothing shows what it does: the operator's trust settles that.
         ("frob", "Frob it.", &none, Read, Safe, (Execute, Destructive), (Read, Safe)),
         ("frob", "Frob it.", &none, Update, Reversible, (Update, Destructive), (Update, Reversible)),
-        ("execute_sql", "Execute SQL.", &reads, Read, Safe, (Read, Destructive), (Read, Safe)),
+        ("execute_sql", "Execute SQL.", &reads, Read, Safe, (Execute, Destructive), (Read, Safe)),
         // The evidence agrees, or the file is stricter than it.
         ("get_user", "Get a user.", &reads, Read, Safe, (Read, Safe), (Read, Safe)),
         ("get_user", "Get a user.", &none, Read, Safe, (Read, Safe), (Read, Safe)),

@@ -268,7 +268,10 @@ async fn server_everything_shows_pictures_resources_and_progress() {
 #[tokio::test]
 async fn r_dis_8_a_real_result_is_shaped() {
     let folder = Folder::new();
-    let gateway = Gateway::ready(every(&folder).remove(2)).await;
+    // A graph has two lists, so that the operator says which of them is the rows.
+    let mut memory = every(&folder).remove(2);
+    memory.rows.insert("read_graph".to_owned(), "entities".to_owned());
+    let gateway = Gateway::ready(memory).await;
     let entities: Vec<Value> = (0..5)
         .map(|index| json!({ "name": format!("n{index}"), "entityType": "t", "observations": ["long", "words"] }))
         .collect();

@@ -294,12 +294,14 @@ fn r_dis_8_a_shaped_call_answers_exactly_the_part_that_was_asked_for() {
     );
     assert_eq!(part, json!({ "humidity": whole["humidity"], "conditions": whole["conditions"] }));
     let times = json!({ "source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo" });
+    until("time", || names(&mut piped).contains(&"time_convert_time".to_owned()).then_some(()));
     let whole = data(&mut piped, "time_convert_time", &times);
     let mut asked = times.clone();
     asked["fields"] = json!(["target.timezone", "time_difference"]);
     // Nothing said that this is an object. The next start knows.
     drop(piped);
     let mut piped = gateway(&folder, &servers);
+    until("time", || names(&mut piped).contains(&"time_convert_time".to_owned()).then_some(()));
     let part = data(&mut piped, "time_convert_time", &asked);
     let target = json!({ "timezone": whole["target"]["timezone"] });
     assert_eq!(part, json!({ "target": target, "time_difference": whole["time_difference"] }));
