@@ -89,7 +89,7 @@ pub(crate) fn is_needed(exposed: &ExposedTable, columns: &[Arc<str>]) -> bool {
 pub(crate) fn create(exposed: &ExposedTable, foreign: &[ForeignValues], attempt: usize) -> Option<Map<String, Value>> {
     let all: Vec<Parameter> = operations::settable(exposed, &[], operations::is_set).collect();
     let mut values = Map::new();
-    for parameter in chosen(&all) {
+    for parameter in chosen(exposed, &all) {
         let unusual = (attempt > 0 && is_unique(exposed, &parameter.name)).then(|| unusual(&parameter.schema, attempt));
         values.insert(parameter.name.to_string(), unusual.flatten().or_else(|| value(&parameter.schema))?);
     }
@@ -115,11 +115,14 @@ pub(crate) fn updates(exposed: &ExposedTable) -> impl Iterator<Item = Map<String
     all.into_iter().filter_map(|field| Some(Map::from_iter([(field.name.to_string(), value(&field.schema)?)])))
 }
 
-/// The required fields, or the first field that the database does not fill if none is required.
-fn chosen(all: &[Parameter]) -> Vec<&Parameter> {
+/// The required fields, or the first field that the database does not fill if none is required. A key that the database
+/// generates is left to it: the next row may get the one that an example names.
+fn chosen<'a>(exposed: &ExposedTable, all: &'a [Parameter]) -> Vec<&'a Parameter> {
     let required: Vec<&Parameter> = all.iter().filter(|field| field.required).collect();
     if required.is_empty() {
-        return all.iter().find(|field| field.schema.nullable).or_else(|| all.first()).into_iter().collect();
+        let is_key = |field: &&Parameter| exposed.table.key_columns().any(|column| *column.name == *field.name);
+        let nullable = all.iter().find(|field| field.schema.nullable);
+        return nullable.or_else(|| all.iter().find(|field| !is_key(field))).into_iter().collect();
     }
     required
 }
