@@ -234,7 +234,7 @@ pub fn refuse_without_rows(controls: &Map<String, Value>, place: &RowPlace) -> O
         }
         RowPlace::Path { .. } | RowPlace::Detected | RowPlace::Unknown => "no rows".to_owned(),
     };
-    Some(Failure::invalid_value(name, &format!("cannot be applied: this result has {list}. Call again without it")))
+    Some(Failure::invalid_value(name, format!("cannot be applied: this result has {list}. Call again without it")))
 }
 
 /// The warning for controls that had no effect (R-COL-11).
