@@ -39,15 +39,28 @@ pub(super) async fn read_description(
     let tools = client.aql_tools();
     let placed = |operation: &Operation| tools.contains(&operation.tool);
     (description.operations, description.without_tool) = description.operations.into_iter().partition(placed);
-    for name in types_to_read(&description, max) {
+    let listed = names_of_types(&description);
+    let mut waiting = types_to_read(&description, max);
+    waiting.reverse();
+    while let Some(name) = waiting.pop() {
+        if description.types.contains_key(&name) {
+            continue;
+        }
         let reply = introspect(client, monitor, &description.tool, json!({"query": "types", "name": name})).await;
         if let Some(details) = reply.data().get("type").filter(|details| details.is_object()) {
-            description.types.insert(name.clone(), Type::parse(details));
+            let parsed = Type::parse(details);
+            // The alternatives of a union are as good as the types of the parameter.
+            waiting.extend(parsed.members.iter().filter(|member| listed.contains(*member)).cloned());
+            description.types.insert(name.clone(), parsed);
         }
         description.type_replies.push((name, reply));
     }
     description.expand_named_types();
     description
+}
+
+fn names_of_types(description: &ServerDescription) -> BTreeSet<String> {
+    names(&description.types_list).into_iter().collect()
 }
 
 /// The names of the parameters' types, which are needed to build requests, and of up to `max` others.

@@ -31,7 +31,8 @@ fn stated(description: &str) -> Option<Deprecation> {
         let is_bracketed = before.ends_with(['[', '(']) && after.starts_with([']', ')']);
         let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', '*', '\n', '-']);
         let is_alone = after.is_empty() || after.starts_with([':', '.', ',', '!', ';']);
-        if !is_bracketed && !(begins && is_alone) {
+        let says_so = is_bracketed || (begins && is_alone);
+        if !says_so {
             return None;
         }
         let rest = description.get(start + WORD.len()..).filter(|_| after.starts_with(':'));
