@@ -196,9 +196,16 @@ impl Suite {
         let command = format!("'{}' '{}'", self.node.display(), scripts().join("client.mjs").display());
         let words = ["client", "--command", &command, "--timeout", CLIENT_TIMEOUT];
         if self.edition == Edition::Next {
-            self.conformance("client", &[&words[..], &["--requirements", REVISION]].concat())?;
-            // All scenarios run concurrently, and a busy machine loses connections. Alone, each has to succeed.
-            for name in self.unexpected_failures()? {
+            let outcome = self.conformance("client", &[&words[..], &["--requirements", REVISION]].concat());
+            // All scenarios run concurrently, which a busy machine takes badly. Alone, each has to succeed.
+            let log = fs::read_to_string(self.work.join("client.log")).unwrap_or_default();
+            let (_, listed) = log.split_once("Unexpected failures (not in baseline)").unwrap_or_default();
+            let listed = listed.lines().filter_map(|line| line.strip_prefix("  ✗ ")).map(str::to_owned);
+            let again: BTreeSet<String> = self.unexpected_failures()?.into_iter().chain(listed).collect();
+            if again.is_empty() || log.contains("Stale baseline entries") {
+                outcome?;
+            }
+            for name in again {
                 self.conformance(&name, &[&words[..], &["--spec-version", REVISION, "--scenario", &name]].concat())?;
             }
             return self.check_refusals();

@@ -40,7 +40,10 @@ impl OAuthHttp {
             return Err(LoginError::new("tokens are sent only over https, or to this machine"));
         }
         let zone = zone_of_server(server).await;
+        // A person may take long between two requests. A server that closes an idle connection at that very moment would
+        // fail the exchange of a code, which cannot be repeated.
         let mut builder = Client::builder()
+            .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
             .redirect(Policy::none())
