@@ -4,10 +4,10 @@ use crate::schema::inflect;
 use crate::settings::{TableSettings, Target, percent};
 use aquifer_protocol::case::snake_identifier;
 
-/// The maximum length of a table's word in an operation name: with `search_` it stays within the 64 characters that
-/// clients accept as the name of a tool (mode `all`). Where names are not tools, 128 are allowed, so a source's prefix
-/// fits, too.
-const MAX_WORD_LEN: usize = 57;
+/// The maximum length of a table's word in an operation name: with `search_` and the ending of a plural it stays within
+/// the 64 characters that clients accept as the name of a tool (mode `all`). Where names are not tools, 128 are allowed,
+/// so a source's prefix fits, too.
+const MAX_WORD_LEN: usize = 54;
 
 /// Words of a long name are abbreviated to no fewer letters than this, so that it can still be read.
 const MIN_ABBREVIATION: usize = 3;
@@ -179,7 +179,7 @@ mod tests {
             ("wagtailcore_groupcollectionpermission", "wagtailcore_groupcollectionpermissions"),
             (
                 "customer_relationship_management_notification_preference_change",
-                "custome_relatio_managem_notific_prefere_changes",
+                "customer_relations_managemen_notificat_preferen_changes",
             ),
         ] {
             assert_eq!(default_words(table, None).plural, plural, "{table}");
