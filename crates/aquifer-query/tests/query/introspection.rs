@@ -1,10 +1,11 @@
 //! What introspection says about the parameters of the language.
 
 use aquifer_protocol::error::wording::looks_like_a_leak;
+use aquifer_protocol::operation::RowPlace;
 use aquifer_protocol::protocol_types;
 use aquifer_protocol::schema::{Kind, Parameter, Rest};
 use aquifer_query::parameters::{aggregation_support, parameters, types};
-use aquifer_query::shape::{Controls, control_parameters};
+use aquifer_query::shape::{Controls, ResultShape, control_parameters};
 use aquifer_query::{Collection, QueryKind, parse_query};
 use serde_json::{Value, json};
 
@@ -15,7 +16,8 @@ fn all_parameters() -> Vec<Parameter> {
     with_presets.presets.insert("brief".into(), vec!["id".into()]);
     let open = Collection { open: true, ..Collection::default() };
     let listed = [collection(), with_presets, open].map(|collection| parameters(&collection, QueryKind::Search));
-    listed.into_iter().flatten().chain(control_parameters(&[], Controls::All)).collect()
+    let rows = ResultShape::Rows(RowPlace::known("items"));
+    listed.into_iter().flatten().chain(control_parameters(&[], &rows, Controls::All)).collect()
 }
 
 #[test]
