@@ -10,7 +10,7 @@ await main(async (world, file) => {
   const agent = await Agent.connect(world.origin);
   const page = await world.login();
   const content = page.getByRole('main');
-  const call = () => agent.call('read', OPERATION, { duration: 0.1, steps: 1 });
+  const call = () => agent.call('execute', OPERATION, { duration: 0.1, steps: 1 });
   assert.equal((await call()).error?.code, 'CONFIRMATION_REQUIRED');
   await go(page, '/review');
   const card = content.getByRole('article').filter({ has: page.getByRole('heading', { name: new RegExp(`^${TOOL}`) }) });

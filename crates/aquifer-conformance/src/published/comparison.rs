@@ -185,10 +185,8 @@ impl Comparison<'_> {
                     self.report(path, format!("the patterns disagree about '{sample}'"));
                 }
             }
-            Shape::Text | Shape::Word => {
-                if resolved.get("enum").is_some() || resolved.get("pattern").is_some() {
-                    self.report(path, "values are restricted, which is not known");
-                }
+            Shape::Text | Shape::Word if resolved.get("enum").is_some() || resolved.get("pattern").is_some() => {
+                self.report(path, "values are restricted, which is not known");
             }
             Shape::Integer(known) if minimum != Some(*known) => {
                 self.report(path, format!("its minimum is {minimum:?}, not {known}"));

@@ -8,7 +8,6 @@ mod offering;
 mod update;
 mod writable;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +30,7 @@ use crate::api::{Api, Security};
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
 use crate::error::{RestError, RestProblem};
 use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{BaseUrl, HttpRequest, Method, Place, Route};
+use crate::route::{BaseUrl, HttpRequest, Route};
 use current::Current;
 use files::FileRoots;
 use writable::Walk;
@@ -223,7 +222,6 @@ impl RestSource {
     fn refuse_read_only(&self, endpoint: &Endpoint, params: &Map<String, Value>) -> Result<(), Failure> {
         for parameter in &endpoint.body {
             let Some(value) = params.get(&*parameter.name) else { continue };
-            let value = &*without_key(value, &endpoint.route);
             match Walk::new(&self.offering.types).first_read_only(value, &parameter.schema, &parameter.name) {
                 (Some(path), _) => {
                     return Err(Failure::invalid_value(&path, "is set by the API and cannot be written"));
@@ -258,23 +256,6 @@ impl RestSource {
                 _ => failure,
             }
         })
-    }
-}
-
-/// The field that identifies a resource in the body of a request whose path does not.
-const KEY_FIELD: &str = "id";
-
-/// A body without the key of its resource. Where the path does not say which resource is changed, the key in the body
-/// does, although the API sets it.
-fn without_key<'a>(body: &'a Value, route: &Route) -> Cow<'a, Value> {
-    let names_resource = matches!(route.method, Method::Put | Method::Patch)
-        && !route.parameters.iter().any(|parameter| matches!(parameter.place, Place::Path(_)));
-    match body {
-        Value::Object(fields) if names_resource && fields.contains_key(KEY_FIELD) => {
-            let others = fields.iter().filter(|(name, _)| *name != KEY_FIELD);
-            Cow::Owned(Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect()))
-        }
-        body => Cow::Borrowed(body),
     }
 }
 

@@ -347,12 +347,8 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) 
         "graph.edges",
     ])))));
     let depth = Schema { default: Some(1.into()), ..Schema::integer(1.0, f64::from(MAX_RELATIONSHIP_DEPTH)) };
-    let first = Schema {
-        range: Range { minimum: Some(0.0), ..Range::default() },
-        default: Some(20.into()),
-        is_source_default: true,
-        ..Schema::new(Kind::Integer)
-    };
+    // No default: what a request says about pages decides whether the answer says something about them.
+    let first = Schema { range: Range { minimum: Some(0.0), ..Range::default() }, ..Schema::new(Kind::Integer) };
     operation.parameters = vec![
         Parameter::required("root", root),
         Parameter::required(
@@ -363,7 +359,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) 
         Parameter::optional("relationship", Schema::one_of(names()).describe("Only this one; 'references' is all.")),
         Parameter::optional("depth", depth.describe("How many steps to follow.")),
         Parameter::optional("include", sections.describe("Only these parts of the answer.")),
-        Parameter::optional("first", first.describe("How many relationships, up to 100.")),
+        Parameter::optional("first", first.describe("How many relationships: 20 by default, up to 100.")),
         Parameter::optional("after", Schema::string().describe("Continue after this cursor; needs 'first'.")),
     ];
     operation.returns = Returns {

@@ -195,11 +195,12 @@ async fn pages(fixture: &Fixture) {
         json!({ "root": ann, "direction": "both", "depth": 2, "first": 1, "after": cursor }),
         json!({ "root": ann, "direction": "both", "relationship": "people.team_id", "first": 1, "after": cursor }),
         json!({ "root": ann, "direction": "both", "first": 1, "after": "forged" }),
-        json!({ "root": ann, "direction": "both", "after": cursor }),
     ] {
         let error = fixture.call_err("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;
         assert_eq!(error["details"]["param_name"], "after");
     }
+    let alone = json!({ "root": ann, "direction": "both", "after": cursor });
+    fixture.call_err("query_relationships", alone, "VALIDATION_INVALID_TYPE").await;
     let other = fixture.call_ok("list_people", json!({ "first": 1 })).await["pageInfo"]["endCursor"].clone();
     let foreign = json!({ "root": ann, "direction": "both", "first": 1, "after": other });
     fixture.call_err("query_relationships", foreign, "VALIDATION_INVALID_VALUE").await;

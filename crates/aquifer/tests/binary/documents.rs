@@ -153,6 +153,7 @@ fn the_configurations_in_the_documents_are_valid() {
 fn workshop() -> Folder {
     let folder = Folder::new();
     let mut offered = tools();
+    offered[0]["outputSchema"] = crate::results::things();
     for name in ["read_file", "touch"] {
         offered.as_array_mut().unwrap().push(json!({ "name": name, "inputSchema": { "type": "object" } }));
     }

@@ -235,7 +235,9 @@ fn a_server_is_measured_itself_and_behind_ours() {
 #[test]
 fn tasks_of_a_file_run_and_write_only_if_allowed() {
     let folder = Folder::new();
-    let started = server(&folder.tools("tools.json", &tools()));
+    let mut offered = tools();
+    offered[0]["outputSchema"] = crate::results::things();
+    let started = server(&folder.tools("tools.json", &offered));
     let command: Vec<&str> = ["--"].into_iter().chain(started.iter().map(String::as_str)).collect();
     let reading = "[[task]]\nname = \"the things\"\nsearch = \"which things are there\"\noperation = \"list_things\"\n\
                    params = { owner_name = \"ada\" }\nshaped = { fields = [\"name\"], first = 3 }\narguments = { ownerName = \"ada\" }\n";

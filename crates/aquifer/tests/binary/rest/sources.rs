@@ -117,7 +117,7 @@ fn a_description_cannot_name_private_addresses() {
 fn examples_name_the_base_url_that_they_need() {
     let fixture = Fixture::described("");
     let url = fixture.shop.url();
-    let arguments = ["introspect", "openapi:shop.yaml", "get_product", "--base-url", &url];
+    let arguments = ["introspect", "openapi:shop.yaml", "list_products", "--base-url", &url];
     let output = fixture.command(&arguments).output().unwrap();
     let printed = text(&output.stdout);
     let example = printed.lines().find(|line| line.starts_with("Example: ")).unwrap_or_else(|| panic!("{printed}"));
