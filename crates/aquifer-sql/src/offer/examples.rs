@@ -84,13 +84,16 @@ pub(crate) fn is_needed(exposed: &ExposedTable, columns: &[Arc<str>]) -> bool {
     columns.iter().any(|name| exposed.table.column(name).is_some_and(|column| column.is_required()))
 }
 
-/// The values of a new row: references lead to existing rows, and from the second attempt on, unique columns get
-/// unusual values. `None` if no value is known for a required column.
+/// The values of a new row: references lead to existing rows, keys get unusual values, and from the second attempt on
+/// other unique columns, too. `None` if no value is known for a required column.
 pub(crate) fn create(exposed: &ExposedTable, foreign: &[ForeignValues], attempt: usize) -> Option<Map<String, Value>> {
     let all: Vec<Parameter> = operations::settable(exposed, &[], operations::is_set).collect();
     let mut values = Map::new();
     for parameter in chosen(exposed, &all) {
-        let unusual = (attempt > 0 && is_unique(exposed, &parameter.name)).then(|| unusual(&parameter.schema, attempt));
+        // The next row may get a key such as 1, so an example that names it would not work for long.
+        let in_key = exposed.table.key_columns().any(|column| *column.name == *parameter.name);
+        let must_differ = in_key || attempt > 0 && is_unique(exposed, &parameter.name);
+        let unusual = must_differ.then(|| unusual(&parameter.schema, attempt + 1));
         values.insert(parameter.name.to_string(), unusual.flatten().or_else(|| value(&parameter.schema))?);
     }
     for reference in foreign {
