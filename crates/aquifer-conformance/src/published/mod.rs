@@ -1,6 +1,6 @@
 //! What the specification publishes about answers: restated in our own words, so that a run needs nothing else
-//! ([`introspection`], [`envelope`]), and read from a checkout of the specification if there is one ([`SpecSchemas`]).
-//! [`comparison`] holds the two against each other.
+//! (`introspection`, `envelope`), and read from a checkout of the specification if there is one ([`SpecSchemas`]).
+//! `comparison` holds the two against each other.
 
 mod comparison;
 pub(crate) mod envelope;
