@@ -136,7 +136,7 @@ fn fresh_file(work: &Path, name: &str) -> Result<String> {
 
 /// Checks that level 2 is granted and that every row equals the result of SQL.
 fn check(application: &Application, work: &Path, url: &str) -> Result<()> {
-    let aquifer = target().join("debug/aquifer");
+    let aquifer = step::aquifer();
     let configuration = work.join(format!("{}.toml", application.name));
     fs::write(&configuration, format!("[[source]]\nname = \"app\"\ntarget = \"{url}\"\n"))?;
     let state = work.join("state");

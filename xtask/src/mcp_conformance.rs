@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::install;
-use crate::step::{self, announce, cargo, output, root, target};
+use crate::step::{self, Running, announce, aquifer, cargo, output, root, target};
 use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
@@ -314,20 +314,6 @@ impl Expected {
     fn contains(&self, name: &str) -> bool {
         self.server.contains(name) || self.client.contains(name)
     }
-}
-
-/// A child process that is killed when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn aquifer() -> PathBuf {
-    target().join("debug/aquifer")
 }
 
 fn scripts() -> PathBuf {

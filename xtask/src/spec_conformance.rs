@@ -11,7 +11,7 @@ mod introspection;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::applications;
 use crate::install;
 use crate::postgres;
-use crate::step::{self, announce, cargo, root, target};
+use crate::step::{self, Running, announce, aquifer, cargo, root, target};
 use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
@@ -244,20 +244,6 @@ impl Environment {
         }
         Ok(vec![format!("openapi:{url}/openapi.json"), "--base-url".to_owned(), url.to_owned()])
     }
-}
-
-/// A child process that is killed when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn aquifer() -> PathBuf {
-    target().join("debug/aquifer")
 }
 
 fn read(path: &Path) -> Result<Value> {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 pub(crate) use aquifer_report::root;
@@ -11,6 +11,21 @@ pub(crate) use aquifer_report::root;
 /// Announces what happens next.
 pub(crate) fn announce(what: &str) {
     println!("==> {what}");
+}
+
+/// A child process that is killed when this is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The binary that the tests use.
+pub(crate) fn aquifer() -> PathBuf {
+    target().join("debug/aquifer")
 }
 
 /// Runs a command to its end and shows its output. `remedy` is the advice if it fails.
