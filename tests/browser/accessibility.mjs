@@ -19,7 +19,7 @@ await main(async (world) => {
   const agent = await Agent.connect(world.origin);
   const asked = await agent.call('execute', 'execute_newsletter', { subject: 'Tents', body: 'All week.', country: 'Germany' });
   await agent.call('delete', 'delete_tag', { id: 3 });
-  const { entries } = await (await page.request.get('/api/audit')).json();
+  const { entries } = await (await world.ask(page, '/api/audit')).json();
   const request = entries.find((entry) => entry.request_id).request_id;
   const pages = [
     '/', '/operations', '/operations?search=orders', '/operations/list_orders', '/operations/create_ticket', '/operations/execute_newsletter',

@@ -113,7 +113,7 @@ await main(async (world) => {
     const done = await asked.repeat({ country: 'France' });
     assert.equal(done.data?.sent, true, JSON.stringify(done));
     assert.equal(done.warnings?.[0]?.code, 'CALL_EDITED', JSON.stringify(done));
-    const { entries: found } = await (await page.request.get(`/api/audit?event=APPROVAL_GRANTED&approval=${asked.id}`)).json();
+    const { entries: found } = await (await world.ask(page, `/api/audit?event=APPROVAL_GRANTED&approval=${asked.id}`)).json();
     assert.deepEqual(found.map(({ original_parameters, parameters }) => [original_parameters.country, parameters.country]), [['Germany', 'France']]);
     world.passed('a call is edited before it is approved');
   }
@@ -154,13 +154,13 @@ await main(async (world) => {
   async function decideManyTimes() {
     const asked = await askForApproval('Ropes for less');
     const address = `/api/approvals/${asked.id}`;
-    const { digest } = await (await page.request.get(address)).json();
-    const post = async (data) => (await page.request.post(address, { headers: { 'x-aquifer-explorer': '1' }, data })).status();
+    const { digest } = await (await world.ask(page, address)).json();
+    const post = async (data) => (await world.ask(page, address, { method: 'POST', data })).status();
     const approval = { decision: 'approve', digest };
     assert.equal(await post({ decision: 'approve', digest: 'another' }), 409);
     const statuses = await Promise.all(Array.from({ length: 8 }, () => post(approval)));
     assert.deepEqual(statuses.sort(), [200, 409, 409, 409, 409, 409, 409, 409]);
-    const { entries } = await (await page.request.get('/api/audit?operation=execute_newsletter')).json();
+    const { entries } = await (await world.ask(page, '/api/audit?operation=execute_newsletter')).json();
     const decided = entries.filter(({ event, reason }) => /^APPROVAL_/.test(event) && reason?.includes(asked.id));
     assert.deepEqual(decided.map(({ event }) => event), ['APPROVAL_GRANTED']);
     assert.equal(await post({ decision: 'deny' }), 200);

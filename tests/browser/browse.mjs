@@ -36,7 +36,7 @@ await main(async (world) => {
   for (const words of ['What an agent pays to connect', 'Through Aquifer', 'Sources', 'First steps']) await main_.getByText(words).first().waitFor();
   await page.getByText('live', { exact: true }).first().waitFor();
   await screenshot(page, 'explorer-overview');
-  const { operations: count } = await (await page.request.get('/api/overview')).json();
+  const { operations: count } = await (await world.ask(page, '/api/overview')).json();
   await main_.getByText(`Agents see ${count} operations`).waitFor();
   world.passed('the overview says what is served');
 
@@ -84,6 +84,6 @@ await main(async (world) => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.waitForURL('**/login');
   await heading(page, 'Sign in');
-  assert.equal((await page.request.get('/api/session')).status(), 401);
+  assert.equal((await world.ask(page, '/api/session')).status(), 401);
   world.passed('a person signs out');
 });

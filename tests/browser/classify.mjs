@@ -27,7 +27,7 @@ await main(async (world, file) => {
     return world.passed('a classification is saved, and the page says how it takes effect');
   }
   await until('the classification is in force', async () => {
-    const { danger } = await (await page.request.get(`/api/operations/${OPERATION}`)).json();
+    const { danger } = await (await world.ask(page, `/api/operations/${OPERATION}`)).json();
     return danger === 'safe';
   });
   const called = await call();

@@ -21,6 +21,6 @@ await main(async (world) => {
     await status.getByText('live', { exact: true }).waitFor();
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   });
-  assert.equal((await page.request.get('/api/session')).status(), 200);
+  assert.equal((await world.ask(page, '/api/session')).status(), 200);
   world.passed('the page goes on with the same session');
 });

@@ -107,6 +107,14 @@ class World {
     return page.context().storageState();
   }
 
+  /** Sends a request to the API with the session of a page. */
+  async ask(page, path, options) {
+    const { origins } = await this.session(page);
+    const stored = origins.find(({ origin }) => origin === this.origin)?.localStorage.find(({ name }) => name === 'aquifer.session');
+    const headers = stored && { 'x-aquifer-session': JSON.parse(stored.value) };
+    return page.request.fetch(path, { headers, ...options });
+  }
+
   /** While `action` runs, problems that match `pattern` are part of the test. One must occur, unless `action` returns false. */
   async expectProblem(pattern, action) {
     let occurred;

@@ -48,8 +48,8 @@ await main(async (world) => {
     return response;
   };
 
-  const { sources } = await (await page.request.get('/api/tables')).json();
-  const { operations } = await (await page.request.get('/api/operations')).json();
+  const { sources } = await (await world.ask(page, '/api/tables')).json();
+  const { operations } = await (await world.ask(page, '/api/operations')).json();
   const tables = sources.flatMap((source) => source.tables);
   assert.equal(tables.length, 2, JSON.stringify(tables));
   assert.match(JSON.stringify(tables), /alert\(2\)|alert_2/);

@@ -80,7 +80,7 @@ await main(async (world) => {
   world.passed('leave a dialog');
 
   const narrow = await world.open({ session: await world.session(page), viewport: { width: 320, height: 640 } });
-  const { entries } = await (await narrow.request.get('/api/audit')).json();
+  const { entries } = await (await world.ask(narrow, '/api/audit')).json();
   const pages = [
     '/', '/operations', '/operations/list_orders', '/operations/create_ticket', '/try', '/schema', '/schema/orders', '/approvals',
     `/approvals/${denied.error.details.approval_id}`, '/review', '/audit', `/audit/${encodeURIComponent(entries[0].request_id ?? 'none')}`, '/live', '/settings',

@@ -79,7 +79,7 @@ await main(async (world, name) => {
   const waiting = await agent.call(changes.family, changes.operation, changes.params[1]);
   const { approval_id: id } = waiting.error.details;
   const phone = await world.open({ session: await world.session(page), viewport: PHONE, hasTouch: true });
-  const { entries } = await (await phone.request.get(`/api/audit?operation=${changes.operation}`)).json();
+  const { entries } = await (await world.ask(phone, `/api/audit?operation=${changes.operation}`)).json();
   const request = encodeURIComponent(entries.find((entry) => entry.request_id).request_id);
   const pages = [
     '/', '/operations', `/operations/${read}`, `/operations/${changes.operation}`, '/try', '/schema', '/approvals', `/approvals/${id}`,

@@ -86,7 +86,7 @@ await main(async (world) => {
   world.passed('settings and review are shown');
 
   await go(page, '/schema');
-  const { sources } = await (await page.request.get('/api/tables')).json();
+  const { sources } = await (await world.ask(page, '/api/tables')).json();
   const tables = sources.flatMap((source) => source.tables);
   assert.ok(tables.length > 5, JSON.stringify(sources));
   const list = content.getByRole('region', { name: 'Tables' });

@@ -62,7 +62,7 @@ await main(async (world, how) => {
   await page.getByRole('button', { name: 'Reject: open_nodes_by_name' }).click();
   await content.getByText('open_nodes_by_name was rejected. It stays in quarantine.').waitFor();
   await until('the accepted definition is served', async () => {
-    const { operation } = await (await page.request.get('/api/operations/read_graph')).json();
+    const { operation } = await (await world.ask(page, '/api/operations/read_graph')).json();
     return operation.description.includes('and mail it to the author');
   });
   assert.equal((await agent.call('read', 'read_graph')).success, true);

@@ -1,16 +1,20 @@
 //! Login: a one-time link, then a session.
 //!
 //! The server prints a link, or a command prints one after asking for the admin secret. Opening it exchanges its token
-//! for a session cookie, once. Only hashes are stored, in the state store, so that sessions survive a restart and are
-//! valid for all servers with one store. Another way to authenticate a person, such as an OpenID provider, would call
+//! for the secret of a session, once. Only hashes are stored, in the state store, so that sessions survive a restart and
+//! are valid for all servers with one store. Another way to authenticate a person, such as an OpenID provider, would call
 //! [`begin_session`] after it.
+//!
+//! The secret is not a cookie: browsers send cookies to every port of a host, so every other program there would get it,
+//! and could set one of its own. The page keeps it in the storage of its origin, which includes the port, and sends it in
+//! the header [`SESSION_HEADER`].
 
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
 use aquifer_engine::store::{Record, StateStore, StoreError};
 use aquifer_protocol::hex::hex;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,11 +29,11 @@ pub const LINK_TTL: Duration = Duration::from_secs(15 * 60);
 pub const SESSION_TTL: Duration = Duration::from_secs(12 * 60 * 60);
 
 const LINK_PREFIX: &str = "explorer/link/";
-const SESSION_PREFIX: &str = "explorer/session/";
+/// Not `explorer/session/`: the secrets of these sessions were cookies.
+const SESSION_PREFIX: &str = "explorer/page-session/";
 
-/// The cookie's name, followed by the port: browsers share cookies between the ports of a host, and two servers may
-/// run on one.
-const COOKIE_PREFIX: &str = "aquifer_session_";
+/// The header in which the page sends the secret of its session.
+pub const SESSION_HEADER: &str = "x-aquifer-session";
 
 /// How long a record is kept after it has expired, so that clocks may differ.
 const KEPT_AFTER_EXPIRY: Duration = Duration::from_secs(300);
@@ -47,7 +51,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// An identifier of the session that reveals nothing of its cookie.
+    /// An identifier of the session that reveals nothing of its secret.
     pub(crate) fn id(&self) -> &str {
         self.key.strip_prefix(SESSION_PREFIX).and_then(|hash| hash.get(..16)).unwrap_or_default()
     }
@@ -68,7 +72,7 @@ pub async fn create_link(store: &dyn StateStore, clock: &dyn Clock, person: &str
     create(store, clock, LINK_PREFIX, person, LINK_TTL).await.map(|(token, _)| token)
 }
 
-/// Starts a session for a person who was authenticated. Returns the secret of its cookie.
+/// Starts a session for a person who was authenticated. Returns its secret.
 pub async fn begin_session(store: &dyn StateStore, clock: &dyn Clock, person: &str) -> Result<String, StoreError> {
     create(store, clock, SESSION_PREFIX, person, SESSION_TTL).await.map(|(secret, _)| secret)
 }
@@ -84,17 +88,17 @@ async fn create(
     getrandom::fill(&mut bytes).map_err(|error| StoreError(format!("no random numbers are available: {error}")))?;
     let secret = hex(&bytes);
     let record = LoginRecord { person: person.to_owned(), expires_at: add(clock.now(), ttl), is_over: false };
-    let key = key(prefix, &secret);
+    let key = key(prefix, secret.as_bytes());
     match store.compare_and_set(&key, None, to_bytes(&record)?, ttl + KEPT_AFTER_EXPIRY).await? {
         true => Ok((secret, key)),
         false => Err(StoreError("a new login already exists".to_owned())),
     }
 }
 
-/// Exchanges the token of a link for a session, once. Returns the secret of its cookie.
+/// Exchanges the token of a link for a session, once. Returns its secret.
 pub(crate) async fn redeem_link(explorer: &Explorer, token: &str) -> Result<String, ApiError> {
     let (store, clock) = (&*explorer.store, &*explorer.clock);
-    let key = key(LINK_PREFIX, token);
+    let key = key(LINK_PREFIX, token.as_bytes());
     let (record, version) = load(store, &key).await?.ok_or(ApiError::LoginRequired)?;
     if record.is_over || clock.now() > record.expires_at {
         return Err(ApiError::LoginRequired);
@@ -108,8 +112,8 @@ pub(crate) async fn redeem_link(explorer: &Explorer, token: &str) -> Result<Stri
 
 /// The session of a request.
 pub(crate) async fn find_session(explorer: &Explorer, headers: &HeaderMap) -> Result<Session, ApiError> {
-    let secret = read_cookie(headers).ok_or(ApiError::LoginRequired)?;
-    let key = key(SESSION_PREFIX, secret);
+    let secret = headers.get(SESSION_HEADER).ok_or(ApiError::LoginRequired)?;
+    let key = key(SESSION_PREFIX, secret.as_bytes());
     let (record, _) = load(&*explorer.store, &key).await?.ok_or(ApiError::LoginRequired)?;
     if record.is_over || explorer.clock.now() > record.expires_at {
         return Err(ApiError::LoginRequired);
@@ -135,35 +139,8 @@ pub(crate) async fn end_session(explorer: &Explorer, session: &Session) -> Resul
     Ok(())
 }
 
-/// The header that sets the cookie of a session, or removes it.
-pub(crate) fn cookie(headers: &HeaderMap, secret: Option<&str>) -> Result<HeaderValue, ApiError> {
-    let is_https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
-    let secure = if is_https { "; Secure" } else { "" };
-    let (value, age) = secret.map_or(("", 0), |secret| (secret, SESSION_TTL.as_secs()));
-    let text = format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}", cookie_name(headers));
-    HeaderValue::try_from(text).map_err(|error| ApiError::Internal(error.to_string()))
-}
-
-fn cookie_name(headers: &HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let port =
-        host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
-    format!("{COOKIE_PREFIX}{}", port.unwrap_or_default())
-}
-
-fn read_cookie(headers: &HeaderMap) -> Option<&str> {
-    let name = cookie_name(headers);
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut found = cookies.flat_map(|line| line.split(';')).filter_map(|cookie| {
-        let (key, value) = cookie.trim().split_once('=')?;
-        (key == name).then_some(value)
-    });
-    // Another page of this host may have set a second one. Which of them is ours cannot be told.
-    found.next().filter(|_| found.next().is_none())
-}
-
-fn key(prefix: &str, secret: &str) -> String {
-    format!("{prefix}{}", hex(&Sha256::digest(secret.as_bytes())))
+fn key(prefix: &str, secret: &[u8]) -> String {
+    format!("{prefix}{}", hex(&Sha256::digest(secret)))
 }
 
 fn to_bytes(record: &LoginRecord) -> Result<Vec<u8>, StoreError> {

@@ -3,6 +3,7 @@ import { announce, h, heading, replace, visible } from "/lib/dom.js";
 import { del, get } from "/lib/api.js";
 import { on, onStatus } from "/lib/events.js";
 import { match, start } from "/lib/router.js";
+import { keepSession } from "/lib/storage.js";
 
 const isSignedIn = location.pathname !== "/login";
 const main = document.getElementById("main");
@@ -50,6 +51,7 @@ function toggleTheme() {
 
 async function signOut() {
   await del("/session").catch(() => null);
+  keepSession(undefined);
   location.replace("/login");
 }
 

@@ -1,10 +1,9 @@
 //! Logging in and out.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExplorerState;
 use crate::error::ApiError;
@@ -18,18 +17,22 @@ pub(super) struct Login {
     token: String,
 }
 
+/// What the page keeps.
+#[derive(Serialize)]
+pub(super) struct SessionSecret {
+    secret: String,
+}
+
 /// Exchanges the token of a link for a session.
 pub(super) async fn begin(
     State(explorer): ExplorerState,
-    headers: HeaderMap,
     Json(Login { token }): Json<Login>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<SessionSecret>, ApiError> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(ApiError::LoginRequired);
     }
     let secret = login::redeem_link(&explorer, &token).await?;
-    let cookie = login::cookie(&headers, Some(&secret))?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+    Ok(Json(SessionSecret { secret }))
 }
 
 pub(super) async fn show(Extension(session): Extension<Session>) -> Json<Session> {
@@ -39,9 +42,7 @@ pub(super) async fn show(Extension(session): Extension<Session>) -> Json<Session
 pub(super) async fn end(
     State(explorer): ExplorerState,
     Extension(session): Extension<Session>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<StatusCode, ApiError> {
     login::end_session(&explorer, &session).await?;
-    let cookie = login::cookie(&headers, None)?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+    Ok(StatusCode::NO_CONTENT)
 }

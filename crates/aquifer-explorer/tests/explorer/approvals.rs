@@ -9,45 +9,45 @@ use crate::fixture::Fixture;
 #[tokio::test]
 async fn a_waiting_call_is_shown_completely() {
     let fixture = Fixture::new();
-    let cookie = fixture.log_in().await;
+    let session = fixture.log_in().await;
     let (id, _) = fixture.waiting_call("x\u{202e}y").await;
-    let listed = fixture.get(&cookie, "/api/approvals").await.body;
+    let listed = fixture.get(&session, "/api/approvals").await.body;
     assert_eq!(listed["approvals"][0]["id"], id.as_str(), "{listed}");
     assert_eq!((&listed["approvals"][0]["status"], listed["now"].is_string()), (&json!("pending"), true));
-    let shown = fixture.get(&cookie, &format!("/api/approvals/{id}")).await.body;
+    let shown = fixture.get(&session, &format!("/api/approvals/{id}")).await.body;
     assert_eq!(shown["approval"], listed["approvals"][0], "{shown}");
     assert_eq!(shown["call"]["params"], json!({ "id": "x\u{202e}y" }), "{shown}");
     assert_eq!(shown["lines"], json!([r#"├ id = "x\u{202e}y""#]), "{shown}");
     assert_eq!(shown["preview"], r#"This deletes row "x\u{202e}y"."#, "{shown}");
     assert!(shown["digest"].as_str().is_some_and(|digest| !digest.is_empty()), "{shown}");
-    let unknown = fixture.get(&cookie, "/api/approvals/nothing").await;
+    let unknown = fixture.get(&session, "/api/approvals/nothing").await;
     assert_eq!((unknown.status, &unknown.body["error"]["code"]), (StatusCode::NOT_FOUND, &json!("NOT_FOUND")));
 }
 
 #[tokio::test]
 async fn an_approval_needs_the_digest_that_was_shown_and_works_once() {
     let fixture = Fixture::new();
-    let cookie = fixture.log_in().await;
+    let session = fixture.log_in().await;
     let (id, token) = fixture.waiting_call("x").await;
     let path = format!("/api/approvals/{id}");
-    let digest = fixture.get(&cookie, &path).await.body["digest"].clone();
+    let digest = fixture.get(&session, &path).await.body["digest"].clone();
     for wrong in [json!({ "decision": "approve", "digest": "" }), json!({ "decision": "approve", "digest": "0" })] {
-        let refused = fixture.post(&cookie, &path, wrong).await;
+        let refused = fixture.post(&session, &path, wrong).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.body);
     }
     for invalid in [json!({ "decision": "approve" }), json!({ "decision": "maybe" }), json!([])] {
-        let refused = fixture.post(&cookie, &path, invalid).await;
+        let refused = fixture.post(&session, &path, invalid).await;
         assert!(refused.status.is_client_error(), "{}", refused.body);
     }
     assert_eq!(fixture.ask("x", Some(&token)).await["error"]["code"], "CONFIRMATION_REQUIRED");
 
     let approve = json!({ "decision": "approve", "digest": digest });
-    let approved = fixture.post(&cookie, &path, approve.clone()).await;
+    let approved = fixture.post(&session, &path, approve.clone()).await;
     assert_eq!(approved.status, StatusCode::OK, "{}", approved.body);
     assert_eq!(approved.body["approval"]["status"], "approved");
     assert_eq!(approved.body["approval"]["decided_by"], "admin (explorer)");
     assert_eq!(fixture.ask("x", Some(&token)).await["success"], true);
-    let again = fixture.post(&cookie, &path, approve.clone()).await;
+    let again = fixture.post(&session, &path, approve.clone()).await;
     assert_eq!((again.status, &again.body["error"]["code"]), (StatusCode::CONFLICT, &json!("CONFLICT")));
     assert_eq!(fixture.ask("x", Some(&token)).await["error"]["code"], "TOKEN_ALREADY_USED");
 }
@@ -55,12 +55,12 @@ async fn an_approval_needs_the_digest_that_was_shown_and_works_once() {
 #[tokio::test]
 async fn a_denial_tells_the_caller_why_and_is_recorded() {
     let fixture = Fixture::new();
-    let cookie = fixture.log_in().await;
+    let session = fixture.log_in().await;
     let (id, token) = fixture.waiting_call("x").await;
     let path = format!("/api/approvals/{id}");
-    let too_long = fixture.post(&cookie, &path, json!({ "decision": "deny", "reason": "x".repeat(501) })).await;
+    let too_long = fixture.post(&session, &path, json!({ "decision": "deny", "reason": "x".repeat(501) })).await;
     assert_eq!(too_long.status, StatusCode::BAD_REQUEST, "{}", too_long.body);
-    let denied = fixture.post(&cookie, &path, json!({ "decision": "deny", "reason": "wrong row" })).await;
+    let denied = fixture.post(&session, &path, json!({ "decision": "deny", "reason": "wrong row" })).await;
     assert_eq!(denied.status, StatusCode::OK, "{}", denied.body);
     assert_eq!(denied.body["approval"]["decision_reason"], "wrong row");
     let answer = fixture.ask("x", Some(&token)).await;
@@ -75,9 +75,9 @@ async fn a_denial_tells_the_caller_why_and_is_recorded() {
 #[tokio::test]
 async fn a_denial_needs_no_reason() {
     let fixture = Fixture::new();
-    let cookie = fixture.log_in().await;
+    let session = fixture.log_in().await;
     let (id, _) = fixture.waiting_call("x").await;
-    let denied = fixture.post(&cookie, &format!("/api/approvals/{id}"), json!({ "decision": "deny" })).await;
+    let denied = fixture.post(&session, &format!("/api/approvals/{id}"), json!({ "decision": "deny" })).await;
     assert_eq!(denied.body["approval"]["status"], "denied", "{}", denied.body);
     assert!(denied.body["approval"].get("decision_reason").is_none(), "{}", denied.body);
 }

@@ -40,8 +40,8 @@ async fn the_stream_ends_when_the_person_logs_out() {
 #[tokio::test]
 async fn the_stream_ends_when_the_session_expires() {
     let fixture = Fixture::new();
-    let cookie = fixture.log_in().await;
-    let mut stream = pieces(fixture.stream(&cookie, "/api/events").await);
+    let session = fixture.log_in().await;
+    let mut stream = pieces(fixture.stream(&session, "/api/events").await);
     assert!(next(&mut stream).await.unwrap().starts_with("event: hello\n"));
     fixture.wall.advance(13 * 60 * 60);
     while next(&mut stream).await.is_some() {}

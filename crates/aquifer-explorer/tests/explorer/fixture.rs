@@ -8,6 +8,7 @@ use aquifer_engine::rehearsal::{ChangeKind, Preview, RehearsalResult};
 use aquifer_engine::source::{Call, Offering};
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_engine::{Answer, Caller, Context, Engine, Outcome, Reply, Source};
+use aquifer_explorer::login::SESSION_HEADER;
 use aquifer_explorer::{ApiError, AuditFiles, CallFeed, Explorer, Operator, login};
 use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::confirm::ConfirmSettings;
@@ -20,7 +21,7 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, StatusCode};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -164,37 +165,33 @@ impl Fixture {
         Self { engine, store, clock, wall, audit, folder, router: explorer.router() }
     }
 
-    /// Logs in with a new link. Returns the cookie.
+    /// Logs in with a new link. Returns the secret of the session.
     pub(crate) async fn log_in(&self) -> String {
         let token = login::create_link(&*self.store, &*self.clock, "admin").await.unwrap();
-        let page = [("x-aquifer-explorer", "1")];
-        let answer = send(&self.router, Method::POST, "/api/session", Some(json!({ "token": token })), &page).await;
-        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.body);
-        let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        let answer = send(&self.router, Method::POST, "/api/session", Some(json!({ "token": token })), &[]).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body["secret"].as_str().unwrap().to_owned()
     }
 
     /// What the page gets.
-    pub(crate) async fn get(&self, cookie: &str, path: &str) -> PageAnswer {
-        send(&self.router, Method::GET, path, None, &[("cookie", cookie)]).await
+    pub(crate) async fn get(&self, session: &str, path: &str) -> PageAnswer {
+        send(&self.router, Method::GET, path, None, &[(SESSION_HEADER, session)]).await
     }
 
     /// A request of the page whose answer is read piece by piece.
-    pub(crate) async fn stream(&self, cookie: &str, path: &str) -> Body {
-        open(&self.router, path, &[("cookie", cookie)]).await.into_body()
+    pub(crate) async fn stream(&self, session: &str, path: &str) -> Body {
+        open(&self.router, path, &[(SESSION_HEADER, session)]).await.into_body()
     }
 
     /// Logs out.
-    pub(crate) async fn log_out(&self, cookie: &str) {
-        let headers = [("cookie", cookie), ("x-aquifer-explorer", "1")];
-        let ended = send(&self.router, Method::DELETE, "/api/session", None, &headers).await;
+    pub(crate) async fn log_out(&self, session: &str) {
+        let ended = send(&self.router, Method::DELETE, "/api/session", None, &[(SESSION_HEADER, session)]).await;
         assert_eq!(ended.status, StatusCode::NO_CONTENT, "{}", ended.body);
     }
 
     /// What the page sends.
-    pub(crate) async fn post(&self, cookie: &str, path: &str, body: Value) -> PageAnswer {
-        let headers = [("cookie", cookie), ("x-aquifer-explorer", "1")];
-        send(&self.router, Method::POST, path, Some(body), &headers).await
+    pub(crate) async fn post(&self, session: &str, path: &str, body: Value) -> PageAnswer {
+        send(&self.router, Method::POST, path, Some(body), &[(SESSION_HEADER, session)]).await
     }
 
     /// Sends a request of an agent.

@@ -1,5 +1,7 @@
 //! Requests that do not get through.
 
+use aquifer_engine::clock::SystemClock;
+use aquifer_explorer::login::begin_session;
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
@@ -46,12 +48,21 @@ async fn requests_of_mcp_clients_and_other_pages_are_refused() {
     }
 }
 
+/// Other programs on the host get all cookies of the browser, and can set some.
 #[tokio::test]
-async fn changes_need_the_header_of_the_page() {
-    let shop = Shop::with_session("anna").await;
-    for path in ["/api/run", "/api/review", "/api/rules/apply", "/api/rules/preview", "/api/session"] {
-        let refused = shop.send(Method::POST, path, Some(json!({})), &[]).await;
-        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{path}");
+async fn a_cookie_is_not_a_session() {
+    let shop = Shop::new().await;
+    let secret = begin_session(&*shop.store, &SystemClock, "anna").await.unwrap();
+    for name in ["aquifer_session_8080", "x-aquifer-session", "aquifer.session"] {
+        let cookie = format!("{name}={secret}");
+        for path in PATHS {
+            let refused = shop.send(Method::GET, path, None, &[("cookie", &cookie)]).await;
+            assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{name} {path}");
+        }
+        for path in ["/api/run", "/api/review", "/api/rules/apply", "/api/rules/preview"] {
+            let refused = shop.send(Method::POST, path, Some(json!({})), &[("cookie", &cookie)]).await;
+            assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{name} {path}");
+        }
     }
     assert!(shop.operator.asked.lock().unwrap().is_empty());
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use aquifer_engine::Engine;
 use aquifer_engine::clock::{SharedClock, SteadyClock, SystemClock};
 use aquifer_engine::store::{MemoryStore, StateStore};
-use aquifer_explorer::login::begin_session;
+use aquifer_explorer::login::{SESSION_HEADER, begin_session};
 use aquifer_explorer::{ApiError, AuditFiles, CallFeed, Explorer, Operator};
 use aquifer_gate::audit::Audit;
 use aquifer_gate::{GateSettings, SafetyGate};
@@ -26,9 +26,6 @@ use tower_service::Service as _;
 
 /// Where the page is served.
 const HOST: &str = "127.0.0.1:8080";
-
-/// The cookie of a session, which has the port in its name.
-const COOKIE: &str = "aquifer_session_8080";
 
 const TABLES: &str = "
     CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -155,7 +152,7 @@ pub(crate) struct Shop {
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) operator: Arc<RecordingOperator>,
     router: Router,
-    cookie: Option<String>,
+    session: Option<String>,
     _folder: Folder,
 }
 
@@ -186,24 +183,23 @@ impl Shop {
             feed: CallFeed::default(),
             started_at: Timestamp::now(),
         };
-        Self { store, operator, router: explorer.router(), cookie: None, _folder: folder }
+        Self { store, operator, router: explorer.router(), session: None, _folder: folder }
     }
 
     /// With a session of this person.
     pub(crate) async fn with_session(person: &str) -> Self {
         let mut shop = Self::new().await;
         let secret = begin_session(&*shop.store, &SystemClock, person).await.unwrap();
-        shop.cookie = Some(format!("{COOKIE}={secret}"));
+        shop.session = Some(secret);
         shop
     }
 
-    /// Keeps the cookie that an answer sets.
-    pub(crate) fn keep_cookie(&mut self, answer: &PageAnswer) {
-        let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
-        self.cookie = Some(cookie.split(';').next().unwrap().to_owned());
+    /// Keeps the session of an answer.
+    pub(crate) fn keep_session(&mut self, answer: &PageAnswer) {
+        self.session = answer.body["secret"].as_str().map(str::to_owned);
     }
 
-    /// Sends a request with these headers and the cookie.
+    /// Sends a request with these headers and the session.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -212,7 +208,7 @@ impl Shop {
         headers: &[(&str, &str)],
     ) -> PageAnswer {
         let mut all = headers.to_vec();
-        all.extend(self.cookie.as_deref().map(|cookie| ("cookie", cookie)));
+        all.extend(self.session.as_deref().map(|secret| (SESSION_HEADER, secret)));
         send(&self.router, method, path, body, &all).await
     }
 
@@ -221,6 +217,6 @@ impl Shop {
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> PageAnswer {
-        self.send(Method::POST, path, Some(body), &[("x-aquifer-explorer", "1")]).await
+        self.send(Method::POST, path, Some(body), &[]).await
     }
 }

@@ -1,5 +1,6 @@
 // Requests to the server of this page.
 import { parseInOrder } from "/lib/key_order.js";
+import { sessionSecret } from "/lib/storage.js";
 
 /** A request that failed: `status` (0 without a connection), `code`, `message`, `details`. */
 export class ApiError extends Error {
@@ -19,9 +20,16 @@ export const post = (path, body, options) => send("POST", path, body ?? {}, opti
 /** DELETE. */
 export const del = (path, options) => send("DELETE", path, undefined, options);
 
+/** GET whose answer does not end: the stream of its body. */
+export const openStream = (path) => ask("GET", path).then((response) => response.body);
+
 async function send(method, path, body, { signal } = {}) {
+  return read(await ask(method, path, body, signal));
+}
+
+async function ask(method, path, body, signal) {
   const response = await attempt(address(path), requestOptions(method, body, signal));
-  if (response.ok) return read(response);
+  if (response.ok) return response;
   const error = await toError(response);
   if (error.status === 401 && location.pathname !== "/login") goToLogin();
   throw error;
@@ -29,7 +37,8 @@ async function send(method, path, body, { signal } = {}) {
 
 function requestOptions(method, body, signal) {
   const headers = { accept: "application/json" };
-  if (method !== "GET") headers["x-aquifer-explorer"] = "1";
+  const secret = sessionSecret();
+  if (typeof secret === "string") headers["x-aquifer-session"] = secret;
   if (body !== undefined) headers["content-type"] = "application/json";
   return { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin" };
 }

@@ -1,12 +1,12 @@
-// Events of the server: one connection for the whole page, renewed with increasing pauses.
-import { get } from "/lib/api.js";
+// Events of the server: one connection for the whole page, renewed with increasing pauses. Not an EventSource, which cannot
+// send the header of the session.
+import { get, openStream } from "/lib/api.js";
 
 const listeners = new Map();
 const statusListeners = new Set();
-const TYPES = ["hello", "approvals", "catalog", "call"];
 const MAX_PAUSE = 30000;
 
-let source = null;
+let isOpen = false;
 let pause = 1000;
 
 /** "connecting", "live" or "reconnecting". */
@@ -27,20 +27,38 @@ export function onStatus(fn) {
   return () => statusListeners.delete(fn);
 }
 
-function connect() {
-  if (source || location.pathname === "/login") return;
-  source = new EventSource("/api/events");
-  source.addEventListener("open", () => {
+async function connect() {
+  if (isOpen || location.pathname === "/login") return;
+  isOpen = true;
+  try {
+    const body = await openStream("/events");
     pause = 1000;
     setStatus("live");
-  });
-  source.addEventListener("error", reconnect);
-  for (const type of TYPES) source.addEventListener(type, (event) => dispatch(type, event.data));
+    await listen(body);
+  } catch {
+    // Ended or lost: both are renewed.
+  }
+  isOpen = false;
+  reconnect();
+}
+
+/** Dispatches the events of a stream until it ends. The server writes one line for the type and one of data. */
+async function listen(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop();
+    for (const event of events) {
+      const [, type, data] = /^event: ([^\n]*)\ndata: ([^\n]*)$/.exec(event) ?? [];
+      if (type) dispatch(type, data);
+    }
+  }
 }
 
 function reconnect() {
-  source.close();
-  source = null;
   setStatus("reconnecting");
   // Finds out why: shows the banner without a connection, and the login page without a session.
   get("/session").catch(() => null);

@@ -20,6 +20,14 @@ export function save(key, value, storage = () => localStorage) {
   }
 }
 
+const SESSION = "aquifer.session";
+
+/** The secret of the session, or null. Not a cookie: browsers send those to other ports of the host, too. */
+export const sessionSecret = () => load(SESSION, null);
+
+/** Keeps the secret of a session, or forgets it; returns false if storage is disabled. */
+export const keepSession = (secret) => save(SESSION, secret);
+
 const HISTORY = "aquifer.history";
 const MAX_ENTRIES = 100;
 const MAX_REQUEST = 20000;

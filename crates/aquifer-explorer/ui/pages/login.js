@@ -1,6 +1,7 @@
 // Signs in with the token of a link.
 import { h, heading, replace } from "/lib/dom.js";
 import { get, post } from "/lib/api.js";
+import { keepSession } from "/lib/storage.js";
 
 export const title = () => "Sign in";
 
@@ -35,7 +36,8 @@ function samePath(path) {
 /** Leaves the page, or returns what went wrong. */
 async function signIn(token, next) {
   try {
-    await post("/session", { token });
+    const { secret } = await post("/session", { token });
+    if (!keepSession(secret)) return "This browser does not let the page store anything, so it cannot keep you signed in.";
     location.replace(next);
     return null;
   } catch (error) {

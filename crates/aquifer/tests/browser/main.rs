@@ -110,6 +110,11 @@ fn requests_that_are_not_of_the_page_are_refused() {
 }
 
 #[test]
+fn a_program_on_another_port_of_the_host_gets_no_session() {
+    run_on_demo("ports");
+}
+
+#[test]
 fn a_keyboard_a_narrow_screen_and_a_lost_connection_are_enough() {
     let demo = Demo::start();
     flow("keyboard", &[&demo.link]).passes();
