@@ -9,6 +9,9 @@
     allow(dead_code, unused_imports, reason = "a build may leave out what uses it; the full build checks")
 )]
 
+#[macro_use]
+mod terminal;
+
 mod cli;
 mod command;
 mod config;
@@ -25,7 +28,6 @@ mod system;
 #[path = "../../aquifer-adapter/examples/task_board.rs"]
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod task_board;
-mod terminal;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -62,8 +64,7 @@ fn main() -> ExitCode {
         Ok(CommandOutcome::Failure) => ExitCode::from(1),
         Ok(CommandOutcome::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            // The message may contain text from files and servers.
-            eprintln!("aquifer: {}", terminal::escape_hidden(&format!("{error:#}")));
+            note!("aquifer: {error:#}");
             ExitCode::from(if error.is::<sources::UnreachableError>() { 1 } else { 2 })
         }
     }

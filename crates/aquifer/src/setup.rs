@@ -23,7 +23,7 @@ use crate::sources::gateway::{Upstream, describe_failure};
 use crate::sources::gather::gather;
 use crate::sources::{self, OnUnreachable, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles, StoreSetting};
-use crate::terminal::escape_hidden;
+use crate::terminal;
 
 /// Logs to stderr, because stdout is for results and MCP.
 pub(crate) fn logging(filter: Option<&str>) {
@@ -40,9 +40,10 @@ pub(crate) fn logging(filter: Option<&str>) {
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(terminal::LogWriter)
         .with_target(false)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        // The writer escapes colors like everything else.
+        .with_ansi(false)
         .init();
     if let Some(error) = problem {
         tracing::warn!("log filter '{chosen}' is not valid ({error}); using warn");
@@ -211,7 +212,7 @@ impl ReadyCheck<'_> {
         for (source, missing) in &self.missing {
             match missing.uninstalled_program() {
                 Some(program) => programs.entry(program.to_owned()).or_default().push(source.source.name()),
-                None => eprintln!("aquifer: {}{}", escape_hidden(&missing.describe(source)), describe_fallback(source)),
+                None => note!("aquifer: {}{}", missing.describe(source), describe_fallback(source)),
             }
         }
         for (program, names) in &programs {
@@ -220,7 +221,7 @@ impl ReadyCheck<'_> {
             let is_cached = self.missing.iter().any(|(source, _)| source.unknown().is_none());
             let instead = if is_cached { ". Showing what was cached earlier" } else { "" };
             let line = format!("aquifer: {program}; used by {sources} {}{instead}", names.join(", "));
-            eprintln!("{}", escape_hidden(&line));
+            note!("{line}");
         }
         match self.is_any_available {
             true => Ok(()),

@@ -76,7 +76,7 @@ pub(crate) fn default_config() -> Option<PathBuf> {
             Some(path)
         }
         DefaultConfig::Suspicious(reason) => {
-            eprintln!(
+            note!(
                 "aquifer: ignoring ./{DEFAULT_CONFIG}, because it {reason}. To use it anyway: --config {DEFAULT_CONFIG}"
             );
             None

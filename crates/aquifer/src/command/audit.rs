@@ -17,7 +17,7 @@ use crate::cli::{AuditShowArgs, AuditVerifyArgs};
 use crate::config::{AuditSink, Config};
 use crate::safety;
 use crate::state::StoreLocation;
-use crate::terminal::escape_hidden;
+use crate::terminal;
 
 /// The maximum number of entries shown. All of them are held in memory.
 const MAX_SHOWN: usize = 100_000;
@@ -53,7 +53,7 @@ pub(crate) async fn verify(arguments: AuditVerifyArgs) -> anyhow::Result<Command
     for report in &reports {
         match arguments.json {
             true => super::json::print(&serde_json::to_string(report)?)?,
-            false => super::call::print(report.to_string().trim_end())?,
+            false => terminal::print_line(report.to_string().trim_end())?,
         }
     }
     Ok(if reports.iter().all(Report::is_proven) { CommandOutcome::Done } else { CommandOutcome::Failure })
@@ -132,7 +132,10 @@ pub(crate) async fn show(arguments: AuditShowArgs) -> anyhow::Result<CommandOutc
             columns(&["TIME", "EVENT", "OPERATION", ""], &rows)
         }
     };
-    super::call::print(text.trim_end())?;
+    match arguments.json {
+        true => terminal::print_exact(text.trim_end())?,
+        false => terminal::print_line(text.trim_end())?,
+    }
     Ok(CommandOutcome::Done)
 }
 
@@ -171,7 +174,7 @@ fn row(entry: &Value) -> [String; 4] {
     let more = ["result", "code", "reason", "user_id", "token_id"];
     let mut words: Vec<String> = more.iter().map(|name| word(entry, name)).filter(|word| !word.is_empty()).collect();
     if let Some(parameters) = entry.get("parameters") {
-        words.push(escape_hidden(&parameters.to_string()).into_owned());
+        words.push(parameters.to_string());
     }
     [time, word(entry, "event"), operation, words.join("; ")]
 }

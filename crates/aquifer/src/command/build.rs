@@ -9,9 +9,10 @@ use crate::CommandOutcome;
 use crate::cli::BuildArgs;
 use crate::config::target::{OPENAPI, is_http_url};
 use crate::sources::{description, sidecar_of};
+use crate::terminal;
 
 use super::table::count;
-use super::{call, capture, write};
+use super::{capture, write};
 
 pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<CommandOutcome> {
     match described(&arguments.bundle)? {
@@ -43,14 +44,14 @@ async fn build_api(target: &str, arguments: &BuildArgs) -> anyhow::Result<Comman
     });
     let built = description::build(target, name, arguments).await?;
     let (file, sidecar) = write_files(arguments, &built)?;
-    eprintln!("A generated adapter can only read. After you have reviewed it, serve it like this:");
-    eprintln!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"accepted\"", file.display());
+    note!("A generated adapter can only read. After you have reviewed it, serve it like this:");
+    note!("  [[source]]\n  target = \"{}\"\n  openapi = \"{target}\"\n  trust = \"accepted\"", file.display());
     if !arguments.overlays.is_empty() {
         let overlays: Vec<String> =
             arguments.overlays.iter().map(|file| format!("{:?}", file.display().to_string())).collect();
-        eprintln!("  overlays = [{}]", overlays.join(", "));
+        note!("  overlays = [{}]", overlays.join(", "));
     }
-    call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
+    terminal::print_exact(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -74,18 +75,18 @@ fn build_bundle(arguments: &BuildArgs) -> anyhow::Result<CommandOutcome> {
     }
     let left = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
     if left > 0 {
-        eprintln!(
+        note!(
             "{} to review, treated as destructive until then. Run: aquifer review {}",
             count(left, "operation"),
             arguments.bundle.display()
         );
     }
-    eprintln!(
+    note!(
         "A generated adapter can only read. After you have reviewed it, add this to its source, beside adapter = \"{}\":",
         file.display()
     );
-    eprintln!("  trust = \"accepted\"");
-    call::print(&format!("{}\n{}", file.display(), sidecar.display()))?;
+    note!("  trust = \"accepted\"");
+    terminal::print_exact(&format!("{}\n{}", file.display(), sidecar.display()))?;
     Ok(CommandOutcome::Done)
 }
 

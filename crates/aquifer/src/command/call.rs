@@ -1,7 +1,7 @@
 //! `aquifer call`: sends one request and prints its envelope.
 
 use std::collections::HashSet;
-use std::io::{IsTerminal as _, Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -19,7 +19,6 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::{OnUnreachable, OpenSource};
-use crate::terminal::escape_hidden;
 
 pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<CommandOutcome> {
     arguments.assign_positionals()?;
@@ -94,16 +93,6 @@ pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<
     match engine.handle(receiver, request, context).await {
         Reply::Response(response) => response,
         Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
-    }
-}
-
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let text = if out.is_terminal() { escape_hidden(text) } else { text.into() };
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // The reader has closed the pipe.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to stdout"),
     }
 }
 

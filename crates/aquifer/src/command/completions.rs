@@ -5,10 +5,11 @@ use clap_complete::Shell;
 
 use crate::CommandOutcome;
 use crate::cli::Cli;
+use crate::terminal;
 
 pub(crate) fn run(shell: Shell) -> anyhow::Result<CommandOutcome> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "aquifer", &mut script);
-    super::call::print(String::from_utf8_lossy(&script).trim_end())?;
+    terminal::print_exact(String::from_utf8_lossy(&script).trim_end())?;
     Ok(CommandOutcome::Done)
 }

@@ -101,40 +101,38 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
 fn introduce(served: &ServedAddresses, state: &Path) {
     let directory = state.display();
     let url = &served.mcp;
-    eprintln!("A sample shop and its support desk are served as MCP-AQL at {url}");
-    eprintln!();
+    note!("A sample shop and its support desk are served as MCP-AQL at {url}");
+    note!();
     if let Some(explorer) = &served.explorer {
-        eprintln!("{explorer}");
-        eprintln!();
+        note!("{explorer}");
+        note!();
     }
-    eprintln!("Add it to an MCP client:");
-    eprintln!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
-    eprintln!();
-    eprintln!("Then ask the agent to try:");
+    note!("Add it to an MCP client:");
+    note!("  {{\"mcpServers\": {{\"aquifer\": {{\"url\": \"{url}\"}}}}}}");
+    note!();
+    note!("Then ask the agent to try:");
     for (operation, params) in WORTH_TRYING {
-        eprintln!("  {operation} {params}");
+        note!("  {operation} {params}");
     }
-    eprintln!();
-    eprintln!("Or try them without a client, in another terminal. Each call gets a new shop:");
+    note!();
+    note!("Or try them without a client, in another terminal. Each call gets a new shop:");
     // The approval of the newsletter is a rule of this server.
     for (operation, params) in WORTH_TRYING.iter().filter(|(operation, _)| *operation != NEWSLETTER) {
-        eprintln!("  aquifer call {operation} '{params}' --source demo:");
+        note!("  aquifer call {operation} '{params}' --source demo:");
     }
-    eprintln!();
-    eprintln!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
-    eprintln!("cancel_execution stops it.");
-    eprintln!();
-    eprintln!(
-        "Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat"
-    );
-    eprintln!("the request with. The newsletter waits until you approve it, in the explorer or here:");
-    eprintln!("  aquifer approvals secret --state {directory}");
-    eprintln!("  aquifer approvals list --state {directory}");
-    eprintln!("The audit log records every decision and its outcome:");
-    eprintln!("  aquifer audit show --state {directory}");
-    eprintln!("  aquifer policy show demo:");
-    eprintln!();
-    eprintln!("Press Ctrl-C to stop. All changes are lost then.");
+    note!();
+    note!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
+    note!("cancel_execution stops it.");
+    note!();
+    note!("Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat");
+    note!("the request with. The newsletter waits until you approve it, in the explorer or here:");
+    note!("  aquifer approvals secret --state {directory}");
+    note!("  aquifer approvals list --state {directory}");
+    note!("The audit log records every decision and its outcome:");
+    note!("  aquifer audit show --state {directory}");
+    note!("  aquifer policy show demo:");
+    note!();
+    note!("Press Ctrl-C to stop. All changes are lost then.");
 }
 
 /// A state directory that is removed when the demo ends. Other commands use it with `--state`.

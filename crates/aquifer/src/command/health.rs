@@ -7,9 +7,8 @@ use anyhow::bail;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::call::print;
 use crate::CommandOutcome;
-use crate::terminal::escape_hidden;
+use crate::terminal;
 
 /// How long the server may take for everything.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,7 +20,7 @@ pub(crate) async fn run(url: &str) -> anyhow::Result<CommandOutcome> {
     let problem = match tokio::time::timeout(TIMEOUT, ask(&authority)).await {
         Ok(Ok(answer)) => match healthy(&answer) {
             Some(body) => {
-                print(body)?;
+                terminal::print_exact(body)?;
                 return Ok(CommandOutcome::Done);
             }
             None => format!("it answers {}", answer.lines().next().unwrap_or("nothing")),
@@ -29,7 +28,7 @@ pub(crate) async fn run(url: &str) -> anyhow::Result<CommandOutcome> {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {} s", TIMEOUT.as_secs()),
     };
-    eprintln!("aquifer: the server at {authority} is not healthy: {}", escape_hidden(&problem));
+    note!("aquifer: the server at {authority} is not healthy: {problem}");
     Ok(CommandOutcome::Failure)
 }
 

@@ -7,9 +7,10 @@ use crate::cli::{InterrogateArgs, default_config};
 use crate::config::Config;
 use crate::config::target::is_source;
 use crate::sources::gather::gather;
+use crate::terminal;
 
 use super::table::count;
-use super::{call, capture, write};
+use super::{capture, write};
 
 pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<CommandOutcome> {
     let is_name = |source: &String| !is_source(source);
@@ -29,9 +30,9 @@ pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<CommandOut
             write::file(path, &text, true)?;
             let operations = bundle.normalized_bundle.operations.len();
             let review = bundle.normalized_bundle.operations.iter().filter(|made| made.needs_review).count();
-            eprintln!("{}: {}, {review} to review", path.display(), count(operations, "operation"));
+            note!("{}: {}, {review} to review", path.display(), count(operations, "operation"));
         }
-        None => call::print(text.trim_end())?,
+        None => terminal::print_exact(text.trim_end())?,
     }
     Ok(CommandOutcome::Done)
 }

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
+use crate::terminal;
 use crate::terminal::quoted;
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<CommandOutcome> {
@@ -56,7 +57,7 @@ pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<Command
     let call = Invocation::new(&arguments);
     match arguments.json || failed {
         true => super::json::print(&answer.to_string())?,
-        false => super::call::print(table(&answer, &call).trim_end())?,
+        false => terminal::print_line(table(&answer, &call).trim_end())?,
     }
     Ok(if failed || is_old { CommandOutcome::Failure } else { CommandOutcome::Done })
 }

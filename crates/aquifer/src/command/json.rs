@@ -2,13 +2,13 @@
 
 use std::io::IsTerminal as _;
 
-use super::call;
+use crate::terminal;
 
 /// Prints JSON text.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().is_terminal() {
-        true => call::print(&indent(text)),
-        false => call::print(text),
+        true => terminal::print_exact(&indent(text)),
+        false => terminal::print_exact(text),
     }
 }
 

@@ -20,15 +20,11 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<CommandOutcome> 
         arguments.scopes.iter().flat_map(|scopes| scopes.split_whitespace()).map(str::to_owned).collect();
     let logged_in = async {
         let attempt = LoginAttempt::start(&settings, &scopes).await?;
-        eprintln!(
-            "{} asks for your consent. Open this address in a browser:\n\n  {}\n",
-            attempt.issuer(),
-            attempt.url()
-        );
+        note!("{} asks for your consent. Open this address in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
         if !arguments.no_browser && open(attempt.url()) {
-            eprintln!("Opening a browser.");
+            note!("Opening a browser.");
         }
-        eprintln!(
+        note!(
             "Waiting for the login. If the browser runs on another machine, paste the address it is redirected to here."
         );
         attempt.finish(Duration::from_secs(arguments.timeout), pasted()).await
@@ -40,14 +36,14 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<CommandOutcome> 
             } else {
                 format!(" for {}", logged_in.scopes.join(" "))
             };
-            eprintln!("Logged in to '{}'{scopes}.", settings.name);
+            note!("Logged in to '{}'{scopes}.", settings.name);
             if !logged_in.renews {
-                eprintln!("This login cannot be refreshed. Log in again when it expires.");
+                note!("This login cannot be refreshed. Log in again when it expires.");
             }
             Ok(CommandOutcome::Done)
         }
         Err(failure) => {
-            eprintln!("aquifer: login to '{}' failed: {failure}", settings.name);
+            note!("aquifer: login to '{}' failed: {failure}", settings.name);
             Ok(CommandOutcome::Failure)
         }
     }
@@ -57,13 +53,11 @@ pub(crate) async fn forget(arguments: LogoutArgs) -> anyhow::Result<CommandOutco
     let settings = server(&arguments.remote)?;
     let name = &settings.name;
     match aquifer_upstream::logout(&settings).await? {
-        LogoutOutcome::NotLoggedIn => eprintln!("There is no login for '{name}'."),
+        LogoutOutcome::NotLoggedIn => note!("There is no login for '{name}'."),
         LogoutOutcome::Removed => {
-            eprintln!(
-                "The login for '{name}' was deleted. It was not revoked: its tokens are valid until they expire."
-            );
+            note!("The login for '{name}' was deleted. It was not revoked: its tokens are valid until they expire.");
         }
-        LogoutOutcome::Revoked => eprintln!("The login for '{name}' was deleted and revoked."),
+        LogoutOutcome::Revoked => note!("The login for '{name}' was deleted and revoked."),
     }
     Ok(CommandOutcome::Done)
 }

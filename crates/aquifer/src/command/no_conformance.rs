@@ -5,6 +5,6 @@ use crate::cli::{BAD_USAGE, ConformanceArgs};
 use crate::feature;
 
 pub(crate) async fn run(_arguments: ConformanceArgs) -> CommandOutcome {
-    eprintln!("aquifer: {}", feature::missing("conformance runner", "conformance"));
+    note!("aquifer: {}", feature::missing("conformance runner", "conformance"));
     CommandOutcome::Code(BAD_USAGE)
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
+use crate::terminal;
 
 pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<CommandOutcome> {
     let starts_command = !arguments.upstream.command.is_empty();
@@ -49,7 +50,7 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Comman
         super::json::print(&shown.to_string())?;
     } else {
         let text = table(&lines, &totals, &limits, &dry_runs, &unused) + &super::sources::to_text(&opened);
-        super::call::print(text.trim_end())?;
+        terminal::print_line(text.trim_end())?;
     }
     Ok(CommandOutcome::Done)
 }

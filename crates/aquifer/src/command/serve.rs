@@ -80,9 +80,9 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
         Some(address) => {
             let explorer = explorer_settings::is_served(&http, &access, address).then_some(explorer);
             on_http(engine, watched, address, &access, &http, explorer, |served| {
-                eprintln!("aquifer serves MCP-AQL at {}", served.mcp);
+                note!("aquifer serves MCP-AQL at {}", served.mcp);
                 if let Some(explorer) = &served.explorer {
-                    eprintln!("{explorer}");
+                    note!("{explorer}");
                 }
             })
             .await
@@ -97,7 +97,7 @@ pub(crate) async fn on_stdio(
     watched: Option<(WatchedFiles, Reloader)>,
 ) -> anyhow::Result<CommandOutcome> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        eprintln!(
+        note!(
             "aquifer is waiting for an MCP client on stdin. To serve over HTTP, use --http ADDR. Press Ctrl-C to stop."
         );
     }
@@ -148,7 +148,7 @@ pub(crate) async fn on_http(
     };
     let bound = server.address();
     if !bound.ip().is_loopback() {
-        eprintln!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
+        note!("Warning: {bound} can be reached from other machines, and callers are not authenticated.");
     }
     // Clients cannot connect to an unspecified address; from this machine, loopback works.
     let reached = if bound.ip().is_unspecified() { format!("127.0.0.1:{}", bound.port()) } else { bound.to_string() };

@@ -19,12 +19,13 @@ use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, tas
 use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
-use super::{call, capture, json, write};
+use super::{capture, json, write};
 use crate::CommandOutcome;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
 use crate::setup::{self, SourceSelection};
 use crate::sources::{INSPECT_ONLY, OnUnreachable, UnreachableError};
+use crate::terminal;
 
 pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<CommandOutcome> {
     if let Some([before, now]) = arguments.compare.as_deref() {
@@ -54,12 +55,12 @@ pub(crate) async fn run(mut arguments: TokensArgs) -> anyhow::Result<CommandOutc
     let chart = Chart::from_report(&report);
     if let Some(path) = &arguments.svg {
         write::file(path, &svg::draw(&chart), true)?;
-        eprintln!("{}: written", path.display());
+        note!("{}: written", path.display());
     }
     if arguments.json {
         json::print(&serde_json::to_string(&report)?)?;
     } else {
-        call::print(text::draw(&chart, canvas()).trim_end())?;
+        terminal::print_line(text::draw(&chart, canvas()).trim_end())?;
     }
     Ok(if options.tasks.is_some() && report_failed_tasks(&report) {
         CommandOutcome::Failure
@@ -85,14 +86,14 @@ fn options(arguments: &TokensArgs) -> anyhow::Result<Options> {
 fn report_failed_tasks(report: &Report) -> bool {
     let mut any = report.introspection.is_none();
     if any {
-        eprintln!("aquifer: cannot run any task: the server does not speak MCP-AQL");
+        note!("aquifer: cannot run any task: the server does not speak MCP-AQL");
     }
     for task in &report.tasks {
         let undone =
             task.runs.iter().find(|way| way.surface != SurfaceKind::Direct && way.outcome != Outcome::Answered);
         if let Some(way) = undone {
             any = true;
-            eprintln!("aquifer: cannot run task '{}': {}", task.name, way.reason.as_deref().unwrap_or("no answer"));
+            note!("aquifer: cannot run task '{}': {}", task.name, way.reason.as_deref().unwrap_or("no answer"));
         }
     }
     any
@@ -270,7 +271,7 @@ fn compare(before: &Path, now: &Path, budget: f64, is_json: bool) -> anyhow::Res
         .with_context(|| format!("{} and {} have no figures in common", before.display(), now.display()))?;
     match is_json {
         true => json::print(&serde_json::to_string(&comparison)?)?,
-        false => call::print(&comparison.to_string())?,
+        false => terminal::print_line(&comparison.to_string())?,
     }
     Ok(if comparison.exceeded > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
     }
     if to <= Trust::Generated && stated == Ok(to) && recorded.is_some() {
         state.forget_trust(texts.iter().map(String::as_str)).context("cannot change the recorded trust level")?;
-        eprintln!("{shown}: trust changed from '{}' to '{to}'.", recorded.unwrap_or(to));
+        note!("{shown}: trust changed from '{}' to '{to}'.", recorded.unwrap_or(to));
         return Ok(CommandOutcome::Done);
     }
     let change = TrustChange { to, at: &now, by: &by, reason: &reason };
@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
             .context("cannot record the trust level")?;
     }
     super::write::file(&file, &changed.text, true)?;
-    eprintln!("{shown}: trust changed from '{}' to '{}'.", changed.from, changed.to);
+    note!("{shown}: trust changed from '{}' to '{}'.", changed.from, changed.to);
     if to > Trust::Generated {
-        eprintln!("{SCOPE}");
+        note!("{SCOPE}");
     }
     Ok(CommandOutcome::Done)
 }
@@ -92,8 +92,8 @@ fn accept(
             state
                 .record_trust(texts.iter().map(String::as_str), Trust::Accepted)
                 .context("cannot record the trust level")?;
-            eprintln!("{shown}: trust changed from '{}' to '{}'.", recorded.unwrap_or(stated), Trust::Accepted);
-            eprintln!("{SCOPE}");
+            note!("{shown}: trust changed from '{}' to '{}'.", recorded.unwrap_or(stated), Trust::Accepted);
+            note!("{SCOPE}");
             Ok(CommandOutcome::Done)
         }
     }

@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 
 use crate::CommandOutcome;
 use crate::cli::Cli;
-use crate::terminal::{escape_hidden, quoted};
+use crate::terminal::{self, quoted};
 
 /// The maximum number of databases and descriptions that are named.
 const MAX_FILES: usize = 3;
@@ -21,10 +21,10 @@ const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 pub(crate) fn run() -> anyhow::Result<CommandOutcome> {
     if !std::io::stdout().is_terminal() {
-        eprint!("{}", Cli::command().render_help());
+        terminal::print_note(&Cli::command().render_help().to_string());
         return Ok(CommandOutcome::Code(2));
     }
-    super::call::print(&text(Path::new("."), &clients()))?;
+    terminal::print_line(&text(Path::new("."), &clients()))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run() -> anyhow::Result<CommandOutcome> {
 fn text(directory: &Path, clients: &[String]) -> String {
     let mut lines = vec!["Aquifer puts MCP servers, databases and HTTP APIs behind one to five tools.".to_owned()];
     let mut offer = |command: &str, purpose: &str| {
-        lines.push(escape_hidden(&format!("  {command:<COLUMN$}  {purpose}")).into_owned());
+        lines.push(format!("  {command:<COLUMN$}  {purpose}"));
     };
     offer("aquifer demo", "try it with a sample shop");
     match clients {

@@ -149,12 +149,10 @@ async fn run(engine: Arc<Engine>, watched: Option<(WatchedFiles, Reloader)>, mut
         if watched.is_due(&reloader.texts()) || is_asked {
             watched.quiet = None;
             match reloader.reload().await {
-                Ok(outcome) if outcome.is_notable() || is_asked => eprintln!("aquifer: {outcome}"),
+                Ok(outcome) if outcome.is_notable() || is_asked => note!("aquifer: {outcome}"),
                 Ok(_) => {}
                 Err(error) => {
-                    eprintln!(
-                        "aquifer: the changed configuration is invalid, so the old one stays in effect: {error:#}"
-                    );
+                    note!("aquifer: the changed configuration is invalid, so the old one stays in effect: {error:#}");
                 }
             }
             watched.name(&reloader.files);

@@ -51,10 +51,10 @@ pub(crate) async fn build(target: &str, name: Option<String>, arguments: &BuildA
     }
     if let Some(first) = api.omitted.first() {
         let (count, route, reason) = (api.omitted.len(), &first.route, &first.reason);
-        eprintln!("Operations of the description that cannot be served: {count}. The first is {route}: {reason}");
+        note!("Operations of the description that cannot be served: {count}. The first is {route}: {reason}");
     }
     for line in beyond_front_matter(&api) {
-        eprintln!("{line}");
+        note!("{line}");
     }
     Ok(files)
 }

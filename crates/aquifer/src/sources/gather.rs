@@ -5,9 +5,10 @@
 //! limited to a few seconds.
 
 use std::future::Future;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use crate::terminal;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::Instant;
 
@@ -86,18 +87,14 @@ impl Progress {
         let shown: Vec<String> = all.iter().take(MAX_NAMES).map(|name| format!("'{name}'")).collect();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         self.is_shown = true;
-        let mut out = std::io::stderr().lock();
-        let _ = write!(out, "\r\x1b[Kwaiting for {}{more} ({} s)", shown.join(", "), elapsed.as_secs());
-        let _ = out.flush();
+        terminal::replace_line(&format!("waiting for {}{more} ({} s)", shown.join(", "), elapsed.as_secs()));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.is_shown {
-            let mut out = std::io::stderr().lock();
-            let _ = write!(out, "\r\x1b[K");
-            let _ = out.flush();
+            terminal::replace_line("");
         }
     }
 }

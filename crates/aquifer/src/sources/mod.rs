@@ -48,7 +48,6 @@ use crate::config::target::{OPENAPI, is_adapter, is_client_file, is_http_url, is
 use crate::config::{self, Config, SourceConfig, StateConfig};
 use crate::state::{StateFiles, ValidationKey, Validations};
 use crate::task_board::Board;
-use crate::terminal::escape_hidden;
 use gateway::Upstream;
 use unreachable_error::into_error;
 
@@ -282,7 +281,7 @@ impl Plans {
         }
         for broken in &self.broken {
             let left_out = format!("aquifer: skipping '{}': {}", broken.name, broken.why);
-            eprintln!("{}", escape_hidden(&left_out));
+            note!("{left_out}");
         }
     }
 
@@ -556,7 +555,7 @@ async fn database(
             Err(into_error(failure))
         }
         Err(failure) => {
-            eprintln!("aquifer: {}; retrying until '{name}' is available", failure.message());
+            note!("aquifer: {}; retrying until '{name}' is available", failure.message());
             Ok((database, false))
         }
     }

@@ -6,7 +6,7 @@ use aquifer_protocol::text::{is_clean, is_hidden};
 
 /// Escapes control characters and invisible characters as in JSON, so that they are safe in a terminal. JSON stays
 /// equivalent JSON.
-pub(crate) fn escape_hidden(text: &str) -> Cow<'_, str> {
+pub(super) fn escape_hidden(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
     }

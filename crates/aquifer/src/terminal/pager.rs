@@ -2,6 +2,7 @@
 //!
 //! An external pager is not used: one set in the environment could show something else, or nothing.
 
+use super::output;
 use super::prompt::{self, Key};
 
 /// The minimum number of rows on a page.
@@ -19,7 +20,7 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
         for (index, page) in pages.iter().enumerate() {
             let mut text = page.join("\n");
             text.push('\n');
-            prompt::print(&text)?;
+            output::print(&text)?;
             if index + 1 == pages.len() {
                 return Ok(true);
             }
@@ -29,7 +30,7 @@ pub(crate) fn show_all(lay_out: impl Fn(usize) -> Vec<String>, leaving: &str) ->
             }
             if prompt::size() != size {
                 // Lines laid out for another width would wrap at positions that a value can control.
-                prompt::print("The size of the terminal has changed. Starting again.\n")?;
+                output::print("The size of the terminal has changed. Starting again.\n")?;
                 continue 'from_the_start;
             }
         }

@@ -1,9 +1,10 @@
 //! Requires a person at a terminal. Callers without one, such as a model with a tool that runs commands, are refused.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use anyhow::{Context, bail};
 
+use super::output::{print, print_note};
 use crate::system::{self, EchoGuard};
 
 /// The maximum length of a typed line.
@@ -109,11 +110,6 @@ fn prompt_with(words: &str) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() {
         return print(words);
     }
-    std::io::stderr().write_all(words.as_bytes()).context("cannot write to the terminal")
-}
-
-/// Prints text for the person.
-pub(crate) fn print(words: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(words.as_bytes()).and_then(|()| out.flush()).context("cannot write to the terminal")
+    print_note(words);
+    Ok(())
 }

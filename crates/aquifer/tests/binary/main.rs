@@ -64,6 +64,7 @@ mod sqlite_access;
 mod static_memory;
 mod stdio;
 mod support;
+mod terminal;
 mod tokens;
 mod tutorial;
 mod upgrades;

@@ -17,12 +17,13 @@ use aquifer_conformance::report::Report;
 use aquifer_conformance::run::Run;
 use aquifer_conformance::{Target, run as drive};
 
-use super::{call, write};
+use super::write;
 use crate::CommandOutcome;
 use crate::cli::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
     ReportOutput,
 };
+use crate::terminal;
 use progress::ProgressDisplay;
 
 /// Errors that prevent a run or a report have the exit code of invalid usage.
@@ -32,7 +33,7 @@ pub(crate) async fn run(arguments: ConformanceArgs) -> CommandOutcome {
         None => check(&arguments.run).await,
     };
     outcome.unwrap_or_else(|problem| {
-        eprintln!("aquifer: {problem:#}");
+        note!("aquifer: {problem:#}");
         CommandOutcome::Code(BAD_USAGE)
     })
 }
@@ -64,12 +65,12 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
     report.command = command_line::command(arguments);
     write_report(&report, &arguments.output)?;
     if !arguments.allow_writes && report.conformance_level == 0 {
-        eprintln!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
+        note!("Checks that write were skipped, so no level is granted. Use --allow-writes to run them");
     }
     if let (Target::Command { argv, .. }, true) = (&target, arguments.allow_writes) {
         match validation::record_validation(argv, &report).await {
-            Ok(recorded) => recorded.iter().for_each(|sentence| eprintln!("{sentence}")),
-            Err(problem) => eprintln!("aquifer: the run is not recorded as a validation: {problem:#}"),
+            Ok(recorded) => recorded.iter().for_each(|sentence| note!("{sentence}")),
+            Err(problem) => note!("aquifer: the run is not recorded as a validation: {problem:#}"),
         }
     }
     let mut code = report.exit_code();
@@ -77,12 +78,12 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
         match evidence::bundle(&record, arguments.level) {
             Ok(bundle) => {
                 if let Some(reason) = evidence::missing_defaults(&record) {
-                    eprintln!("{reason}");
+                    note!("{reason}");
                 }
                 write_file(path, &format!("{}\n", serde_json::to_string_pretty(&bundle)?))?;
             }
             Err(empty) => {
-                eprintln!("aquifer: {} was not written: {empty}", path.display());
+                note!("aquifer: {} was not written: {empty}", path.display());
                 // The requested evidence was not written.
                 code = if code == 0 { BAD_USAGE } else { code };
             }
@@ -95,7 +96,7 @@ async fn check(arguments: &ConformanceRunArgs) -> anyhow::Result<CommandOutcome>
 fn published_schemas(checkout: &Path) -> anyhow::Result<Arc<SpecSchemas>> {
     let schemas = SpecSchemas::read(checkout).context("the schemas of the specification cannot be used")?;
     for difference in published::compare(&schemas) {
-        eprintln!("the specification differs from what this runner knows of it: {difference}");
+        note!("the specification differs from what this runner knows of it: {difference}");
     }
     Ok(Arc::new(schemas))
 }
@@ -134,13 +135,15 @@ fn write_report(report: &Report, output: &ReportOutput) -> anyhow::Result<()> {
     let text = render::render(report, format, colour);
     match output.output.as_ref().filter(|path| !write::is_stdout(path)) {
         Some(path) => write_file(path, &text),
-        None => call::print(text.trim_end()),
+        None if format != Format::Text => terminal::print_exact(text.trim_end()),
+        None if colour => terminal::print_colored(text.trim_end()),
+        None => terminal::print_line(text.trim_end()),
     }
 }
 
 fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     write::file(path, text, true)?;
-    eprintln!("wrote {}", path.display());
+    note!("wrote {}", path.display());
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! Shows the progress of a run on stderr: one moving line in a terminal, otherwise one line for each group of checks.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use aquifer_conformance::report::Verdict;
 use aquifer_conformance::run::Progress;
 
 use crate::command::table::count;
+use crate::terminal;
 
 /// Displays the progress of a run.
 pub(super) struct ProgressDisplay {
@@ -37,7 +38,7 @@ impl ProgressDisplay {
             }
             Progress::Checking { number, total, id } => {
                 if self.is_terminal {
-                    self.move_to(&format!("[{number}/{total}] {id}"));
+                    terminal::replace_line(&format!("[{number}/{total}] {id}"));
                 }
             }
             Progress::Checked { id, result } => self.count(id, *result),
@@ -48,12 +49,12 @@ impl ProgressDisplay {
     pub(super) fn end(&mut self) {
         self.close();
         if self.is_terminal {
-            self.move_to("");
+            terminal::replace_line("");
         }
     }
 
     fn print_line(&self, line: &str) {
-        if self.is_terminal { self.move_to(line) } else { eprintln!("{line}") }
+        if self.is_terminal { terminal::replace_line(line) } else { note!("{line}") }
     }
 
     fn count(&mut self, id: &'static str, result: Verdict) {
@@ -70,13 +71,7 @@ impl ProgressDisplay {
         let Some(Group { name, checks, failed }) = self.group.take() else { return };
         if !self.is_terminal {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
-            eprintln!("{name}: {}{failed}", count(checks, "check"));
+            note!("{name}: {}{failed}", count(checks, "check"));
         }
-    }
-
-    /// Overwrites the current line. Errors are ignored.
-    fn move_to(&self, line: &str) {
-        let mut err = std::io::stderr().lock();
-        let _ = write!(err, "\r\u{1b}[K{line}").and_then(|()| err.flush());
     }
 }

@@ -18,12 +18,12 @@ mod state;
 use aquifer_engine::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
+use super::json;
 use super::table::count;
-use super::{call, json};
 use crate::CommandOutcome;
 use crate::cli::DoctorArgs;
 use crate::config::{Config, StateAccess};
-use crate::terminal::escape_hidden;
+use crate::terminal;
 use sources::SourceFindings;
 
 /// What a check found.
@@ -119,9 +119,9 @@ fn print(sections: &[Section]) -> anyhow::Result<()> {
                 Status::Note => "note   ",
                 Status::Problem => "PROBLEM",
             };
-            text.push_str(&format!("  {status}  {}\n", escape_hidden(&format!("{subject}: {message}"))));
+            text.push_str(&format!("  {status}  {subject}: {message}\n"));
             if let Some(advice) = advice {
-                text.push_str(&format!("           {}\n", escape_hidden(advice)));
+                text.push_str(&format!("           {advice}\n"));
             }
         }
     }
@@ -129,5 +129,5 @@ fn print(sections: &[Section]) -> anyhow::Result<()> {
     let summary =
         if problems == 0 { "No problems found.".to_owned() } else { format!("{}.", count(problems, "problem")) };
     text.push_str(&format!("\n{summary}"));
-    call::print(&text)
+    terminal::print_line(&text)
 }

@@ -12,8 +12,9 @@ use super::clients::{Client, Dialect, is_same_file};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex, own_entry};
-use crate::command::{call, write};
+use crate::command::write;
 use crate::system::{AccessKind, can_keep_owner, check_access};
+use crate::terminal;
 
 /// The texts of files that were changed before in this run. One file can have settings of several scopes.
 pub(super) type WrittenTexts = BTreeMap<PathBuf, String>;
@@ -33,7 +34,7 @@ pub(super) fn apply(
     let (name, entry) = entry(client, start, variables);
     check_file(&path)?;
     let Some(edited) = edited(client, &name, &entry).into_iter().next() else {
-        call::print(snippet::all(&[client], start, variables)?.trim_end())?;
+        terminal::print_exact(snippet::all(&[client], start, variables)?.trim_end())?;
         bail!("{shown} cannot be edited safely. Replace its servers yourself. Paste the snippet for {}", client.name);
     };
     let copy = backup::create(&path, backup::BEFORE)?;

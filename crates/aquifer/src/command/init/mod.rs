@@ -22,7 +22,6 @@ use std::path::Path;
 use anyhow::bail;
 use aquifer_discovery::servers::is_placeholder;
 
-use super::call;
 use crate::CommandOutcome;
 use crate::cli::InitArgs;
 use crate::terminal;
@@ -43,17 +42,17 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
         bail!("{shown} is the name of the file for secret values. Choose another name for the configuration");
     }
     for client in &clients {
-        eprintln!("{}: {} ({})", client.name, client.path.display(), client.summary());
+        note!("{}: {} ({})", client.name, client.path.display(), client.summary());
         for name in &client.extensions {
-            eprintln!("  '{}' belongs to an extension of {} and stays", terminal::escape_hidden(name), client.name);
+            note!("  '{name}' belongs to an extension of {} and stays", client.name);
         }
         for problem in &client.problems {
-            eprintln!("  {}:{}", client.path.display(), terminal::escape_hidden(&problem.to_string()));
+            note!("  {}:{problem}", client.path.display());
         }
     }
     let mut outcome = CommandOutcome::Done;
     for client in clients.iter().filter(|client| client.is_unusable && arguments.apply) {
-        eprintln!("aquifer: {}: {} stays as it is, because of the problem above", client.name, client.path.display());
+        note!("aquifer: {}: {} stays as it is, because of the problem above", client.name, client.path.display());
         outcome = CommandOutcome::Failure;
     }
     if clients.iter().all(|client| client.servers.is_empty()) {
@@ -65,7 +64,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
                  configuration: see docs/configuration.md"
             );
         }
-        eprintln!("\nNothing to do. Already uses Aquifer: {}", users.join(", "));
+        note!("\nNothing to do. Already uses Aquifer: {}", users.join(", "));
         return Ok(outcome);
     }
     let mut is_any_configured = false;
@@ -73,7 +72,7 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
     let mut written = WrittenTexts::new();
     for group in &groups {
         if groups.len() > 1 || group.scope != Scope::User {
-            eprintln!("\n{}:", terminal::escape_hidden(&group.heading()));
+            note!("\n{}:", group.heading());
         }
         let checked = group.check_target(&clients, &groups);
         match checked.and_then(|()| configure(group, &arguments, groups.len() > 1, &mut written)) {
@@ -84,13 +83,13 @@ pub(crate) fn run(arguments: InitArgs) -> anyhow::Result<CommandOutcome> {
                 }
             }
             Err(error) => {
-                eprintln!("aquifer: {} left out: {error:#}", group.client_names());
+                note!("aquifer: {} left out: {error:#}", group.client_names());
                 outcome = CommandOutcome::Failure;
             }
         }
     }
     if arguments.apply && is_any_configured {
-        eprintln!("Restart the clients for this to take effect.");
+        note!("Restart the clients for this to take effect.");
     }
     Ok(outcome)
 }
@@ -108,7 +107,7 @@ fn configure(
         Target::New(_) => None,
     };
     let mut generated = configuration::build(&group.clients, existing.as_ref());
-    generated.remarks.iter().for_each(|remark| eprintln!("{}", terminal::escape_hidden(remark)));
+    generated.remarks.iter().for_each(|remark| note!("{remark}"));
     let plan = match (&existing, &group.target) {
         (Some(existing), _) => plan::extend(existing, &mut generated, arguments)?,
         (None, Target::New(path) | Target::Existing(path)) => plan::create(path, &mut generated, arguments)?,
@@ -117,18 +116,18 @@ fn configure(
     if arguments.dry_run {
         report_variables(&generated.variables, &plan.env_path);
         if is_one_of_several {
-            call::print(&format!("# {}: {}", group.target.path().display(), group.heading()))?;
+            terminal::print_exact(&format!("# {}: {}", group.target.path().display(), group.heading()))?;
         }
-        call::print(plan.text.trim_end())?;
+        terminal::print_exact(plan.text.trim_end())?;
         return Ok(CommandOutcome::Done);
     }
     let path = plan.write(existing.as_ref())?;
     let count = generated.source_count();
     let sources = format!("{count} source{}", if count == 1 { "" } else { "s" });
     match existing {
-        None => eprintln!("\nWritten: {} with {sources}.", path.display()),
-        Some(_) if count == 0 => eprintln!("\n{} already has these servers.", path.display()),
-        Some(_) => eprintln!("\nAdded to {}: {sources}. What was in it is kept.", path.display()),
+        None => note!("\nWritten: {} with {sources}.", path.display()),
+        Some(_) if count == 0 => note!("\n{} already has these servers.", path.display()),
+        Some(_) => note!("\nAdded to {}: {sources}. What was in it is kept.", path.display()),
     }
     report_variables(&generated.variables, &plan.env_path);
     if !generated.variables.is_empty() {
@@ -138,11 +137,11 @@ fn configure(
     if arguments.apply {
         return Ok(apply_to_clients(&group.clients, &start, &generated.variables, written));
     }
-    eprintln!(
+    note!(
         "\nThe files of your clients are unchanged. To change them, run init again with --apply, or replace the servers in"
     );
-    eprintln!("each of them with this:");
-    call::print(snippet::all(&group.clients, &start, &generated.variables)?.trim_end())?;
+    note!("each of them with this:");
+    terminal::print_exact(snippet::all(&group.clients, &start, &generated.variables)?.trim_end())?;
     Ok(CommandOutcome::Done)
 }
 
@@ -156,10 +155,10 @@ fn prompt_for_missing(variables: &mut [Variable]) -> anyhow::Result<()> {
         let prompt = format!(
             "{name}: {place} of '{server}' is a placeholder. Enter its value, or nothing to fill it in later: "
         );
-        let typed = terminal::secret(&terminal::escape_hidden(&prompt))?;
+        let typed = terminal::secret(&prompt)?;
         let typed = typed.trim();
         if is_placeholder(typed) {
-            eprintln!("This is also a placeholder. Fill it in later.");
+            note!("This is also a placeholder. Fill it in later.");
         } else if !typed.is_empty() {
             variable.value = VariableValue::Stored(typed.to_owned());
         }
@@ -182,11 +181,11 @@ fn report_variables(variables: &[Variable], values: &Path) {
 fn report_group(variables: &[Variable], heading: &str, is_meant: impl Fn(&VariableValue) -> bool) {
     let mut meant = variables.iter().filter(|variable| is_meant(&variable.value)).peekable();
     if meant.peek().is_some() {
-        eprintln!("\n{heading}");
+        note!("\n{heading}");
     }
     for Variable { name, server, file, place, .. } in meant {
         let line = format!("  {name}  {place} of '{server}' in {}", file.display());
-        eprintln!("{}", terminal::escape_hidden(&line));
+        note!("{line}");
     }
 }
 
@@ -197,13 +196,13 @@ fn apply_to_clients(
     variables: &[Variable],
     written: &mut WrittenTexts,
 ) -> CommandOutcome {
-    eprintln!();
+    note!();
     let mut outcome = CommandOutcome::Done;
     for client in clients {
         match apply::apply(client, start, variables, written) {
-            Ok(copy) => eprintln!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
+            Ok(copy) => note!("{} now uses Aquifer. Backup of its file: {}", client.name, copy.display()),
             Err(error) => {
-                eprintln!("aquifer: {}: {error:#}", client.name);
+                note!("aquifer: {}: {error:#}", client.name);
                 outcome = CommandOutcome::Failure;
             }
         }

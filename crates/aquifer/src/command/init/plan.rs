@@ -40,7 +40,7 @@ pub(super) fn create(path: &Path, generated: &mut GeneratedConfig, arguments: &I
     if let Some(dropped) = ExistingConfig::read(path).ok().map(|existing| existing.names_not_in(&plan.text))
         && !dropped.is_empty()
     {
-        eprintln!("No longer in {}: {}", path.display(), dropped.join(", "));
+        note!("No longer in {}: {}", path.display(), dropped.join(", "));
     }
     Ok(plan)
 }
@@ -73,7 +73,7 @@ impl Plan {
         }
         if self.may_replace && write::is_other(path, &self.text) {
             let copy = backup::create(path, backup::BEFORE)?;
-            eprintln!("\nBackup of {}: {}", path.display(), copy.display());
+            note!("\nBackup of {}: {}", path.display(), copy.display());
         }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::terminal::{escape_hidden, quoted};
+use crate::terminal::quoted;
 
 /// Lines of a `.gitignore` that cover every env file.
 const PATTERNS: &[&str] = &["*", "*.env", "*.env*"];
@@ -25,7 +25,7 @@ pub(super) fn warn(env_file: &Path) {
         "\n{} is for secrets, and this is a git repository. Do not commit it. To ignore it: {command}",
         path.display()
     );
-    eprintln!("{}", escape_hidden(&line));
+    note!("{line}");
 }
 
 /// Whether git ignores a file. `None` if git is not installed or cannot tell.

@@ -121,7 +121,7 @@ pub(super) fn group<'a>(clients: &'a [Client], output: Option<&Path>) -> Vec<Gro
         let target = match usable_configuration(client, clients) {
             Some(own) => {
                 if let Some(output) = output.filter(|output| output.canonicalize().ok().as_ref() != Some(&own)) {
-                    eprintln!("{} keeps using {}, and not {}", client.name, own.display(), output.display());
+                    note!("{} keeps using {}, and not {}", client.name, own.display(), output.display());
                 }
                 Target::Existing(own)
             }

@@ -15,7 +15,6 @@ use super::target::CONFIG;
 use super::{apply, codex, configuration, own_entry};
 use crate::CommandOutcome;
 use crate::command::write;
-use crate::terminal::escape_hidden;
 
 /// Restores the file of every client that uses Aquifer. A failure does not affect the other files.
 pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
@@ -23,7 +22,7 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
     let left = configurations(clients);
     for client in clients {
         for problem in client.problems.iter().filter(|_| client.is_unusable) {
-            eprintln!("aquifer: {}: {}:{problem}", client.name, client.path.display());
+            note!("aquifer: {}: {}:{problem}", client.name, client.path.display());
         }
         failed += usize::from(client.is_unusable);
     }
@@ -31,21 +30,21 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
         let names = client_names(&views);
         match undo(&views) {
             Ok(Some(Report { text, is_complete })) => {
-                eprintln!("{names}: {}", escape_hidden(&text));
+                note!("{names}: {text}");
                 undone += 1;
                 failed += usize::from(!is_complete);
             }
             Ok(None) => {
                 let shown = views.first().map(|client| client.path.display().to_string()).unwrap_or_default();
-                eprintln!("{names} starts Aquifer with an entry that init did not write. It stays in {shown}");
+                note!("{names} starts Aquifer with an entry that init did not write. It stays in {shown}");
             }
             Err(error) => {
-                eprintln!("aquifer: {names} still starts Aquifer: {}", escape_hidden(&format!("{error:#}")));
+                note!("aquifer: {names} still starts Aquifer: {error:#}");
                 failed += 1;
             }
         }
     }
-    eprintln!(
+    note!(
         "Settings of projects were looked for in this folder only. If you ran --apply in another project, run --undo there, too."
     );
     if !left.is_empty() {
@@ -54,12 +53,12 @@ pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {
              that you no longer need: {}",
             left.join(", ")
         );
-        eprintln!("{}", escape_hidden(&text));
+        note!("{text}");
     }
     match (undone, failed) {
         (0, 0) => bail!("no client on this machine uses Aquifer because of --apply, so there is nothing to undo"),
         (0, _) => {}
-        _ => eprintln!("Restart the clients for this to take effect."),
+        _ => note!("Restart the clients for this to take effect."),
     }
     Ok(if failed > 0 { CommandOutcome::Failure } else { CommandOutcome::Done })
 }

@@ -1,12 +1,13 @@
 //! Asks for decisions in a terminal, tool by tool.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides};
 
 use super::decide;
 use crate::command::table::count;
+use crate::terminal;
 
 const HELP: &str = "  Enter: skip   a: accept as it is   c CATEGORY: CREATE, READ, UPDATE, DELETE or EXECUTE\n  \
                     d LEVEL: safe, reversible, destructive, dangerous or forbidden   q: quit";
@@ -17,24 +18,16 @@ pub(super) fn ask_about_each(bundle: &Bundle, overrides: &mut Overrides) -> anyh
     if open.is_empty() {
         return Ok(());
     }
-    eprintln!("To review: {}.\n{HELP}", count(open.len(), "tool"));
+    note!("To review: {}.\n{HELP}", count(open.len(), "tool"));
     let mut answers = std::io::stdin().lock().lines();
     for (index, made) in open.iter().enumerate() {
-        eprintln!(
-            "\n[{}/{}] {} ({}, {})",
-            index + 1,
-            open.len(),
-            made.operation_name,
-            made.endpoint,
-            made.danger_level
-        );
-        eprintln!("  {}", presentable(made.description.lines().next().unwrap_or_default()));
+        note!("\n[{}/{}] {} ({}, {})", index + 1, open.len(), made.operation_name, made.endpoint, made.danger_level);
+        note!("  {}", presentable(made.description.lines().next().unwrap_or_default()));
         for reason in &made.review_reasons {
-            eprintln!("  - {}", presentable(reason));
+            note!("  - {}", presentable(reason));
         }
         loop {
-            eprint!("> ");
-            std::io::stderr().flush()?;
+            terminal::print_note("> ");
             let Some(answer) = answers.next().transpose()? else { return Ok(()) };
             let (key, word) = answer.trim().split_once(' ').unwrap_or((answer.trim(), ""));
             let tool = &made.source_tool_name;
@@ -55,7 +48,7 @@ pub(super) fn ask_about_each(bundle: &Bundle, overrides: &mut Overrides) -> anyh
             };
             match decided {
                 Ok(()) => break,
-                Err(error) => eprintln!("  {error}"),
+                Err(error) => note!("  {error}"),
             }
         }
     }

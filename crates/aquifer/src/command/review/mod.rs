@@ -26,7 +26,7 @@ use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
 
 use super::table::columns;
-use super::{call, capture, write};
+use super::{capture, write};
 use crate::CommandOutcome;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
@@ -35,6 +35,7 @@ use crate::setup::SourceSelection;
 use crate::sources::gateway::pins;
 use crate::sources::gather::{gather, late_message};
 use crate::sources::{Plan, UnreachableError};
+use crate::terminal;
 
 /// A server under review.
 struct ReviewedServer {
@@ -102,10 +103,10 @@ async fn examine_all(arguments: &ReviewArgs, config: &Config) -> anyhow::Result<
     if reviewed.is_empty()
         && let Some(first) = missing.pop()
     {
-        missing.iter().for_each(|error| eprintln!("aquifer: {error}"));
+        missing.iter().for_each(|error| note!("aquifer: {error}"));
         return Err(first);
     }
-    missing.iter().for_each(|error| eprintln!("aquifer: {error}. It was not reviewed"));
+    missing.iter().for_each(|error| note!("aquifer: {error}. It was not reviewed"));
     Ok((reviewed, missing.is_empty()))
 }
 
@@ -186,7 +187,7 @@ async fn require_shown(arguments: &ReviewArgs, reviewed: &[ReviewedServer]) -> a
         return Ok(());
     }
     for server in reviewed.iter().filter(|server| !server.examination.findings.is_empty()) {
-        call::print(quarantined::render(arguments, &server.settings.name, &server.examination).trim_end())?;
+        terminal::print_line(quarantined::render(arguments, &server.settings.name, &server.examination).trim_end())?;
         server.examination.remember_shown().await.map_err(quarantined::into_error)?;
     }
     bail!("nothing was accepted, because not all of this had been shown before. Read it, then run the command again")
@@ -206,7 +207,7 @@ async fn review(arguments: &ReviewArgs, config: &Config, server: &ReviewedServer
         (false, false) => quarantined::chosen(examination, &selected)?,
     };
     if !is_asked(arguments) && !examination.findings.is_empty() {
-        call::print(quarantined::render(arguments, &settings.name, examination).trim_end())?;
+        terminal::print_line(quarantined::render(arguments, &settings.name, examination).trim_end())?;
     }
     examination.remember_shown().await.map_err(quarantined::into_error)?;
     quarantined::accept(examination, &settings.name, &accepted, config).await?;
@@ -216,7 +217,7 @@ async fn review(arguments: &ReviewArgs, config: &Config, server: &ReviewedServer
     match adapter {
         Some(file) => {
             let (words, is_open) = drift::report(file, examination, &waiting)?;
-            call::print(&words)?;
+            terminal::print_line(&words)?;
             left |= is_open;
         }
         None => {
@@ -226,10 +227,10 @@ async fn review(arguments: &ReviewArgs, config: &Config, server: &ReviewedServer
         }
     }
     for note in &examination.notes {
-        eprintln!("{}: {note}", settings.name);
+        note!("{}: {note}", settings.name);
     }
     if !waiting.is_empty() {
-        call::print(&format!("{} quarantined", waiting.len()))?;
+        terminal::print_line(&format!("{} quarantined", waiting.len()))?;
     }
     Ok(left)
 }
@@ -253,11 +254,11 @@ fn review_bundle(
         ask::ask_about_each(&applied(fresh, &overrides), &mut overrides)?;
     }
     let reviewed = applied(fresh, &overrides);
-    call::print(table(&reviewed, arguments.all).trim_end())?;
+    terminal::print_line(table(&reviewed, arguments.all).trim_end())?;
     // A requested file is always written, because the next command reads it.
     if overrides != before || arguments.output.is_some() {
         write::file(file, &overrides.write(), true)?;
-        eprintln!("Decisions written to {}", file.display());
+        note!("Decisions written to {}", file.display());
     }
     Ok(reviewed.normalized_bundle.operations.iter().any(|made| made.needs_review))
 }

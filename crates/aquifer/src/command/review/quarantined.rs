@@ -1,7 +1,7 @@
 //! Definitions that have to be accepted.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use anyhow::bail;
 use aquifer_discovery::{escape_name, redact};
@@ -15,6 +15,7 @@ use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::safety;
 use crate::state::{self, StoreLocation};
+use crate::terminal;
 use crate::terminal::quoted;
 
 /// Renders the quarantined definitions, with their differences and the command that accepts each.
@@ -115,10 +116,9 @@ pub(super) fn ask<'a>(examination: &'a Examination, source: &str) -> anyhow::Res
     let mut accepted = Vec::new();
     let mut answers = std::io::stdin().lock().lines();
     for (index, finding) in examination.findings.iter().enumerate() {
-        eprintln!("\n[{}/{}] {source}: {}", index + 1, examination.findings.len(), heading(finding));
-        eprint!("{}", diff::render(finding.accepted.as_ref(), &finding.current, true));
-        eprint!("Accept this definition? [y/N/q] > ");
-        std::io::stderr().flush()?;
+        note!("\n[{}/{}] {source}: {}", index + 1, examination.findings.len(), heading(finding));
+        terminal::print_note(&diff::render(finding.accepted.as_ref(), &finding.current, true));
+        terminal::print_note("Accept this definition? [y/N/q] > ");
         match answers.next().transpose()?.unwrap_or_default().trim() {
             "y" | "yes" => accepted.push(finding),
             "q" => break,
@@ -150,7 +150,7 @@ pub(super) async fn accept(
         if let Err(error) = audit.record(entry).await {
             tracing::error!(%error, "the definition is accepted, but that could not be written to the audit log");
         }
-        eprintln!("'{}' was accepted", escape_name(&finding.tool));
+        note!("'{}' was accepted", escape_name(&finding.tool));
     }
     Ok(())
 }

@@ -14,9 +14,10 @@ use crate::cli::ValidateArgs;
 use crate::config::{ApprovalsProblem, Config, SourceConfig};
 use crate::safety::Safety;
 use crate::sources::{given_name, name_problem, repeated_name, sidecar_of};
+use crate::terminal;
 
+use super::json;
 use super::table::count;
-use super::{call, json};
 
 pub(crate) use rules::ReachableSources;
 pub(crate) use rules::problem as unused_rule_problem;
@@ -41,7 +42,7 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<CommandOutcom
         let text = match crate::files::read(path) {
             Ok(text) => text,
             Err(error) => {
-                eprintln!("aquifer: cannot read {shown}: {error}");
+                note!("aquifer: cannot read {shown}: {error}");
                 unreadable = true;
                 continue;
             }
@@ -59,14 +60,14 @@ pub(crate) async fn run(arguments: ValidateArgs) -> anyhow::Result<CommandOutcom
             continue;
         }
         for warning in &report.warnings {
-            eprintln!("{shown}: warning: {warning}");
+            note!("{shown}: warning: {warning}");
         }
         for problem in &report.problems {
             let place = if problem.path.is_empty() { String::new() } else { format!(" [{}]", problem.path) };
-            call::print(&format!("{shown}:{problem}{place}"))?;
+            terminal::print_line(&format!("{shown}:{problem}{place}"))?;
         }
         if report.problems.is_empty() {
-            call::print(&format!("{shown}: valid {}, {}", report.kind, report.summary))?;
+            terminal::print_line(&format!("{shown}: valid {}, {}", report.kind, report.summary))?;
         }
     }
     match (unreadable, wrong) {
