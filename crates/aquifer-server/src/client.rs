@@ -7,7 +7,6 @@
 #![expect(deprecated, reason = "deprecated in the newest revision, alive in the older ones that have sessions")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::source::{ClientCapability, ClientSide};
@@ -19,44 +18,19 @@ use futures::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientResult, CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
-    ListRootsRequest, LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion, ServerRequest,
+    ListRootsRequest, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::log_forwarder::LogForwarder;
 
 /// Maximum number of questions that may wait per request.
 const MAX_QUESTIONS: usize = 8;
 
 /// A person or model that has not answered within this time counts as having refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
-
-/// The least urgent level that the client wants to receive; all levels by default.
-#[derive(Debug, Default)]
-pub(crate) struct LogLevelFilter(AtomicU8);
-
-impl LogLevelFilter {
-    pub(crate) fn set(&self, level: LoggingLevel) {
-        self.0.store(urgency(level), Ordering::Relaxed);
-    }
-
-    fn admits(&self, level: LoggingLevel) -> bool {
-        urgency(level) >= self.0.load(Ordering::Relaxed)
-    }
-}
-
-fn urgency(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => 1,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
-    }
-}
 
 /// A question on its way to the client.
 pub(crate) struct Question {
@@ -70,7 +44,7 @@ pub(crate) struct SessionClient {
     peer: Peer<RoleServer>,
     can: [bool; 3],
     questions: mpsc::Sender<Question>,
-    log_level_filter: Arc<LogLevelFilter>,
+    log_forwarder: Arc<LogForwarder>,
 }
 
 impl std::fmt::Debug for SessionClient {
@@ -83,7 +57,7 @@ impl SessionClient {
     /// The client behind a request. `None` if it cannot be sent requests, as in the newest revision.
     pub(crate) fn from_context(
         context: &RequestContext<RoleServer>,
-        log_level_filter: &Arc<LogLevelFilter>,
+        log_forwarder: &Arc<LogForwarder>,
     ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
         if context.protocol_version().is_none_or(|version| version >= ProtocolVersion::V_2026_07_28) {
             return None;
@@ -91,7 +65,7 @@ impl SessionClient {
         let capabilities = context.client_capabilities()?;
         let can = [capabilities.elicitation.is_some(), capabilities.sampling.is_some(), capabilities.roots.is_some()];
         let (questions, receiver) = mpsc::channel(MAX_QUESTIONS);
-        let client = Self { peer: context.peer.clone(), can, questions, log_level_filter: log_level_filter.clone() };
+        let client = Self { peer: context.peer.clone(), can, questions, log_forwarder: log_forwarder.clone() };
         Some((Arc::new(client), receiver))
     }
 }
@@ -119,18 +93,7 @@ impl ClientSide for SessionClient {
     }
 
     fn log(&self, params: Map<String, Value>) {
-        let line = serde_json::from_value::<LoggingMessageNotificationParam>(Value::Object(params));
-        let Ok(line) = line else { return };
-        if !self.log_level_filter.admits(line.level) {
-            return;
-        }
-        let peer = self.peer.clone();
-        tokio::spawn(async move {
-            let sent = tokio::time::timeout(Duration::from_secs(5), peer.notify_logging_message(line)).await;
-            if let Ok(Err(cause)) = sent {
-                tracing::debug!(%cause, "could not forward a log line to the client");
-            }
-        });
+        self.log_forwarder.forward(params, &self.peer);
     }
 }
 

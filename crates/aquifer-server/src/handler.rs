@@ -29,8 +29,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::answer::payload::Payload;
 use crate::answer::splice::Carrier;
 use crate::call_path::{CallCounts, CallPath};
-use crate::client::{LogLevelFilter, SessionClient, run_answering_questions};
+use crate::client::{SessionClient, run_answering_questions};
 use crate::client_name;
+use crate::log_forwarder::LogForwarder;
 use crate::progress;
 use crate::question;
 use crate::resources;
@@ -56,7 +57,7 @@ pub(crate) struct McpHandler {
     client_name: OnceLock<Option<Arc<str>>>,
     /// Whether a task is notifying the client of changes.
     watches_changes: AtomicBool,
-    log_level_filter: Arc<LogLevelFilter>,
+    log_forwarder: Arc<LogForwarder>,
     /// The client, once the SDK has provided it.
     peer: OnceLock<Peer<RoleServer>>,
     /// Keeps the client in the list of those that are connected.
@@ -70,7 +71,7 @@ impl McpHandler {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let watches_changes = AtomicBool::new(false);
-        let (session, log_level_filter) = (OnceLock::new(), Arc::default());
+        let (session, log_forwarder) = (OnceLock::new(), Arc::default());
         let (client_name, peer) = (OnceLock::new(), OnceLock::new());
         Self {
             engine,
@@ -79,7 +80,7 @@ impl McpHandler {
             session,
             client_name,
             watches_changes,
-            log_level_filter,
+            log_forwarder,
             peer,
             listed: OnceLock::new(),
             alive,
@@ -187,7 +188,7 @@ impl McpHandler {
             }
             None => (Progress::silent(), None),
         };
-        let (client, questions) = SessionClient::from_context(context, &self.log_level_filter).unzip();
+        let (client, questions) = SessionClient::from_context(context, &self.log_forwarder).unzip();
         let inner = Context {
             caller: self.caller(context),
             client_name: self.client_name(context),
@@ -458,7 +459,7 @@ impl ServerHandler for McpHandler {
         request: rmcp::model::SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.log_level_filter.set(request.level);
+        self.log_forwarder.set_level(request.level);
         Ok(())
     }
 

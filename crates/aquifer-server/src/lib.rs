@@ -10,6 +10,7 @@ mod client_name;
 mod fast_path;
 mod handler;
 mod http;
+mod log_forwarder;
 mod memory_estimate;
 mod progress;
 mod question;

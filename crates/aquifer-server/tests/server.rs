@@ -22,6 +22,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+/// How many messages a source logs during one call.
+const FLOOD: u64 = 20_000;
+
 /// A source whose operations can be changed, with one that waits to be let go.
 struct Changing(Mutex<Vec<Operation>>, Semaphore);
 
@@ -41,6 +44,13 @@ impl Source for Changing {
                 Outcome::Done(Answer::new(json!("done")))
             }
             .boxed();
+        }
+        if &*call.name == "get_flood" {
+            let client = call.context.client.clone().unwrap();
+            let message = json!({ "level": "error", "data": "x".repeat(1_000) });
+            (0..FLOOD).for_each(|_| client.log(message.as_object().unwrap().clone()));
+            let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+            return std::future::ready(Outcome::Done(Answer::new(json!(tasks)))).boxed();
         }
         if &*call.name == "get_favours" {
             return capabilities(call.context).boxed();
@@ -124,6 +134,7 @@ impl Client {
             Operation::new("get_picture", Category::Read, "Get a picture."),
             Operation::new("get_slow", Category::Read, "Get slowly."),
             Operation::new("get_favours", Category::Read, "Ask the client."),
+            Operation::new("get_flood", Category::Read, "Log."),
             Operation::new("get_panic", Category::Read, "Panic in the gate."),
             Operation::new("delete_x", Category::Delete, "Delete."),
         ];
@@ -189,6 +200,29 @@ fn stateless(mut message: Value, capabilities: Value) -> Value {
         "io.modelcontextprotocol/clientCapabilities": capabilities,
     });
     message
+}
+
+#[tokio::test]
+async fn r_dis_7_log_messages_beyond_a_limit_are_dropped_and_counted() {
+    let mut client = Client::initialized(json!({})).await;
+    client.greeted().await;
+    for id in 1..3 {
+        client.send(call(id, "mcp_aql_read", "get_flood")).await;
+        let (mut sent, mut tasks, mut dropped) = (0, None, None);
+        while tasks.is_none() || dropped.is_none() {
+            let message = client.receive().await;
+            let text = message["params"]["data"].as_str().unwrap_or_default();
+            if message["id"] == id {
+                tasks = message["result"]["structuredContent"]["data"].as_u64();
+            } else if message["params"]["logger"] == "aquifer" {
+                dropped = text.split_once(' ').and_then(|(count, _)| count.parse::<u64>().ok());
+            } else {
+                sent += 1;
+            }
+        }
+        assert!(tasks.unwrap() < 100, "{tasks:?} tasks wait");
+        assert_eq!(sent + dropped.unwrap(), FLOOD);
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use super::line::{session_fingerprint, token_fingerprint};
+use crate::confirm::Confirmer;
 use crate::confirm::approvals::Approval;
 use crate::redact::{redact, redact_text, truncate};
 
@@ -165,6 +166,8 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     decided_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token_id: Option<String>,
@@ -208,6 +211,7 @@ impl Entry {
             session_id: None,
             client_name: None,
             approval_id: None,
+            confirmed_by: None,
             decided_by: None,
             token_id: None,
             quota: None,
@@ -278,6 +282,19 @@ impl Entry {
     pub fn approval(mut self, id: Option<&str>) -> Self {
         self.approval_id = id.map(|id| truncate(id, MAX_NAME_CHARS));
         self
+    }
+
+    /// Sets who or what confirmed the call, with the approval and the person that decided about it.
+    #[must_use]
+    pub(crate) fn confirmed_by(mut self, confirmer: &Confirmer) -> Self {
+        self.confirmed_by = Some(confirmer.as_str());
+        match confirmer {
+            Confirmer::Caller | Confirmer::Elicitation => self,
+            Confirmer::Approval { id, by } => {
+                self.decided_by = by.as_deref().map(|by| truncate(by, MAX_NAME_CHARS));
+                self.approval(Some(id))
+            }
+        }
     }
 
     /// Sets the principal.

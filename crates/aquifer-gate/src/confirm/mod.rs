@@ -7,6 +7,7 @@
 
 pub mod approvals;
 mod call;
+mod confirmer;
 mod decide;
 pub mod edit;
 mod elicitation;
@@ -46,6 +47,7 @@ pub(crate) use pages::ApprovalReference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
 
+pub(crate) use confirmer::Confirmer;
 pub(crate) use edit::RecordedEdit;
 pub(crate) use elicitation::ElicitationAnswer;
 pub(crate) use failure::rules_changed;
@@ -96,10 +98,10 @@ pub(crate) struct TokenRequest<'a> {
 }
 
 /// What a redeemed token was.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Redemption {
-    /// The approval, if it needed one.
-    pub(crate) approval: Option<String>,
+    /// Who or what confirmed the call.
+    pub(crate) confirmer: Confirmer,
     /// How a person changed the call before approving it.
     pub(crate) edit: Option<RecordedEdit>,
 }
@@ -266,7 +268,8 @@ impl Confirmations {
             record.used_at = (state == TokenState::Used).then_some(now);
             let keep = record.keep(now, self.settings.skew);
             if with_timeout(self.store.compare_and_set(&key, Some(version), record.to_bytes(), keep)).await? {
-                return Ok(Redemption { approval: record.approval, edit: record.edit });
+                let by = record.decision.map(|decision| decision.by);
+                return Ok(Redemption { confirmer: Confirmer::new(purpose, record.approval, by), edit: record.edit });
             }
         }
         Err(Refusal::Store(StoreError("other processes keep changing the record".to_owned())))

@@ -17,15 +17,15 @@ use serde_json::json;
 use super::{Evaluation, PreparedOperation, SafetyGate, is_dry_run};
 use crate::audit::Event;
 use crate::confirm::{
-    CallInBatch, CallSubject, ConfirmationPrompt, Confirmations, CoveredCall, ElicitationAnswer, Findings, IssuedToken,
-    Purpose, Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
+    CallInBatch, CallSubject, ConfirmationPrompt, Confirmations, Confirmer, CoveredCall, ElicitationAnswer, Findings,
+    IssuedToken, Purpose, Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
 };
 use crate::policy::{Effect, PolicyDecision, Strength};
 
 /// A confirmation of several calls, already consumed.
 pub(super) struct BatchGrant {
     token: String,
-    approval: Option<String>,
+    confirmer: Confirmer,
     strength: Strength,
     calls: Vec<GrantedCall>,
 }
@@ -42,9 +42,9 @@ impl BatchGrant {
         &self.token
     }
 
-    /// The approval, if there was one.
-    pub(super) fn approval(&self) -> Option<&str> {
-        self.approval.as_deref()
+    /// Who or what confirmed the calls.
+    pub(super) fn confirmer(&self) -> &Confirmer {
+        &self.confirmer
     }
 
     /// Whether the grant confirms exactly this call with this strength. Works once per call.
@@ -101,13 +101,13 @@ impl<'a> CoveredCalls<'a> {
         self.calls.iter().map(move |call| call.evaluation(context))
     }
 
-    fn grant(&self, token: &str, approval: Option<String>) -> Grant {
+    fn grant(&self, token: &str, confirmer: Confirmer) -> Grant {
         let calls = self.calls.iter().map(|call| GrantedCall {
             index: call.index,
             scope: call.evaluation(self.context).scope(),
             is_used: AtomicBool::new(false),
         });
-        let grant = BatchGrant { token: token.to_owned(), approval, strength: self.required, calls: calls.collect() };
+        let grant = BatchGrant { token: token.to_owned(), confirmer, strength: self.required, calls: calls.collect() };
         Grant::new(self.indices(), grant)
     }
 }
@@ -187,7 +187,7 @@ impl SafetyGate {
             };
         }
         match redeemed {
-            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.approval)),
+            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.confirmer)),
             Err(refusal) => self.refuse_batch(covered, refusal, token),
         }
     }

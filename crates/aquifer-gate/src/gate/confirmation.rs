@@ -17,6 +17,28 @@ use crate::confirm::{
 };
 use crate::policy::{RequiredStrength, Strength};
 
+impl Evaluation<'_> {
+    /// The strength that this call needs.
+    pub(super) fn required_strength(&self, strength: RequiredStrength) -> Strength {
+        // A batch does not lower the strength for a client that can ask its user.
+        let required = strength.for_client(self.context.interaction.can_ask_alone());
+        // A question that cannot show the whole call is not enough; an approval can show it.
+        let is_shown = required == Strength::Approval || self.prompt().is_complete();
+        if is_shown { required } else { Strength::Approval }
+    }
+
+    /// Whether the call comes with a token or an answer that [`SafetyGate::confirm`] accepts or refuses. Nothing is
+    /// issued for such a call.
+    pub(super) fn brings_confirmation(&self, required: Strength) -> bool {
+        let has_answer = || {
+            required == Strength::Elicit
+                && self.context.interaction.can_ask()
+                && Confirmations::find_answer(self.context).is_some()
+        };
+        self.grant.is_none() && (self.request.metadata().confirmation.is_some() || has_answer())
+    }
+}
+
 impl SafetyGate {
     /// Tells `notifier` about every approval that this gate requests.
     #[must_use]
@@ -32,24 +54,18 @@ impl SafetyGate {
         self
     }
 
-    /// Requires a confirmation of the strength that policy demands.
+    /// Requires a confirmation of this strength.
     pub(super) async fn confirm(
         &self,
         evaluation: Evaluation<'_>,
-        strength: RequiredStrength,
+        required: Strength,
     ) -> Result<Redemption, EarlyDecision> {
         let context = evaluation.context;
-        // A batch does not lower the strength for a client that can ask its user.
-        let mut required = strength.for_client(context.interaction.can_ask_alone());
-        // A question that cannot show the whole call is not enough; an approval can show it.
-        if required != Strength::Approval && !evaluation.prompt().is_complete() {
-            required = Strength::Approval;
-        }
         if let Some((grant, index)) = evaluation.grant
             && grant.confirm(index, &evaluation.scope(), required)
         {
-            self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).approval(grant.approval()));
-            return Ok(Redemption { approval: grant.approval().map(str::to_owned), edit: None });
+            self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).confirmed_by(grant.confirmer()));
+            return Ok(Redemption { confirmer: grant.confirmer().clone(), edit: None });
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
             return self.redeem(evaluation, token, required).await;
@@ -75,7 +91,7 @@ impl SafetyGate {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
             Ok(redeemed) => {
-                self.submit(|| evaluation.entry(Event::Confirmed).token(token).approval(redeemed.approval.as_deref()));
+                self.submit(|| evaluation.entry(Event::Confirmed).token(token).confirmed_by(&redeemed.confirmer));
                 Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, token)),
@@ -182,7 +198,7 @@ impl SafetyGate {
         }
         match redeemed {
             Ok(redeemed) => {
-                self.submit(|| evaluation.entry(Event::Confirmed).token(question));
+                self.submit(|| evaluation.entry(Event::Confirmed).token(question).confirmed_by(&redeemed.confirmer));
                 Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),

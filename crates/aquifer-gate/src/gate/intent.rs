@@ -27,20 +27,21 @@ impl SafetyGate {
         confirmed: Option<&Redemption>,
     ) -> Result<Box<dyn Receipt>, EarlyDecision> {
         let (operation, params) = (evaluation.operation(), evaluation.request.params());
-        let (is_confirmed, approval) =
-            (confirmed.is_some(), confirmed.and_then(|confirmed| confirmed.approval.as_deref()));
+        let confirmer = confirmed.map(|confirmed| &confirmed.confirmer);
         let is_destructive = operation.danger >= Danger::Destructive;
-        if is_destructive && !is_confirmed {
+        if is_destructive && confirmer.is_none() {
             self.submit(|| evaluation.entry(Event::Allowed).reason(&evaluation.decision.explanation()));
         }
-        let entry = evaluation
+        let mut entry = evaluation
             .entry(Event::Intent)
-            .approval(approval)
             .reason(&evaluation.decision.explanation())
             .fields(operation, params)
             .parameters(operation, Some(evaluation.request.types()), params);
-        let is_synced = is_destructive || is_confirmed;
-        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, approval, is_synced);
+        if let Some(confirmer) = confirmer {
+            entry = entry.confirmed_by(confirmer);
+        }
+        let is_synced = is_destructive || confirmer.is_some();
+        let mut receipt = AuditReceipt::new(self.audit.clone(), evaluation, confirmer.cloned(), is_synced);
         match receipt.record_intent(entry, is_synced || self.audit.is_failing()).await {
             Ok(()) => Ok(receipt.begin()),
             Err(error) if self.audit.is_required() => Err(refuse_with(

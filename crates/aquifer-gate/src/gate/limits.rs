@@ -66,8 +66,8 @@ impl SafetyGate {
     async fn resume(&self, evaluation: Evaluation<'_>, token: &str) -> Result<(), EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         let redeemed = self.confirmations.redeem(token, Purpose::Quota, Strength::Token, &scope, caller).await;
-        redeemed.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
-        self.submit(|| evaluation.entry(Event::QuotaContinued).token(token));
+        let redeemed = redeemed.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
+        self.submit(|| evaluation.entry(Event::QuotaContinued).token(token).confirmed_by(&redeemed.confirmer));
         Ok(())
     }
 

@@ -276,24 +276,31 @@ impl SafetyGate {
             self.submit(entry);
             return Err(refuse_with(denied));
         }
-        if self.is_counted(operation)
+        let is_dry_run = is_dry_run(evaluation.request);
+        let required = match evaluation.decision.effect {
+            // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
+            Effect::Confirm(strength) if !is_dry_run => Some(evaluation.required_strength(strength)),
+            Effect::Confirm(_) | Effect::Allow | Effect::Deny(_) => None,
+        };
+        // A call that is sent again with its confirmation was counted the first time. A refused one must not use up a
+        // limit that the caller shares with others.
+        let is_sent_again = required.is_some_and(|required| evaluation.brings_confirmation(required));
+        if !is_sent_again
+            && self.is_counted(operation)
             && let Err(quota_error) = self.quotas.count_attempt(evaluation.counters(), operation, caller).await
         {
             self.apply_quota_error(evaluation, quota_error)?;
         }
-        let is_dry_run = is_dry_run(evaluation.request);
-        let confirmed: Option<Redemption> = match evaluation.decision.effect {
-            // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
-            Effect::Confirm(_) if is_dry_run => None,
-            Effect::Confirm(strength) => {
+        let confirmed: Option<Redemption> = match required {
+            Some(required) => {
                 // Boxed, so that calls without confirmation do not pay for its size.
                 let confirmed = Box::pin(async move {
                     self.check_quotas(evaluation).await?;
-                    self.confirm(evaluation, strength).await
+                    self.confirm(evaluation, required).await
                 });
                 Some(confirmed.await?)
             }
-            Effect::Allow | Effect::Deny(_) => None,
+            None => None,
         };
         let mut warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         warnings.extend(confirmed.iter().filter_map(|confirmed| confirmed.edit.as_ref()).map(RecordedEdit::warning));

@@ -10,6 +10,7 @@ use futures::future::{BoxFuture, FutureExt};
 
 use super::Evaluation;
 use crate::audit::{Audit, AuditError, Entry, EntryHandle, Event, OperationOutcome};
+use crate::confirm::Confirmer;
 
 /// Records exactly one outcome for an intent: "not run" before [`begin`](AuditReceipt::begin), then "unknown" until the
 /// source returns an outcome.
@@ -19,7 +20,7 @@ pub(super) struct AuditReceipt {
     caller: Caller,
     client_name: Option<Arc<str>>,
     request_id: Arc<str>,
-    approval: Option<String>,
+    confirmer: Option<Confirmer>,
     intent: EntryHandle,
     /// Whether the outcome has to be on disk before the caller gets its response.
     is_synced: bool,
@@ -58,14 +59,14 @@ impl OutcomeDetails {
 
 impl AuditReceipt {
     /// Creates a receipt for an intent that is not queued yet.
-    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, approval: Option<&str>, is_synced: bool) -> Self {
+    pub(super) fn new(audit: Audit, evaluation: Evaluation<'_>, confirmer: Option<Confirmer>, is_synced: bool) -> Self {
         Self {
             audit,
             operation: evaluation.operation().clone(),
             caller: evaluation.caller().clone(),
             client_name: evaluation.context.client_name.clone(),
             request_id: evaluation.context.request_id.clone(),
-            approval: approval.map(str::to_owned),
+            confirmer,
             intent: EntryHandle::default(),
             is_synced,
             outcome: OutcomeDetails::NOT_RUN,
@@ -102,8 +103,10 @@ impl AuditReceipt {
             .caller(&self.caller)
             .client(self.client_name.as_deref())
             .request(&self.request_id)
-            .approval(self.approval.as_deref())
             .intent(&self.intent);
+        if let Some(confirmer) = &self.confirmer {
+            entry = entry.confirmed_by(confirmer);
+        }
         if let Some(code) = code {
             entry = entry.code(code);
         }

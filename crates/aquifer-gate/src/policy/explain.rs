@@ -202,7 +202,7 @@ impl Reason {
 fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
     match cell {
         Cell::Allow => format!("{danger} operations of a source trusted as '{trust}' run"),
-        Cell::Confirm => format!("a person confirms {danger} operations of a source trusted as '{trust}'"),
+        Cell::Confirm => format!("{danger} operations of a source trusted as '{trust}' need confirmation"),
         Cell::Deny => format!("{danger} operations of a source trusted as '{trust}' do not run"),
         Cell::IntrospectOnly => format!("a source trusted as '{trust}' only allows introspection"),
     }

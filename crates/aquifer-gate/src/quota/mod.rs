@@ -1,6 +1,6 @@
 //! Rate limits and quotas (R-SAF-4).
 //!
-//! A rate limit counts every attempt. A quota counts calls that reach a source, so it is checked before a confirmation
+//! A rate limit counts every attempt, but a call that is sent again with its confirmation only once. A quota counts calls that reach a source, so it is checked before a confirmation
 //! and spent after it. All counts are sliding windows in the state store, so that several processes share them.
 
 mod counter;

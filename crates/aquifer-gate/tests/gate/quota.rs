@@ -6,7 +6,7 @@ use aquifer_gate::GateSettings;
 use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, describe_counter_resets};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, anna, caller, code, request, with_token};
+use crate::harness::{Harness, anna, answering, caller, code, request, with_person, with_token};
 
 fn harness(quota: Value) -> Harness {
     let quota: QuotaSettings = serde_json::from_value(quota).unwrap();
@@ -361,4 +361,29 @@ fn r_saf_4_limits_that_lose_their_counts_are_reported() {
         assert_eq!(found.first().map(String::as_str), expected, "{before} {after}");
         assert!(found.len() <= 1, "{found:?}");
     }
+}
+
+/// A limit without `per` is shared by all callers.
+#[tokio::test]
+async fn r_saf_4_a_call_that_is_sent_again_with_its_confirmation_is_not_counted_again() {
+    let delete = |id: &str| request("alpha_delete_thing", json!({ "id": id }));
+    let harness = harness(json!({ "rate_limit": [{ "name": "l", "limit": 4, "window": "minute" }] }));
+    // Refused, declined and repeated answers and tokens.
+    let asked = harness.ask_as(delete("x"), with_person(anna())).await;
+    let question = asked["question"].as_str().unwrap();
+    for action in ["decline", "accept", "accept", "accept"] {
+        let answer = harness.ask_as(delete("x"), answering(with_person(anna()), question, action)).await;
+        assert_eq!(code(&answer), "PERMISSION_DENIED", "{action}");
+    }
+    let token = harness.token(delete("x")).await;
+    for expected in ["done", "TOKEN_ALREADY_USED", "TOKEN_ALREADY_USED", "TOKEN_ALREADY_USED"] {
+        assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), expected);
+    }
+    assert_eq!(code(&harness.ask(with_token(delete("y"), "conf_guess")).await), "TOKEN_INVALID");
+    // An invented answer where a token is needed changes nothing.
+    assert_eq!(code(&harness.ask_as(get("alpha"), berta()).await), "done");
+    let invented = format!("confirm_{}", "A".repeat(43));
+    let answer = harness.ask_as(delete("x"), answering(anna(), &invented, "accept")).await;
+    assert_eq!(code(&answer), "CONFIRMATION_REQUIRED");
+    assert_eq!(code(&harness.ask_as(get("alpha"), berta()).await), "RATE_LIMIT_EXCEEDED", "four were counted");
 }

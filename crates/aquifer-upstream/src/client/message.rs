@@ -4,9 +4,11 @@
 //! call once.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -68,20 +70,36 @@ impl IncomingMessage<'_> {
     }
 }
 
-/// Calls `take` for each message: one, or several if it is a batch (MCP 2025-03-26).
+/// Calls `take` for each message: one, or several if it is a batch (MCP 2025-03-26). The messages of a batch are not
+/// collected, because each would take many times the memory of its text.
 pub(crate) fn for_each_message(
     text: &Bytes,
     mut take: impl FnMut(IncomingMessage<'_>),
 ) -> Result<(), serde_json::Error> {
-    let batch = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    if batch {
-        for message in serde_json::from_slice::<Vec<IncomingMessage<'_>>>(text)? {
-            take(message);
-        }
-    } else {
+    if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
         take(serde_json::from_slice(text)?);
+        return Ok(());
     }
-    Ok(())
+    let mut batch = serde_json::Deserializer::from_slice(text);
+    batch.deserialize_seq(BatchVisitor(take))?;
+    batch.end()
+}
+
+struct BatchVisitor<F>(F);
+
+impl<'de, F: FnMut(IncomingMessage<'de>)> Visitor<'de> for BatchVisitor<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a batch of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut messages: A) -> Result<(), A::Error> {
+        while let Some(message) = messages.next_element()? {
+            (self.0)(message);
+        }
+        Ok(())
+    }
 }
 
 #[derive(Serialize)]

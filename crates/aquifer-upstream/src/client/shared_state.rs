@@ -1,5 +1,7 @@
 //! State shared by the tasks of one connection, and the handling of incoming messages.
 
+use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use aquifer_engine::ProgressUpdate;
@@ -7,7 +9,7 @@ use aquifer_engine::source::{ClientCapability, ClientSide};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +25,11 @@ use crate::sanitize::{Sanitizer, truncated};
 /// Maximum number of open questions of one upstream. Further questions are declined.
 const MAX_QUESTIONS: usize = 8;
 
-/// Maximum number of characters of a log message that are passed on.
+/// Maximum number of bytes of a log message that are passed on.
 const MAX_LOG_DATA: usize = 16 * 1024;
+
+/// Maximum number of bytes of the level and the logger of a log message. Longer ones are ignored.
+const MAX_LOG_NAME: usize = 1024;
 
 /// Where outgoing messages go.
 pub(crate) enum Outbound {
@@ -43,6 +48,8 @@ pub(crate) struct SharedState {
     pub(crate) tools_changed: watch::Sender<u64>,
     pub(crate) outbound: OnceLock<Outbound>,
     pub(crate) roots: Roots,
+    /// Whether an invalid message was logged. Further ones are logged at debug level.
+    pub(crate) has_logged_invalid: AtomicBool,
     questions: Arc<Semaphore>,
     recent: Mutex<RecentClient>,
 }
@@ -66,6 +73,7 @@ impl SharedState {
             tools_changed: watch::Sender::new(0),
             outbound: OnceLock::new(),
             roots: Roots::default(),
+            has_logged_invalid: AtomicBool::new(false),
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             recent: Mutex::default(),
         })
@@ -138,62 +146,101 @@ impl SharedState {
     fn handle_notification(&self, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         match method {
             "notifications/progress" => self.handle_progress(params),
-            "notifications/message" => {
-                let Ok(params) = serde_json::from_str::<Value>(params) else { return };
-                let Value::Object(mut params) = self.sanitizer.clean_json(params) else { return };
-                let data = params.get("data").map(Value::to_string).unwrap_or_default();
-                let log_text = self.sanitizer.for_log(&data);
-                let level = params.get("level").and_then(Value::as_str).unwrap_or("info");
-                tracing::debug!(
-                    source = &*self.name,
-                    level = &*self.sanitizer.for_log(level),
-                    "log message of the upstream: {log_text}"
-                );
-                let logger = match params.get("logger").and_then(Value::as_str) {
-                    Some(logger) => format!("{}/{}", self.name, self.sanitizer.for_log(logger)),
-                    None => self.name.to_string(),
-                };
-                params.insert("logger".to_owned(), logger.into());
-                if data.len() > MAX_LOG_DATA {
-                    params.insert("data".to_owned(), truncated(&data, MAX_LOG_DATA).into());
-                }
-                if let Some((_, client)) = self.client_for(origin) {
-                    client.log(params);
-                }
-            }
+            "notifications/message" => self.handle_log(params, origin),
             "notifications/tools/list_changed" => self.tools_changed.send_modify(|count| *count += 1),
             _ => {}
         }
     }
 
+    /// Passes a log message on, with the members it consists of and no others. The rest of `params` is not parsed: it
+    /// may be large.
+    fn handle_log(&self, params: &str, origin: Option<&Arc<CallOrigin>>) {
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow, default)]
+            level: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            logger: Option<&'a RawValue>,
+            #[serde(borrow)]
+            data: &'a RawValue,
+        }
+        let Ok(params) = serde_json::from_str::<Params<'_>>(params) else { return };
+        let name = |raw: Option<&RawValue>| {
+            let raw = raw.map(RawValue::get).filter(|raw| raw.len() <= MAX_LOG_NAME)?;
+            serde_json::from_str::<String>(raw).ok().map(|text| self.sanitizer.for_log(&text))
+        };
+        let level = name(params.level).unwrap_or_else(|| "info".to_owned());
+        let data = self.clean_log_data(params.data.get());
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let text = self.sanitizer.for_log(&data.to_string());
+            tracing::debug!(source = &*self.name, level, "log message of the upstream: {text}");
+        }
+        let Some((_, client)) = self.client_for(origin) else { return };
+        let logger = match name(params.logger) {
+            Some(logger) => format!("{}/{logger}", self.name),
+            None => self.name.to_string(),
+        };
+        client.log(Map::from_iter([
+            ("level".to_owned(), level.into()),
+            ("logger".to_owned(), logger.into()),
+            ("data".to_owned(), data),
+        ]));
+    }
+
+    /// Sanitizes the data of a log message. Long data becomes the beginning of its text.
+    fn clean_log_data(&self, data: &str) -> Value {
+        // Cut behind what is shown, so that a secret at the cut is not shown in part.
+        let text = if data.len() > 2 * MAX_LOG_DATA {
+            self.sanitizer.presentable(&truncated(data, 2 * MAX_LOG_DATA))
+        } else {
+            let data = self.sanitizer.clean_json(serde_json::from_str(data).unwrap_or_default());
+            let text = data.to_string();
+            if text.len() <= MAX_LOG_DATA {
+                return data;
+            }
+            text
+        };
+        truncated(&text, MAX_LOG_DATA).into()
+    }
+
     fn handle_progress(&self, params: &str) {
         #[derive(Deserialize)]
-        struct Params {
-            #[serde(rename = "progressToken")]
-            token: Value,
+        struct Params<'a> {
+            #[serde(borrow, rename = "progressToken")]
+            token: &'a RawValue,
             progress: f64,
             total: Option<f64>,
-            message: Option<String>,
+            #[serde(borrow)]
+            message: Option<Cow<'a, str>>,
         }
-        let Ok(params) = serde_json::from_str::<Params>(params) else { return };
-        let token = params.token.as_u64().or_else(|| params.token.as_str()?.parse().ok());
+        let Ok(params) = serde_json::from_str::<Params<'_>>(params) else { return };
+        let token = params.token.get().trim_matches('"').parse().ok();
         let Some(call_origin) = token.and_then(|id| self.calls.call_origin(id)) else { return };
         call_origin.record_activity();
         let message = params.message.map(|text| self.sanitizer.for_caller(&text));
         call_origin.progress.report(ProgressUpdate { current: params.progress, total: params.total, message });
     }
 
+    /// Sends a response that the upstream can request as often as it likes. Over HTTP, responses beyond a limit are
+    /// dropped; a pipe has a limit of its own.
+    fn reply(self: &Arc<Self>, response: Vec<u8>) {
+        match self.outbound.get() {
+            Some(Outbound::Http(http)) => http.reply_later(self, response),
+            _ => self.send(response),
+        }
+    }
+
     /// Answers a request of the upstream.
     fn answer_request(self: &Arc<Self>, id: &RawValue, method: &str, params: &str, origin: Option<&Arc<CallOrigin>>) {
         let capability = match method {
-            "ping" => return self.send(message::response(id, Ok(json!({})))),
+            "ping" => return self.reply(message::response(id, Ok(json!({})))),
             "elicitation/create" => ClientCapability::Elicitation,
             "sampling/createMessage" => ClientCapability::Sampling,
             "roots/list" => {
                 self.roots.mark_requested();
                 ClientCapability::Roots
             }
-            _ => return self.send(message::response(id, Err((-32601, "Method not found")))),
+            _ => return self.reply(message::response(id, Err((-32601, "Method not found")))),
         };
         // Prepared before a client is looked for, so that a request that is not allowed is logged even without a
         // client.
@@ -233,7 +280,7 @@ impl SharedState {
 
     /// Answers a request that no client can handle.
     fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
-        self.send(match capability {
+        self.reply(match capability {
             ClientCapability::Elicitation => message::response(id, Ok(json!({ "action": "decline" }))),
             ClientCapability::Sampling => {
                 message::response(id, Err((-32601, "The client behind this call offers no sampling")))

@@ -173,6 +173,11 @@ fn row(entry: &Value) -> [String; 4] {
     };
     let more = ["result", "code", "reason", "user_id", "token_id"];
     let mut words: Vec<String> = more.iter().map(|name| word(entry, name)).filter(|word| !word.is_empty()).collect();
+    match (word(entry, "confirmed_by"), word(entry, "decided_by")) {
+        (by, _) if by.is_empty() => {}
+        (by, person) if person.is_empty() => words.push(format!("confirmed by {by}")),
+        (by, person) => words.push(format!("confirmed by {by} of {person}")),
+    }
     if let Some(parameters) = entry.get("parameters") {
         words.push(parameters.to_string());
     }

@@ -9,7 +9,7 @@ use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
 use super::support::*;
-use crate::harness::{Harness, approve, code, request, with_token};
+use crate::harness::{Harness, anna, answering, approve, code, request, with_person, with_token};
 
 fn settings() -> GateSettings {
     let policy: PolicySettings = serde_json::from_value(json!({ "strength": { "destructive": "approval" } })).unwrap();
@@ -87,7 +87,44 @@ async fn r_saf_5_an_approval_joins_the_request_the_decision_and_the_call() {
         assert!(entry["user_id"].is_null(), "a name that nobody verified is no principal: {entry}");
     }
     assert_eq!(entries[1]["decided_by"], "admin");
+    for entry in &entries[2..] {
+        assert_eq!((&entry["confirmed_by"], &entry["decided_by"]), (&json!("approval"), &json!("admin")), "{entry}");
+    }
     assert!(verify_directory(&folder.0, &harness.store.inner).await.is_intact());
+}
+
+/// A token that the caller redeems itself, a person who is asked in the client, and both for a batch.
+#[tokio::test]
+async fn r_saf_5_the_audit_says_who_or_what_confirmed() {
+    let (folder, audit) = (Folder::new(), std::sync::OnceLock::new());
+    let harness = Harness::with(&GateSettings::default(), Trust::Certified, |store, _| {
+        audit.get_or_init(|| open(files(&folder.0, 1 << 20, 16), &store)).clone()
+    });
+    let delete = |id: &str| request("alpha_delete_thing", json!({ "id": id }));
+    let batch = json!({ "operations": [delete("c"), delete("d")] });
+    let token = harness.token(delete("a")).await;
+    assert_eq!(code(&harness.ask(with_token(delete("a"), &token)).await), "done");
+    let halted = harness.ask(batch.clone()).await;
+    let token = &halted["halted_at"]["result"]["error"]["details"]["confirmation_token"];
+    let confirmed = json!({ "operations": batch["operations"], "confirmation_token": token });
+    let done = harness.ask(confirmed).await;
+    assert_eq!(done["summary"]["succeeded"], 2, "{done}");
+    for sent in [delete("b"), batch] {
+        let asked = harness.ask_as(sent.clone(), with_person(anna())).await;
+        let answered = answering(with_person(anna()), asked["question"].as_str().unwrap(), "accept");
+        harness.ask_as(sent, answered).await;
+    }
+    audit.get().unwrap().flush().await.unwrap();
+    let entries = lines(&folder.0);
+    for event in ["CONFIRMATION_GRANTED", "OPERATION_INTENT", "OPERATION_OUTCOME"] {
+        let entries: Vec<&Value> = entries.iter().filter(|entry| entry["event"] == event).collect();
+        let by: Vec<&Value> = entries.iter().map(|entry| &entry["confirmed_by"]).collect();
+        assert_eq!(by, ["caller", "caller", "caller", "elicitation", "elicitation", "elicitation"], "{event}");
+        assert!(entries.iter().all(|entry| entry["decided_by"].is_null()), "{event}");
+        // No entry names a person where nobody was asked.
+        let by_caller = entries.iter().filter(|entry| entry["confirmed_by"] == "caller");
+        by_caller.for_each(|entry| assert!(!entry.to_string().contains("person"), "{entry}"));
+    }
 }
 
 #[test]

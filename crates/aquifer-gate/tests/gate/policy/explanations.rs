@@ -165,9 +165,9 @@ fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
     #[rustfmt::skip]
     let table: &[(&str, Danger, Trust, &str, &[&str])] = &[
         ("", Reversible, Validated, "reversible operations of a source trusted as 'validated' run", &[]),
-        ("", Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
+        ("", Destructive, Validated, "destructive operations of a source trusted as 'validated' need confirmation",
             &["Set matrix.destructive.validated = \"allow\", or write a rule with effect = \"allow\" and loosen = true"]),
-        ("", Destructive, Certified, "a person confirms destructive operations of a source trusted as 'certified', whatever its trust level",
+        ("", Destructive, Certified, "destructive operations of a source trusted as 'certified' need confirmation, whatever its trust level",
             &["Set matrix.destructive.certified"]),
         ("", Reversible, Untested, "reversible operations of a source trusted as 'untested' do not run",
             &["Review source 'shop', then raise its trust: trust = \"accepted\""]),
@@ -187,7 +187,7 @@ fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
             &["Review source 'shop', then raise its trust: trust = \"certified\""]),
         ("[[rule]]\neffect = \"confirm\"\nreason = \"house rule\"\n", Reversible, Validated,
             "rule 1 requires confirmation: house rule", &["Change rule 1"]),
-        (ALLOW, Destructive, Validated, "a person confirms destructive operations of a source trusted as 'validated'",
+        (ALLOW, Destructive, Validated, "destructive operations of a source trusted as 'validated' need confirmation",
             &["Set matrix.destructive.validated", "Add loosen = true to rule 1 'mine': a plain allow loosens nothing"]),
         ("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested, "rule 1 allows it", &[]),
         ("[[rule]]\neffect = \"confirm\"\noperation = \"*\"\nloosen = true\n", Forbidden, Untested,
@@ -263,7 +263,7 @@ fn r_saf_2_policy_lists_what_a_caller_can_do() {
             "operation": "delete_order", "source": "shop", "category": "DELETE", "danger": "destructive",
             "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "token" },
             "evidence": "it deletes data",
-            "why": "a person confirms destructive operations of a source trusted as 'validated'",
+            "why": "destructive operations of a source trusted as 'validated' need confirmation",
         })
     );
 }

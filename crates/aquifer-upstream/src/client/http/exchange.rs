@@ -1,6 +1,7 @@
 //! One request and its response, as JSON or as an event stream.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -278,7 +279,11 @@ fn find_outcome(
 pub(super) fn log_unreadable(shared: &SharedState, read: Result<(), serde_json::Error>) {
     if let Err(cause) = read {
         let cause = shared.sanitizer.for_log(&cause.to_string());
-        tracing::warn!(source = &*shared.name, "the upstream sent an invalid message on its stream: {cause}");
+        let text = "the upstream sent an invalid message on its stream";
+        match shared.has_logged_invalid.swap(true, Ordering::Relaxed) {
+            false => tracing::warn!(source = &*shared.name, "{text}: {cause}"),
+            true => tracing::debug!(source = &*shared.name, "{text}: {cause}"),
+        }
     }
 }
 

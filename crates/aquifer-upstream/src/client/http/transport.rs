@@ -10,7 +10,7 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::rate_limit::RateLimit;
 use super::session::Session;
@@ -24,6 +24,9 @@ use crate::settings::{BearerToken, LoginSettings};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 3;
+
+/// Maximum number of responses to the server that are being sent at once, besides answers to questions.
+const MAX_REPLIES: usize = 64;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -50,6 +53,7 @@ pub(crate) struct HttpTransport {
     rate_limit: RateLimit,
     /// Allows one probe of the session at a time.
     pub(super) probes: Semaphore,
+    replies: Arc<Semaphore>,
 }
 
 /// The request's identity, for the headers of newer MCP revisions.
@@ -105,6 +109,7 @@ impl HttpTransport {
             max_bytes,
             rate_limit: RateLimit::new(),
             probes: Semaphore::new(1),
+            replies: Arc::new(Semaphore::new(MAX_REPLIES)),
         })
     }
 
@@ -270,8 +275,21 @@ impl HttpTransport {
 
     /// Sends a message that has no response, in the background.
     pub(crate) fn send_later(self: &Arc<Self>, shared: &Arc<SharedState>, message: Vec<u8>) {
+        self.spawn_send(shared, message, None);
+    }
+
+    /// Sends a response that the server can request as often as it likes. Dropped if too many are being sent.
+    pub(crate) fn reply_later(self: &Arc<Self>, shared: &Arc<SharedState>, response: Vec<u8>) {
+        match self.replies.clone().try_acquire_owned() {
+            Ok(permit) => self.spawn_send(shared, response, Some(permit)),
+            Err(_) => tracing::debug!(source = &*shared.name, "dropped a response: too many are being sent"),
+        }
+    }
+
+    fn spawn_send(self: &Arc<Self>, shared: &Arc<SharedState>, message: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
         let (http, shared) = (self.clone(), shared.clone());
         tokio::spawn(async move {
+            let _permit = permit;
             match tokio::time::timeout(SEND_TIMEOUT, http.send(message)).await {
                 Ok(Err(UpstreamError::SessionLost)) => shared.close(&Outage::new("it lost our session", "a message")),
                 Ok(Ok(())) => {}

@@ -41,6 +41,21 @@ def ask(send, method, params):
     return box.get(timeout=60)
 
 
+def flood(send, count):
+    """Messages that nobody asked for, of every kind, and two that hold millions of values."""
+    text = "x" * 1000
+    for number in range(count):
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {
+            "level": "error", "logger": "l", "data": number, "_meta": {"text": text}}})
+        send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": f"x://{text}"}})
+        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": [text], "progress": number}})
+        send({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        sys.stderr.write(f"{text}\n")
+    send([{}] * 3_500_000)
+    send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": [0] * 5_000_000}})
+
+
 def call(params, send):
     name, arguments = params["name"], params.get("arguments") or {}
     fault = script().get("faults", {}).get(name)
@@ -48,6 +63,8 @@ def call(params, send):
         os._exit(3)
     if fault == "hang":
         time.sleep(600)
+    if isinstance(fault, dict) and "flood" in fault:
+        flood(send, fault["flood"])
     if fault == "huge":
         return {"content": [{"type": "text", "text": "x" * 4_000_000}]}
     if isinstance(fault, dict) and "error" in fault:
@@ -172,7 +189,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.close_connection = True
                 return self.connection.close()
             return self.plain(fault)
-        if isinstance(fault, dict) and "ask" in fault:
+        if isinstance(fault, dict) and ("ask" in fault or "flood" in fault):
             self.open_stream()
             return respond(message, self.event)
         answers = []

@@ -4,6 +4,7 @@
 mod arguments;
 mod databases;
 mod definitions;
+mod floods;
 mod names;
 mod person;
 mod resent;
