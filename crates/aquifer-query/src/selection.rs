@@ -16,15 +16,6 @@ pub struct Selection {
     parts: Vec<(Arc<str>, Selection)>,
 }
 
-/// How steps are applied to lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListSteps {
-    /// Only an index selects from a list.
-    ByIndex,
-    /// A name selects that part of every element that is an object.
-    ByName,
-}
-
 impl Selection {
     /// Combines paths into a selection.
     pub fn from_paths<'a>(paths: impl IntoIterator<Item = &'a [Arc<str>]>) -> Self {
@@ -58,60 +49,90 @@ impl Selection {
         }
     }
 
-    /// The selected parts of a value, or `None` if there are none. Nested nulls count as missing.
-    pub fn apply(&self, value: &Value, lists: ListSteps) -> Option<Value> {
+    /// The selected parts of a value, or `None` if there are none. Nested nulls count as missing, as in a database. Only an
+    /// index selects from a list.
+    pub fn apply(&self, value: &Value) -> Option<Value> {
         if self.whole {
             return (!value.is_null()).then(|| value.clone());
         }
         match value {
             Value::Object(object) => {
                 let part = |(step, inner): &(Arc<str>, Selection)| {
-                    Some((step.to_string(), inner.apply(object.get(&**step)?, lists)?))
+                    Some((step.to_string(), inner.apply(object.get(&**step)?)?))
                 };
                 let parts: Map<String, Value> = self.parts.iter().filter_map(part).collect();
                 (!parts.is_empty()).then_some(Value::Object(parts))
             }
-            Value::Array(elements) => self.apply_to_list(elements, lists),
+            Value::Array(elements) => {
+                let chosen = self.by_position(elements.len());
+                let part = |(position, inner): &(usize, Selection)| inner.apply(elements.get(*position)?);
+                let parts: Vec<Value> = chosen.iter().filter_map(part).collect();
+                (!parts.is_empty()).then_some(Value::Array(parts))
+            }
             _ => None,
         }
     }
 
-    fn apply_to_list(&self, elements: &[Value], lists: ListSteps) -> Option<Value> {
-        let mut picked: Vec<(usize, &Selection)> = self
-            .parts
-            .iter()
-            .filter_map(|(step, inner)| Some((element_position(elements.len(), parse_index(step)?)?, inner)))
-            .collect();
-        let is_name = |(step, _): &&(Arc<str>, Selection)| lists == ListSteps::ByName && parse_index(step).is_none();
-        let named = Selection { whole: false, parts: self.parts.iter().filter(is_name).cloned().collect() };
-        picked.sort_by_key(|(position, _)| *position);
-        let wanted = |number: usize, element: &Value| {
-            let mut wanted = if element.is_object() { named.clone() } else { Selection::default() };
-            picked.iter().filter(|(position, _)| *position == number).for_each(|(_, inner)| wanted.merge(inner));
-            wanted
-        };
-        let shown: Vec<Value> = if named.parts.is_empty() {
-            let mut numbers: Vec<usize> = picked.iter().map(|(number, _)| *number).collect();
-            numbers.dedup();
-            let select_element = |number: usize| {
-                let element = elements.get(number)?;
-                wanted(number, element).apply(element, lists)
-            };
-            numbers.into_iter().filter_map(select_element).collect()
-        } else {
-            let part = |(number, element): (usize, &Value)| match picked.is_empty() {
-                // A name applies to one list, not to a list of lists.
-                true => element.is_object().then(|| named.apply(element, lists)).flatten(),
-                false => wanted(number, element).apply(element, lists),
-            };
-            let parts: Vec<Option<Value>> = elements.iter().enumerate().map(part).collect();
-            if parts.iter().all(Option::is_none) {
-                return None;
+    /// The value without what is not selected. What is there stays there: objects without selected parts, lists without
+    /// elements, and nulls. A name selects that part of every element of a list. `None` if the value cannot have parts.
+    pub fn prune(&self, value: &Value) -> Option<Value> {
+        if self.whole || value.is_null() {
+            return Some(value.clone());
+        }
+        match value {
+            Value::Object(object) => {
+                let part = |(step, inner): &(Arc<str>, Selection)| {
+                    Some((step.to_string(), inner.prune(object.get(&**step)?)?))
+                };
+                Some(Value::Object(self.parts.iter().filter_map(part).collect()))
             }
+            Value::Array(elements) => Some(self.prune_list(elements)),
+            _ => None,
+        }
+    }
+
+    fn prune_list(&self, elements: &[Value]) -> Value {
+        let (chosen, named) = (self.by_position(elements.len()), self.named());
+        if named.parts.is_empty() {
+            return chosen.iter().filter_map(|(position, inner)| inner.prune(elements.get(*position)?)).collect();
+        }
+        let part = |(position, element): (usize, &Value)| {
+            let own = chosen.binary_search_by_key(&position, |(chosen, _)| *chosen).ok();
+            let pruned = match (own.and_then(|index| chosen.get(index)), element) {
+                (Some((_, inner)), Value::Object(_)) => {
+                    let mut both = named.clone();
+                    both.merge(inner);
+                    both.prune(element)
+                }
+                (Some((_, inner)), element) => inner.prune(element),
+                // A name applies to one list, not to a list of lists.
+                (None, Value::Array(_)) => None,
+                (None, element) => named.prune(element),
+            };
             // Elements keep their positions, so that several lists of one row stay aligned.
-            parts.into_iter().map(|part| part.unwrap_or_else(|| Value::Object(Map::new()))).collect()
+            pruned.unwrap_or_else(|| Value::Object(Map::new()))
         };
-        (!shown.is_empty()).then_some(Value::Array(shown))
+        elements.iter().enumerate().map(part).collect()
+    }
+
+    /// The parts that are names.
+    fn named(&self) -> Self {
+        let is_name = |(step, _): &&(Arc<str>, Selection)| parse_index(step).is_none();
+        Self { whole: false, parts: self.parts.iter().filter(is_name).cloned().collect() }
+    }
+
+    /// The parts that are indexes of a list of this length, in its order.
+    fn by_position(&self, length: usize) -> Vec<(usize, Selection)> {
+        let mut chosen: Vec<(usize, Selection)> = Vec::new();
+        for (step, inner) in &self.parts {
+            let Some(position) = parse_index(step).and_then(|index| element_position(length, index)) else { continue };
+            match chosen.iter_mut().find(|(other, _)| *other == position) {
+                Some((_, both)) => both.merge(inner),
+                None => chosen.push((position, inner.clone())),
+            }
+        }
+        chosen.sort_unstable_by_key(|(position, _)| *position);
+        chosen
     }
 
     /// Whether any step may be the index of an element.

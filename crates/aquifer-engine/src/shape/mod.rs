@@ -27,7 +27,7 @@ use aquifer_protocol::operation::{Operation, RowPlace, Shaping as Offered};
 use aquifer_protocol::response::{Attachment, Data};
 use aquifer_protocol::warning::Warning;
 use aquifer_query::shape::{
-    Observation, ResultContent, ShapingRequest, refuse_without_rows, shape_object, take_controls,
+    Observation, ResultContent, ShapingRequest, refuse_without_rows, shape_object, take_controls, without_rows,
 };
 use aquifer_query::{Collection, CursorKey};
 use serde_json::{Map, Value};
@@ -263,16 +263,22 @@ impl Shaper {
             ResultContent::One(value) => {
                 self.observations.record(name, Observation::from_object(&value));
                 let shaped = outcome(shape_object(value, &shaping.request), warnings, attachments);
-                return ShapingEnd::Finished(match (shaped, shaping.request.max_tokens()) {
-                    (Outcome::Done(answer), Some(max_tokens)) => {
-                        self.keep_budget(&shaping.operation, answer, max_tokens)
-                    }
-                    (shaped, _) => shaped,
-                });
+                return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
+            }
+            ResultContent::NoRows(value) => {
+                let shaped = outcome(Ok(without_rows(value, &shaping.request)), warnings, attachments);
+                return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
             }
             ResultContent::Text(text) => self.first_text(&shaping, text).await,
         };
         ShapingEnd::Finished(outcome(shaped, warnings, attachments))
+    }
+
+    fn within_budget(&self, shaping: &Shaping, shaped: Outcome) -> Outcome {
+        match (shaped, shaping.request.max_tokens()) {
+            (Outcome::Done(answer), Some(max_tokens)) => self.keep_budget(&shaping.operation, answer, max_tokens),
+            (shaped, _) => shaped,
+        }
     }
 
     /// The page of a list whose further rows must not be fetched.
@@ -343,9 +349,10 @@ fn into_items(answer: Value) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// Adds the fields that are returned if the caller asks for none.
+/// Adds the fields that are returned if the caller asks for none. They are those of an object, or of its rows, not of both.
 fn add_default_fields(offered: &Offered, controls: &mut Map<String, Value>) {
-    let asks = ["fields", "preset", "aggregate"].iter().any(|name| controls.contains_key(*name));
+    let asks = ["fields", "preset", "aggregate"].iter().any(|name| controls.contains_key(*name))
+        || (offered.rows.is_part() && !controls.is_empty());
     let may_ask = offered.controls.iter().any(|control| &**control == "fields");
     if may_ask && !asks && !offered.default_fields.is_empty() {
         let fields = offered.default_fields.iter().map(|name| Value::from(&**name)).collect();

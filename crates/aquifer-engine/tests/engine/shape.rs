@@ -46,11 +46,15 @@ fn rows_at(path: Option<&str>) -> ResultShape {
 
 impl Upstream {
     fn new(result: Value, own: &[&str], controls: Controls, rows: Option<&str>) -> Arc<Self> {
+        Self::shaped(result, own, controls, &rows_at(rows))
+    }
+
+    fn shaped(result: Value, own: &[&str], controls: Controls, shape: &ResultShape) -> Arc<Self> {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
         read.native = false;
         read.parameters =
             own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any).describe("Own."))).collect();
-        assert!(shape::add_controls(&mut read, &rows_at(rows), controls));
+        assert!(shape::add_controls(&mut read, shape, controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
         write.native = false;
         assert!(!shape::add_controls(&mut write, &rows_at(None), controls), "only READ is shaped");
@@ -337,15 +341,21 @@ async fn r_col_7a_rows_without_a_page_are_complete_up_to_the_size_limit() {
 async fn r_dis_8_only_fields_apply_to_one_object() {
     let result =
         json!({ "id": 1, "title": "x", "user": { "login": "ann", "id": 5 }, "labels": [{ "name": "bug", "id": 1 }] });
-    let upstream = Upstream::new(result, &[], Controls::Few, None);
+    let shape = ResultShape::Rows(RowPlace::part("labels"));
+    let upstream = Upstream::shaped(result, &[], Controls::Few, &shape);
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "fields": ["title", "user.login", "labels.name"] })).await;
     assert_eq!(answer["data"], json!({ "title": "x", "user": { "login": "ann" }, "labels": [{ "name": "bug" }] }));
+    // A budget makes an object shorter, not a list.
+    let answer = list(&engine, json!({ "max_tokens": 20 })).await;
+    assert!(answer["data"].get("items").is_none(), "{answer}");
     *upstream.result.lock().unwrap() = json!({ "id": 1, "title": "x" });
+    let answer = list(&engine, json!({ "fields": ["title", "labels.name"] })).await;
+    assert_eq!(answer["data"], json!({ "title": "x" }));
     let answer = list(&engine, json!({ "fields": ["id"], "first": 1 })).await;
-    assert_eq!(answer["data"], json!({ "id": 1 }));
+    assert_eq!(answer["data"], json!({ "id": 1, "title": "x" }), "without rows there are no fields of rows");
     assert_eq!(answer["warnings"][0]["code"], "SHAPING_NOT_APPLIED");
-    assert_eq!(answer["warnings"][0]["details"]["controls"], json!(["first"]));
+    assert_eq!(answer["warnings"][0]["details"]["controls"], json!(["fields", "first"]));
 }
 
 #[tokio::test]

@@ -205,18 +205,40 @@ pub enum RowPlace {
         path: Arc<str>,
         /// Whether the operator configured it.
         is_configured: bool,
+        /// Whether the list is a part of an object that has more than the list and what describes it. Without controls
+        /// for rows, `fields` are those of that object.
+        is_part: bool,
     },
 }
 
 impl RowPlace {
     /// A path that the operator configured.
     pub fn configured(path: &str) -> Self {
-        RowPlace::Path { path: path.into(), is_configured: true }
+        RowPlace::Path { path: path.into(), is_configured: true, is_part: false }
     }
 
     /// A path that a definition declares or an earlier result had.
     pub fn known(path: &str) -> Self {
-        RowPlace::Path { path: path.into(), is_configured: false }
+        RowPlace::Path { path: path.into(), is_configured: false, is_part: false }
+    }
+
+    /// A path, declared or seen, to a list that is a part of an object.
+    pub fn part(path: &str) -> Self {
+        RowPlace::Path { path: path.into(), is_configured: false, is_part: true }
+    }
+
+    /// The same place, where the list is all that results consist of.
+    #[must_use]
+    pub fn as_list(self) -> Self {
+        match self {
+            RowPlace::Path { path, is_configured, .. } => RowPlace::Path { path, is_configured, is_part: false },
+            other => other,
+        }
+    }
+
+    /// Whether the list is a part of an object.
+    pub fn is_part(&self) -> bool {
+        matches!(self, RowPlace::Path { is_part: true, .. })
     }
 
     /// Whether results are known to have rows.

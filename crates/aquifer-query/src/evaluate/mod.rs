@@ -18,7 +18,7 @@ use crate::budget::Budget;
 use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
 use crate::plan::{Embed, MAX_GROUPS, Page, Path, Plan, SortKey};
-use crate::selection::{ListSteps, Selection, element_position, parse_index};
+use crate::selection::{Selection, element_position, parse_index};
 use crate::value::order::compare;
 
 pub use aggregate::CompensatedSum;
@@ -213,8 +213,7 @@ fn project(item: &Value, select: &[Path]) -> Value {
             }
         } else if let Some(value) = item.get(&*path.name)
             && !shown.contains_key(&*path.name)
-            && let Some(part) =
-                select_from_field(value, &path.name, select.get(number..).unwrap_or_default(), ListSteps::ByIndex)
+            && let Some(part) = select_from_field(value, &path.name, select.get(number..).unwrap_or_default())
         {
             shown.insert(path.name.to_string(), part);
         }
@@ -263,7 +262,7 @@ fn insert_through(shown: &mut Map<String, Value>, item: &Value, path: &Path, sel
     let value = value_at(item, &Path { inside: Vec::new(), ..path.clone() });
     let paths: Vec<&[Arc<str>]> =
         select.iter().filter(|other| other.is_same_field(path)).map(|other| &*other.inside).collect();
-    let Some(part) = select_part(value, &paths, ListSteps::ByIndex) else { return };
+    let Some(part) = select_part(value, &paths) else { return };
     let mut at = shown;
     for step in path.through.iter().map(|step| &**step).chain(path.computed.then_some("_computed")) {
         let inner = at.entry(step).or_insert_with(|| Value::Object(Map::new()));
@@ -274,16 +273,16 @@ fn insert_through(shown: &mut Map<String, Value>, item: &Value, path: &Path, sel
 }
 
 /// The selected part of one field: all of it, or the values at the paths into it.
-pub(crate) fn select_from_field(value: &Value, name: &str, select: &[Path], lists: ListSteps) -> Option<Value> {
+fn select_from_field(value: &Value, name: &str, select: &[Path]) -> Option<Value> {
     let is_own = |path: &&Path| &*path.name == name && !path.computed && path.through.is_empty();
     let paths: Vec<&[Arc<str>]> = select.iter().filter(is_own).map(|path| &*path.inside).collect();
-    select_part(value, &paths, lists)
+    select_part(value, &paths)
 }
 
 /// The values at these paths into a value, or all of it if one path is empty.
-fn select_part(value: &Value, paths: &[&[Arc<str>]], lists: ListSteps) -> Option<Value> {
+fn select_part(value: &Value, paths: &[&[Arc<str>]]) -> Option<Value> {
     match paths.iter().any(|path| path.is_empty()) {
         true => Some(value.clone()),
-        false => Selection::from_paths(paths.iter().copied()).apply(value, lists),
+        false => Selection::from_paths(paths.iter().copied()).apply(value),
     }
 }

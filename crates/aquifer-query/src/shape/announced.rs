@@ -1,4 +1,4 @@
-//! What a response says about the rest of its list: how many rows there are, and whether it continues.
+//! What a response says about its list: how many rows there are, whether it continues, and which members are only about it.
 
 use serde_json::Value;
 
@@ -36,4 +36,72 @@ pub fn announces_more(body: &Value) -> Option<bool> {
         })
     };
     page_objects(body).find_map(|object| flag(object).or_else(|| next(object)))
+}
+
+/// Words in the names of members that describe a list: its size, its pages, how it was found.
+const DESCRIBING_WORDS: &[&str] = &[
+    "api",
+    "columns",
+    "continue",
+    "count",
+    "counts",
+    "cursor",
+    "cursors",
+    "end",
+    "error",
+    "errors",
+    "facets",
+    "first",
+    "found",
+    "has",
+    "header",
+    "headers",
+    "hits",
+    "included",
+    "incomplete",
+    "info",
+    "kind",
+    "last",
+    "limit",
+    "link",
+    "links",
+    "matches",
+    "message",
+    "messages",
+    "meta",
+    "metadata",
+    "more",
+    "next",
+    "object",
+    "offset",
+    "ok",
+    "page",
+    "pages",
+    "pagination",
+    "paging",
+    "per",
+    "prev",
+    "previous",
+    "query",
+    "results",
+    "size",
+    "skip",
+    "start",
+    "status",
+    "success",
+    "token",
+    "took",
+    "total",
+    "totals",
+    "truncated",
+    "type",
+    "version",
+    "warning",
+    "warnings",
+];
+
+/// Whether a member of this name says something about the list next to it, and nothing that the list is a part of. Only
+/// the name counts: values differ from result to result.
+pub(super) fn describes_list(name: &str) -> bool {
+    aquifer_protocol::case::snake_case(name).split('_').any(|word| DESCRIBING_WORDS.contains(&word))
 }

@@ -81,6 +81,9 @@ pub fn control_parameters(own: &[Parameter], shape: &ResultShape, controls: Cont
     let mut all: Vec<Parameter> =
         names.filter_map(|name| Some(Parameter::optional(name, schema(name)?).shared())).collect();
     let words = match shape {
+        ResultShape::Rows(place) if place.is_part() => {
+            ("fields", "Of the result: [\"id\", \"user.login\"]; with other controls of each row")
+        }
         ResultShape::Structured => ("fields", "Of the result: [\"id\", \"user.login\"]"),
         ResultShape::Text | ResultShape::Unknown => ("after", "endCursor of a text that continues"),
         ResultShape::Rows(_) | ResultShape::Scalar => return all,
@@ -115,8 +118,8 @@ pub fn declare_pages(operation: &mut Operation, types: &mut Types) {
     let items = row.map_or_else(|| "items".to_owned(), |row| format!("items: {row}[]"));
     let said = operation.returns.description.trim_end_matches('.');
     let comma = if said.is_empty() { "" } else { ". " };
-    operation.returns.description =
-        format!("{said}{comma}With controls {{{items}, pageInfo}}, or {{aggregations}}").into();
+    let other = if shaping.rows.is_part() { "With controls other than 'fields'" } else { "With controls" };
+    operation.returns.description = format!("{said}{comma}{other} {{{items}, pageInfo}}, or {{aggregations}}").into();
     let wanted = format!("{}Answer", pascal_case(&operation.name));
     let candidates = std::iter::once(wanted.clone()).chain((2_u64..).map(|number| format!("{wanted}_{number}")));
     let Some(name) = candidates.into_iter().find(|name| !types.contains_key(name.as_str())) else { return };
@@ -138,8 +141,9 @@ pub fn set_default_fields(operation: &mut Operation, fields: &[Arc<str>]) {
     let named: Vec<&str> = fields.iter().take(MAX_NAMED).map(|name| &**name).collect();
     let more = if fields.len() > MAX_NAMED { ", …" } else { "" };
     let words = aquifer_protocol::text::clean(&named.join(", ")).into_owned();
+    let of = if shaping.rows.is_known() && !shaping.rows.is_part() { "each row" } else { "the result" };
     for parameter in operation.parameters.iter_mut().filter(|parameter| &*parameter.name == "fields") {
-        let words = format!("Of each row; {words}{more} unless said, \"full\" for all");
+        let words = format!("Of {of}; {words}{more} unless said, \"full\" for all");
         parameter.schema = parameter.schema.clone().describe(&words);
     }
 }

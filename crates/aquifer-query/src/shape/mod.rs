@@ -49,6 +49,7 @@ pub use write::envelope_tokens;
 pub use write::not_applied_warning;
 pub use write::refuse_without_rows;
 pub use write::shape_object;
+pub use write::without_rows;
 
 /// The approximate number of bytes a value takes in memory. Held results are bounded by it.
 pub fn memory_size(value: &serde_json::Value) -> usize {

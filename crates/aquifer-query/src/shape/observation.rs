@@ -17,6 +17,7 @@ const MAX_SAMPLE_ROWS: usize = 20;
 pub struct Observation {
     /// The location of the rows; `None` if the result was one value.
     rows: Option<RowLocation>,
+    shape: ResultShape,
     fields: Vec<(String, &'static str)>,
 }
 
@@ -24,13 +25,14 @@ impl Observation {
     /// Describes rows found at a location.
     pub fn from_rows(rows: &[Value], place: &RowLocation) -> Option<Self> {
         let sample: Vec<&Value> = rows.iter().take(MAX_SAMPLE_ROWS).collect();
-        Some(Self { rows: Some(place.clone()), fields: infer::describe_fields(&sample, MAX_FIELDS) })
-            .filter(|_| !sample.is_empty())
+        let (rows, shape) = (Some(place.clone()), ResultShape::Rows(RowPlace::known(&place.path())));
+        Some(Self { rows, shape, fields: infer::describe_fields(&sample, MAX_FIELDS) }).filter(|_| !sample.is_empty())
     }
 
     /// Describes one object.
     pub fn from_object(value: &Value) -> Option<Self> {
-        value.is_object().then(|| Self { rows: None, fields: infer::describe_fields(&[value], MAX_FIELDS) })
+        let fields = || infer::describe_fields(&[value], MAX_FIELDS);
+        value.is_object().then(|| Self { rows: None, shape: ResultShape::Structured, fields: fields() })
     }
 
     /// Describes a result. Text is parsed, which is expensive: call this once.
@@ -53,7 +55,11 @@ impl Observation {
                 let sample = row_location::sample(value, &location);
                 let fields = infer::describe_fields(&sample, MAX_FIELDS);
                 let is_empty = sample.is_empty();
-                Some(Self { rows: Some(location), fields }).filter(|_| !is_empty)
+                let shape = match location.has_objects {
+                    true => ResultShape::Rows(location.place(value)),
+                    false => ResultShape::Structured,
+                };
+                Some(Self { rows: Some(location), shape, fields }).filter(|_| !is_empty)
             }
             None => Self::from_object(value),
         }
@@ -61,10 +67,7 @@ impl Observation {
 
     /// What it says about further results: where rows are, or that there is an object without.
     pub fn shape(&self) -> ResultShape {
-        match &self.rows {
-            Some(location) if location.has_objects => ResultShape::Rows(RowPlace::known(&location.path())),
-            _ => ResultShape::Structured,
-        }
+        self.shape.clone()
     }
 
     /// The observation for introspection.

@@ -1,11 +1,12 @@
 //! Selects fields of rows. In addition to the collection language, names apply to lists: `labels.name` is the name of
 //! every label.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use crate::evaluate::select_from_field;
 use crate::plan::Path;
-use crate::selection::{ListSteps, element_position, parse_index};
+use crate::selection::{Selection, element_position, parse_index};
 
 /// Follows one step into a value. A list accepts an index, or a name if its elements are objects. The first element
 /// with that name then represents all.
@@ -27,7 +28,7 @@ pub(super) fn has_path(row: &Value, path: &Path) -> bool {
 }
 
 /// Whether any value at the path passes. A path through a list leads to a value of each element.
-pub(super) fn any_value(value: &Value, steps: &[std::sync::Arc<str>], passes: &mut dyn FnMut(&Value) -> bool) -> bool {
+pub(super) fn any_value(value: &Value, steps: &[Arc<str>], passes: &mut dyn FnMut(&Value) -> bool) -> bool {
     let Some((first, rest)) = steps.split_first() else { return passes(value) };
     let inner = match value {
         Value::Array(elements) => match parse_index(first) {
@@ -41,25 +42,35 @@ pub(super) fn any_value(value: &Value, steps: &[std::sync::Arc<str>], passes: &m
     inner.is_some_and(|inner| any_value(inner, rest, passes))
 }
 
-/// Copies the selected fields of a row. Missing fields are omitted.
-pub(super) fn copy_fields(row: &Value, select: &[Path]) -> Value {
-    let mut shown = Map::new();
-    for (number, path) in select.iter().enumerate() {
-        let Some(value) = row.get(&*path.name).filter(|_| !shown.contains_key(&*path.name)) else { continue };
-        let rest = select.get(number..).unwrap_or_default();
-        if let Some(part) = select_from_field(value, &path.name, rest, ListSteps::ByName) {
-            shown.insert(path.name.to_string(), part);
-        }
-    }
-    Value::Object(shown)
+/// The selected fields of rows, prepared once for all rows.
+pub(super) struct Projection<'a> {
+    select: &'a [Path],
+    selection: Selection,
 }
 
-/// Moves the selected fields out of a row.
-pub(super) fn move_fields(mut row: Value, select: &[Path]) -> Value {
-    let plain = |path: &Path| path.inside.is_empty();
-    let (true, Value::Object(fields)) = (select.iter().all(plain), &mut row) else { return copy_fields(&row, select) };
-    let parts = select.iter().filter_map(|path| Some((path.name.to_string(), fields.get_mut(&*path.name)?.take())));
-    Value::Object(parts.collect())
+impl<'a> Projection<'a> {
+    pub(super) fn new(select: &'a [Path]) -> Self {
+        let steps = |path: &Path| std::iter::once(&path.name).chain(&path.inside).cloned().collect();
+        let paths: Vec<Vec<Arc<str>>> = select.iter().map(steps).collect();
+        Self { select, selection: Selection::from_paths(paths.iter().map(Vec::as_slice)) }
+    }
+
+    /// Copies the selected fields of a row. Missing fields are omitted.
+    pub(super) fn copy(&self, row: &Value) -> Value {
+        self.selection.prune(row).unwrap_or_else(|| Value::Object(Map::new()))
+    }
+
+    /// Moves the selected fields out of a row.
+    pub(super) fn take(&self, row: &mut Value) -> Value {
+        let plain = |path: &Path| path.inside.is_empty();
+        match row {
+            Value::Object(fields) if self.select.iter().all(plain) => {
+                let part = |path: &Path| Some((path.name.to_string(), fields.get_mut(&*path.name)?.take()));
+                Value::Object(self.select.iter().filter_map(part).collect())
+            }
+            row => self.copy(row),
+        }
+    }
 }
 
 /// The approximate size of the selected fields as text.

@@ -20,6 +20,8 @@ pub enum ResultContent {
     },
     /// One value.
     One(Value),
+    /// A value without the rows that the operation is known to have. Controls do not apply to it.
+    NoRows(Value),
     /// Text that is not JSON.
     Text(String),
 }
@@ -27,8 +29,8 @@ pub enum ResultContent {
 impl ResultContent {
     /// Classifies a result. `place` says where its rows are.
     ///
-    /// Without other controls, `fields` that all exist in an object select from that object, not from a list inside it,
-    /// unless the list has a common list name and has such fields as well.
+    /// Without controls for rows, `fields` select from the object around the list if the list is a part of it, or if they
+    /// name the list.
     pub fn new(result: Value, place: &RowPlace, controls: &Map<String, Value>) -> Self {
         let result = match unwrap_content(result) {
             Ok(result) => result,
@@ -37,10 +39,18 @@ impl ResultContent {
                 None => return ResultContent::Text(text),
             },
         };
-        let Some(location) = row_location::locate(&result, place) else { return ResultContent::One(result) };
-        if selects_whole_object(&result, &location, controls) {
+        let known = match place {
+            RowPlace::Path { path, .. } => Some(RowLocation::parse(path)),
+            RowPlace::Detected | RowPlace::Unknown => None,
+        };
+        if result.is_object() && known.as_ref().is_some_and(|known| selects_from_object(place, known, controls)) {
             return ResultContent::One(result);
         }
+        let Some(location) = row_location::locate(&result, place) else {
+            // An object where a list of them was expected is a row itself.
+            let is_row = known.is_none_or(|known| known.list_path.is_empty()) && *place != RowPlace::Detected;
+            return if is_row { ResultContent::One(result) } else { ResultContent::NoRows(result) };
+        };
         let (rows, envelope) = row_location::take(result, &location);
         ResultContent::Rows { rows, envelope, location }
     }
@@ -176,15 +186,13 @@ pub fn parse_json_text(text: &str) -> Option<Value> {
         .map(Value::Array)
 }
 
-fn selects_whole_object(result: &Value, location: &RowLocation, controls: &Map<String, Value>) -> bool {
-    let Some(Value::Array(names)) = controls.get("fields") else { return false };
-    if controls.len() > 1 || !result.is_object() || location.is_configured || names.is_empty() {
-        return false;
-    }
-    let leads = |value: &Value| {
-        let root = |name: &Value| name.as_str().is_some_and(|name| row_location::path_exists(value, name));
-        (names.iter().all(root), names.iter().any(root))
+/// Whether `fields` are those of the object around the list. This depends on the request and on what is known about the
+/// operation, never on the result: an empty list or a missing member must not change what a name means.
+fn selects_from_object(place: &RowPlace, location: &RowLocation, controls: &Map<String, Value>) -> bool {
+    let is_only_fields = controls.keys().all(|name| ["fields", "preset"].contains(&name.as_str()));
+    let names_list = || match controls.get("fields") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).any(|name| location.contains(name)),
+        _ => false,
     };
-    let (all, _) = leads(result);
-    all && !(location.has_list_name && row_location::sample(result, location).iter().any(|row| leads(row).1))
+    is_only_fields && (place.is_part() || names_list())
 }

@@ -59,7 +59,7 @@ impl ResultShape {
 
     fn located(example: &Value) -> Self {
         match row_location::search(example).filter(|location| location.has_objects) {
-            Some(location) => ResultShape::Rows(RowPlace::known(&location.path())),
+            Some(location) => ResultShape::Rows(location.place(example)),
             None => ResultShape::Structured,
         }
     }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use aquifer_protocol::operation::RowPlace;
 use serde_json::{Map, Value, json};
 
+use super::announced::describes_list;
+
 /// Common names of lists of rows, the most likely first.
 const LIST_NAMES: &[&str] = &[
     "items",
@@ -47,10 +49,6 @@ pub struct RowLocation {
     pub list_path: Vec<Arc<str>>,
     /// The path to the row inside each element, as in `edges[].node`.
     pub row_path: Vec<Arc<str>>,
-    /// Whether the list has one of the common names.
-    pub has_list_name: bool,
-    /// Whether the operator configured this location.
-    pub is_configured: bool,
     /// Whether the list is the whole result, or contains objects. A search also yields other lists.
     pub has_objects: bool,
 }
@@ -68,7 +66,7 @@ impl std::fmt::Display for RowLocation {
 impl RowLocation {
     /// Locates the rows of a result, at a path or where they are found.
     pub fn find(result: &Value, path: Option<&str>) -> Option<Self> {
-        path.and_then(|path| at_path(result, path, true)).or_else(|| search(result))
+        path.and_then(|path| at_path(result, path)).or_else(|| search(result))
     }
 
     /// The path in the notation of [`parse`](Self::parse).
@@ -88,9 +86,29 @@ impl RowLocation {
         let (list, row) = path.split_once("[]").unwrap_or((path, ""));
         let steps =
             |text: &str| text.split('.').filter(|step| !step.is_empty() && *step != "$").map(Into::into).collect();
-        let list_path: Vec<Arc<str>> = steps(list);
-        let has_list_name = list_path.last().is_none_or(|name| LIST_NAMES.contains(&&**name));
-        Self { list_path, row_path: steps(row), has_list_name, is_configured: false, has_objects: true }
+        Self { list_path: steps(list), row_path: steps(row), has_objects: true }
+    }
+
+    /// This location as a place, in a result or in an example of its type.
+    pub(super) fn place(&self, result: &Value) -> RowPlace {
+        let path = self.path();
+        if self.is_part(result) { RowPlace::part(&path) } else { RowPlace::known(&path) }
+    }
+
+    /// Whether the objects around the list have members that do not describe the list.
+    fn is_part(&self, result: &Value) -> bool {
+        let mut value = result;
+        self.list_path.iter().any(|step| {
+            let Value::Object(object) = value else { return false };
+            value = object.get(&**step).unwrap_or(&Value::Null);
+            object.keys().any(|name| **name != **step && !describes_list(name))
+        })
+    }
+
+    /// Whether a path of the caller begins with the path of the list.
+    pub(super) fn contains(&self, path: &str) -> bool {
+        let mut steps = path.split('.');
+        !self.list_path.is_empty() && self.list_path.iter().all(|step| steps.next() == Some(&**step))
     }
 }
 
@@ -122,13 +140,13 @@ pub(super) fn locate(result: &Value, place: &RowPlace) -> Option<RowLocation> {
     match place {
         RowPlace::Unknown => None,
         RowPlace::Detected => search(result),
-        RowPlace::Path { path, is_configured } => at_path(result, path, *is_configured),
+        RowPlace::Path { path, .. } => at_path(result, path),
     }
 }
 
 /// The location with this path, if there is a list. Servers write `null` for a list without elements.
-fn at_path(result: &Value, path: &str, is_configured: bool) -> Option<RowLocation> {
-    let location = RowLocation { is_configured, ..RowLocation::parse(path) };
+fn at_path(result: &Value, path: &str) -> Option<RowLocation> {
+    let location = RowLocation::parse(path);
     let value = location.list_path.iter().try_fold(result, |value, step| value.get(&**step))?;
     (value.is_array() || value.is_null()).then_some(location)
 }
@@ -137,7 +155,7 @@ fn at_path(result: &Value, path: &str, is_configured: bool) -> Option<RowLocatio
 pub(super) fn search(result: &Value) -> Option<RowLocation> {
     let root = match result {
         Value::Array(_) => {
-            return Some(RowLocation { has_list_name: true, has_objects: true, ..RowLocation::default() });
+            return Some(RowLocation { has_objects: true, ..RowLocation::default() });
         }
         Value::Object(root) => root,
         _ => return None,
@@ -177,7 +195,7 @@ pub(super) fn search(result: &Value) -> Option<RowLocation> {
         Vec::new()
     };
     let has_objects = chosen.elements == ElementKind::Objects;
-    Some(RowLocation { list_path, row_path, has_list_name: chosen.rank.is_some(), is_configured: false, has_objects })
+    Some(RowLocation { list_path, row_path, has_objects })
 }
 
 /// Common names of lists of column names.
@@ -310,15 +328,4 @@ fn name_columns(envelope: &Map<String, Value>, list: &mut Value) {
 
 fn object_at<'a>(value: &'a mut Value, steps: &[Arc<str>]) -> Option<&'a mut Map<String, Value>> {
     steps.iter().try_fold(value, |value, step| value.get_mut(&**step))?.as_object_mut()
-}
-
-/// Whether the path exists in the value, even with the value null.
-pub(super) fn path_exists(value: &Value, path: &str) -> bool {
-    let Some(object) = value.as_object() else { return false };
-    if object.contains_key(path) {
-        return true;
-    }
-    let mut steps = path.split('.');
-    let first = steps.next().and_then(|first| object.get(first));
-    steps.try_fold(first, |value, step| super::project::step(value?, step).map(Some)).flatten().is_some()
 }

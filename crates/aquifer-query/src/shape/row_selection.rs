@@ -287,12 +287,13 @@ fn limit_tokens(
         budget.spend(table::columns_tokens(select, &[]));
     }
     let mut limit = PageBudget::new(&budget, plan.edges);
+    let projection = select.map(project::Projection::new);
     let mut admit = |number: &&usize| {
         let Some(row) = rows.get(**number) else { return true };
-        let tokens = match select {
-            None => estimate_value(row),
-            Some(select) if plan.table => estimate_value(&table::cells(row, select).collect()),
-            Some(select) => estimate_value(&project::copy_fields(row, select)),
+        let tokens = match (&projection, select) {
+            (Some(_), Some(select)) if plan.table => estimate_value(&table::cells(row, select).collect()),
+            (Some(projection), _) => estimate_value(&projection.copy(row)),
+            (None, _) => estimate_value(row),
         };
         limit.admit(tokens, POSITION_BYTES)
     };

@@ -5,9 +5,10 @@ use aquifer_protocol::operation::RowPlace;
 use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
+use super::infer;
+use super::project::{self, Projection};
 use super::request::ShapingRequest;
 use super::row_selection::{BEFORE_FIRST, RowSelection};
-use super::{infer, project};
 use crate::budget;
 use crate::collection::PageLimits;
 use crate::plan::Page;
@@ -46,18 +47,16 @@ impl RowSelection {
         let all = order.len();
         let shown = order.get(start..end).unwrap_or_default();
         let select = select.as_deref();
+        let projection = select.map(Projection::new);
         let mut nodes: Vec<Value> = match rows {
             Rows::Shared(rows) => {
-                let copy = |row: &Value| select.map_or_else(|| row.clone(), |select| project::copy_fields(row, select));
+                let copy = |row: &Value| projection.as_ref().map_or_else(|| row.clone(), |fields| fields.copy(row));
                 shown.iter().filter_map(|number| rows.get(*number)).map(copy).collect()
             }
             Rows::Owned(mut rows) => {
-                let take = |row: &mut Value| {
-                    let row = row.take();
-                    match select {
-                        Some(select) => project::move_fields(row, select),
-                        None => row,
-                    }
+                let take = |row: &mut Value| match &projection {
+                    Some(fields) => fields.take(row),
+                    None => row.take(),
                 };
                 shown.iter().filter_map(|number| rows.get_mut(*number).map(take)).collect()
             }
@@ -209,7 +208,7 @@ pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Ve
     let collection = infer::infer_collection(&rows, PageLimits::default());
     let (select, others) = request.parse_fields(&collection)?;
     warnings.extend(not_applied_warning(&others, "one object, not rows"));
-    let [value] = rows;
+    let [mut value] = rows;
     if request.selects_whole_rows() {
         return Ok((value, warnings));
     }
@@ -218,7 +217,13 @@ pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Ve
     if !lacking.is_empty() {
         warnings.push(super::row_selection::missing_fields_warning(&lacking, &collection));
     }
-    Ok((project::move_fields(value, &select), warnings))
+    Ok((Projection::new(&select).take(&mut value), warnings))
+}
+
+/// A result without the rows that were expected: it is passed on whole, because the controls were for rows.
+pub fn without_rows(value: Value, request: &ShapingRequest) -> (Value, Vec<Warning>) {
+    let controls: Vec<&str> = request.controls().keys().map(String::as_str).collect();
+    (value, not_applied_warning(&controls, "without the expected rows").into_iter().collect())
 }
 
 /// Controls without which an answer would have other rows, another order or other numbers.

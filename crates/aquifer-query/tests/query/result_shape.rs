@@ -10,6 +10,10 @@ fn rows(path: &str) -> ResultShape {
     ResultShape::Rows(RowPlace::known(path))
 }
 
+fn part(path: &str) -> ResultShape {
+    ResultShape::Rows(RowPlace::part(path))
+}
+
 fn declared(schema: &Value) -> ResultShape {
     let mut reader = SchemaReader::new(schema);
     let read = reader.read(schema);
@@ -36,7 +40,12 @@ fn r_dis_8a_a_declared_type_says_where_rows_are() {
         (object(json!({ "things": { "anyOf": [list, { "type": "null" }] } })), rows("things")),
         // Two lists of which neither is named as the rows. A list of texts beside fields belongs to the object.
         (object(json!({ "entities": list, "relations": list })), ResultShape::Structured),
-        (object(json!({ "items": list, "relations": list })), rows("items")),
+        (object(json!({ "items": list, "relations": list })), part("items")),
+        (object(json!({ "order_id": { "type": "string" }, "items": list })), part("items")),
+        (
+            object(json!({ "hasMore": { "type": "boolean" }, "pageInfo": object(json!({})), "items": list })),
+            rows("items"),
+        ),
         (object(json!({ "name": { "type": "string" }, "tags": texts })), ResultShape::Structured),
         (object(json!({ "temperature": { "type": "number" }, "unit": { "type": "string" } })), ResultShape::Structured),
         // Blocks of an image, as the filesystem server declares them.
@@ -79,6 +88,8 @@ fn r_dis_8a_a_result_says_where_rows_are() {
     assert_eq!(observed(json!(list.to_string())), Some(rows("$")));
     assert_eq!(observed(json!({ "things": list, "next": null })), Some(rows("things")));
     assert_eq!(observed(json!({ "edges": [{ "node": { "a": 1 } }] })), Some(rows("edges[].node")));
+    assert_eq!(observed(json!({ "id": 7, "labels": list })), Some(part("labels")));
+    assert_eq!(observed(json!({ "data": { "name": "x", "labels": list } })), Some(part("data.labels")));
     assert_eq!(observed(json!({ "left": list, "right": list })), Some(ResultShape::Structured));
     assert_eq!(observed(json!({ "name": "x", "tags": ["a", "b"] })), Some(ResultShape::Structured));
     for nothing in [json!("text"), json!([]), json!(5), json!({ "content": "[FILE] a.txt" })] {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use aquifer_query::selection::{ListSteps, Selection};
-use serde_json::{Value, json};
+use aquifer_query::selection::Selection;
+use serde_json::json;
 
-fn selected(value: &Value, paths: &[&str], lists: ListSteps) -> Option<Value> {
+fn selection(paths: &[&str]) -> Selection {
     let steps: Vec<Vec<Arc<str>>> = paths.iter().map(|path| path.split('.').map(Arc::from).collect()).collect();
-    Selection::from_paths(steps.iter().map(Vec::as_slice)).apply(value, lists)
+    Selection::from_paths(steps.iter().map(Vec::as_slice))
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn r_col_5_lists_stay_lists_and_objects_stay_objects() {
         (&["s.0", "s.2"], json!({ "s": ["x", "z"] })),
         (&["a.b.2.c", "s.-3"], json!({ "a": { "b": [{ "c": 2 }] }, "s": ["x"] })),
     ] {
-        assert_eq!(selected(&value, paths, ListSteps::ByIndex), Some(expected.clone()), "{paths:?}");
-        assert_eq!(selected(&value, paths, ListSteps::ByName), Some(expected), "{paths:?}");
+        assert_eq!(selection(paths).apply(&value), Some(expected.clone()), "{paths:?}");
+        assert_eq!(selection(paths).prune(&value), Some(expected), "{paths:?}");
     }
     for nothing in ["s.1", "s.3", "s.-4", "n", "n.x", "a.b.7.c", "s.0.x", "zz", "m.5.5", "a.b.99999999999999999999"] {
-        assert_eq!(selected(&value, &[nothing], ListSteps::ByName), None, "{nothing}");
+        assert_eq!(selection(&[nothing]).apply(&value), None, "{nothing}");
     }
 }
 
@@ -50,7 +50,25 @@ fn r_dis_8_names_and_indexes_apply_to_lists() {
         (&["labels.name", "labels.1"], json!([{ "name": "bug" }, "plain", { "name": "old" }])),
         (&["labels.2.color"], json!([{ "color": 2 }])),
     ] {
-        assert_eq!(selected(&value, paths, ListSteps::ByName), Some(json!({ "labels": expected })), "{paths:?}");
+        assert_eq!(selection(paths).prune(&value), Some(json!({ "labels": expected })), "{paths:?}");
     }
-    assert_eq!(selected(&value, &["labels.name"], ListSteps::ByIndex), None);
+    assert_eq!(selection(&["labels.name"]).apply(&value), None);
+}
+
+#[test]
+fn r_dis_8_what_is_there_stays_there() {
+    let value =
+        json!({ "empty": {}, "none": [], "null": null, "text": "x", "list": [null, {}, { "a": null }, [{ "a": 1 }]] });
+    for (path, expected) in [
+        ("empty.a", json!({ "empty": {} })),
+        ("none.a", json!({ "none": [] })),
+        ("none.0", json!({ "none": [] })),
+        ("null.a.b", json!({ "null": null })),
+        ("list.a", json!({ "list": [null, {}, { "a": null }, {}] })),
+        ("list.7", json!({ "list": [] })),
+        ("text.a", json!({})),
+        ("missing.a", json!({})),
+    ] {
+        assert_eq!(selection(&[path]).prune(&value), Some(expected), "{path}");
+    }
 }

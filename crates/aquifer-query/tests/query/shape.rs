@@ -20,8 +20,13 @@ pub(crate) const PAGES: PageLimits = PageLimits { default_size: 1, max_size: 1_0
 
 /// Shapes a result with these controls. Cursors are plain positions.
 pub(crate) fn shaped(result: Value, params: Value, from: PageStart) -> Value {
+    shaped_at(&RowPlace::Detected, result, params, from)
+}
+
+/// Shapes a result whose rows are known to be at this place.
+pub(crate) fn shaped_at(place: &RowPlace, result: Value, params: Value, from: PageStart) -> Value {
     let request = ShapingRequest::new(controls(params), |_| true).unwrap();
-    match ResultContent::new(result, &RowPlace::Detected, request.controls()) {
+    match ResultContent::new(result, place, request.controls()) {
         ResultContent::Rows { rows, envelope, .. } => {
             let picked = RowSelection::new(&rows, &request, from, PAGES).unwrap();
             let shows_items = picked.has_items();
@@ -33,6 +38,7 @@ pub(crate) fn shaped(result: Value, params: Value, from: PageStart) -> Value {
             Value::Object(data)
         }
         ResultContent::One(value) => shape::shape_object(value, &request).unwrap().0,
+        ResultContent::NoRows(value) => shape::without_rows(value, &request).0,
         ResultContent::Text(text) => text.into(),
     }
 }
@@ -97,7 +103,7 @@ fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
     assert_eq!(find("deep.er[].x"), json!([{ "b": 1 }, { "b": 2 }]));
     // No other list is taken for the rows, and `null` is a list without elements.
     let elsewhere = ResultContent::new(result.clone(), &RowPlace::configured("nowhere"), &Map::new());
-    assert_eq!(elsewhere, ResultContent::One(result.clone()));
+    assert_eq!(elsewhere, ResultContent::NoRows(result.clone()));
     let nothing = ResultContent::new(json!({ "items": null }), &RowPlace::known("items"), &Map::new());
     assert!(matches!(nothing, ResultContent::Rows { rows, .. } if rows.is_empty()));
     assert!(matches!(
@@ -106,25 +112,31 @@ fn r_dis_8_a_configured_path_is_used_if_it_leads_to_a_list() {
     ));
 }
 
+/// What a name in `fields` refers to follows from the request and from what is known about the operation.
 #[test]
-fn r_dis_8_fields_of_an_object_are_not_searched_in_its_lists() {
-    let object = json!({ "id": 7, "title": "x", "labels": [{ "id": 1, "name": "bug" }] });
+fn r_dis_8_fields_are_those_of_the_object_or_of_its_rows_whatever_a_result_contains() {
+    let part = |result: Value, params: Value| shaped_at(&RowPlace::part("items"), result, params, PageStart::Start);
+    let order = json!({ "id": 7, "sent": [], "items": [{ "id": 1, "name": "door" }, { "id": 2, "name": "key" }] });
     assert_eq!(
-        shaped(object.clone(), json!({ "fields": ["id", "labels.name"] }), PageStart::Start),
-        json!({ "id": 7, "labels": [{ "name": "bug" }] })
+        part(order.clone(), json!({ "fields": ["id", "items.name"] })),
+        json!({ "id": 7, "items": [{ "name": "door" }, { "name": "key" }] })
     );
-    assert_eq!(
-        shaped(object.clone(), json!({ "fields": ["name"] }), PageStart::Start)["items"],
-        json!([{ "name": "bug" }])
-    );
-    assert_eq!(
-        shaped(object, json!({ "fields": ["id"], "first": 1 }), PageStart::Start)["items"],
-        json!([{ "id": 1 }])
-    );
-    let list = json!({ "id": "page", "items": [{ "id": 1, "name": "bug" }] });
-    assert_eq!(shaped(list, json!({ "fields": ["id"] }), PageStart::Start)["items"], json!([{ "id": 1 }]));
-    let list = json!({ "total": 1, "items": [{ "id": 1 }] });
-    assert_eq!(shaped(list, json!({ "fields": ["total"] }), PageStart::Start), json!({ "total": 1 }));
+    // Not even if a name exists only in the rows, or in no part of this result.
+    assert_eq!(part(order.clone(), json!({ "fields": ["name", "sent.code"] })), json!({ "sent": [] }));
+    assert_eq!(part(json!({ "id": 8 }), json!({ "fields": ["id", "items.name"] })), json!({ "id": 8 }));
+    assert_eq!(part(order.clone(), json!({ "fields": "full" })), order);
+    assert_eq!(part(order, json!({ "fields": ["id"], "first": 1 }))["items"], json!([{ "id": 1 }]));
+
+    let list = |result: Value, fields: Value| {
+        shaped_at(&RowPlace::known("items"), result, json!({ "fields": fields }), PageStart::Start)
+    };
+    let page = json!({ "total": 1, "items": [{ "id": 1, "name": "door" }] });
+    assert_eq!(list(page.clone(), json!(["id"])), json!({ "items": [{ "id": 1 }], "total": 1 }));
+    assert_eq!(list(page, json!(["total", "items.id"])), json!({ "total": 1, "items": [{ "id": 1 }] }));
+    assert_eq!(list(json!({ "total": 0, "items": [] }), json!(["id"])), json!({ "items": [], "total": 0 }));
+    // What is returned in place of the rows is not cut to their fields.
+    let refusal = json!({ "error": "too many requests" });
+    assert_eq!(list(refusal.clone(), json!(["id"])), refusal);
 }
 
 /// A page of a database in the form of Notion.
@@ -164,7 +176,7 @@ fn r_dis_8_nested_results_of_notion_are_shaped() {
         json!({
             "items": [
                 { "id": "c", "properties": { "Name": { "title": [{ "plain_text": "Three" }] }, "Points": { "number": 1.5 } } },
-                { "id": "b", "properties": { "Name": { "title": [{ "plain_text": "Two" }] } } },
+                { "id": "b", "properties": { "Name": { "title": [{ "plain_text": "Two" }] }, "Points": { "number": null } } },
             ],
             "object": "list", "next_cursor": "abc", "has_more": true,
         })
@@ -263,7 +275,7 @@ fn r_dis_8_names_with_dots_and_lists_of_words() {
     assert_eq!(show(json!({ "fields": ["a.b"] })), json!([{ "a.b": 1 }, { "a.b": 3 }]));
     assert!(ShapingRequest::new(controls(json!({ "fields": [""] })), |_| true).is_err());
     assert_eq!(show(json!({ "filter": { "tags": { "contains": "y" } }, "fields": ["a.b"] })), json!([{ "a.b": 1 }]));
-    assert_eq!(show(json!({ "fields": ["tags.1"] })), json!([{ "tags": ["y"] }, {}]));
+    assert_eq!(show(json!({ "fields": ["tags.1"] })), json!([{ "tags": ["y"] }, { "tags": [] }]));
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn declared_shape(operation: &Operation, route: &Route, types: &Types) -> Result
         None => Some(&**schema),
     });
     match declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default() {
+        ResultShape::Rows(place) if route.pagination.is_some() => ResultShape::Rows(place.as_list()),
         rows @ ResultShape::Rows(_) => rows,
         _ if route.pagination.is_some() => ResultShape::Rows(RowPlace::Detected),
         other => other,

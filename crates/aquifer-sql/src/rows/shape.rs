@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_query::selection::{ListSteps, Selection};
+use aquifer_query::selection::Selection;
 use serde_json::Value;
 
 use super::cell::write_string;
@@ -218,7 +218,7 @@ pub(super) fn write_object(fields: &[OutputField], row: &impl ResultRow, out: &m
                 }
             },
             FieldSource::Parts { index, cell_type, parts } => {
-                match parts.apply(&row.value(*index, cell_type), ListSteps::ByIndex) {
+                match parts.apply(&row.value(*index, cell_type)) {
                     // Writing a value to memory cannot fail.
                     Some(shown) => serde_json::to_writer(&mut *out, &shown).is_ok(),
                     None => false,

@@ -15,7 +15,7 @@ use super::capture::run_blocking;
 use crate::settings::Settings;
 use crate::supervisor::{identity_path, read_bounded, write_atomically};
 
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 const FILE_EXTENSION: &str = "results.json";
 
@@ -37,6 +37,9 @@ struct ObservedResult {
     /// The path of its rows, if it had any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rows: Option<String>,
+    /// Whether the list of rows is a part of an object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_part: bool,
 }
 
 /// The observed results of one upstream.
@@ -77,6 +80,7 @@ impl ObservedResults {
     /// What results of a tool looked like.
     pub(crate) fn shape(&self, tool: &str) -> Option<ResultShape> {
         self.recorded().tools.get(tool).map(|observed| match &observed.rows {
+            Some(path) if observed.is_part => ResultShape::Rows(RowPlace::part(path)),
             Some(path) => ResultShape::Rows(RowPlace::known(path)),
             None => ResultShape::Structured,
         })
@@ -85,9 +89,11 @@ impl ObservedResults {
     /// Records what a result of a tool looked like. Rows are never replaced by a result without: a search may find
     /// nothing. Waits until it is stored, because a command that makes one call would otherwise exit earlier.
     pub(crate) fn record(&self, tool: &str, shape: &ResultShape) {
-        let rows = match shape {
-            ResultShape::Rows(RowPlace::Path { path, .. }) if path.len() <= MAX_PATH_LEN => Some(path.to_string()),
-            ResultShape::Structured => None,
+        let (rows, is_part) = match shape {
+            ResultShape::Rows(RowPlace::Path { path, is_part, .. }) if path.len() <= MAX_PATH_LEN => {
+                (Some(path.to_string()), *is_part)
+            }
+            ResultShape::Structured => (None, false),
             _ => return,
         };
         let text = {
@@ -97,7 +103,7 @@ impl ObservedResults {
             if !is_new || (known.is_none() && recorded.tools.len() >= MAX_TOOLS) {
                 return;
             }
-            recorded.tools.insert(tool.to_owned(), ObservedResult { rows });
+            recorded.tools.insert(tool.to_owned(), ObservedResult { rows, is_part });
             recorded.version += 1;
             let file = ObservedFile { version: FORMAT_VERSION, tools: recorded.tools.clone() };
             serde_json::to_vec(&file)
@@ -132,15 +138,19 @@ mod tests {
         first.record("list", &rows("items"));
         first.record("get", &ResultShape::Structured);
         first.record("list", &ResultShape::Structured);
+        first.record("order", &ResultShape::Rows(RowPlace::part("items")));
         first.record("text", &ResultShape::Unknown);
         first.record("long", &rows(&"x".repeat(MAX_PATH_LEN + 1)));
-        assert_eq!(first.version(), 2);
+        assert_eq!(first.version(), 3);
         let later = ObservedResults::open(&settings);
-        let seen = ["list", "get", "text", "long"].map(|tool| later.shape(tool));
-        assert_eq!(seen, [Some(rows("items")), Some(ResultShape::Structured), None, None]);
+        let seen = ["list", "get", "order", "text", "long"].map(|tool| later.shape(tool));
+        let part = ResultShape::Rows(RowPlace::part("items"));
+        assert_eq!(seen, [Some(rows("items")), Some(ResultShape::Structured), Some(part), None, None]);
         // A tool whose results have changed.
         later.record("list", &rows("data.items"));
         later.record("get", &rows("$"));
+        // What is known about a list does not change with its envelope.
+        later.record("list", &ResultShape::Rows(RowPlace::part("data.items")));
         assert_eq!(ObservedResults::open(&settings).shape("list"), Some(rows("data.items")));
         // A command that changes nothing does not write.
         let reading = Settings { is_cache_read_only: true, ..settings.clone() };
