@@ -10,6 +10,7 @@
 
 mod database;
 mod error;
+mod fair_permits;
 mod offer;
 #[cfg_attr(not(feature = "postgres"), path = "postgres/unavailable.rs")]
 mod postgres;

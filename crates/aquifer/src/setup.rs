@@ -317,6 +317,7 @@ pub(crate) fn engine_with_observer(
             Some(config::OnConfirmation::Halt) | None => OnConfirmation::Halt,
         },
         max_batch_size: config.batch.max_operations.unwrap_or(defaults.max_batch_size),
+        batch_timeout: config.batch.timeout().unwrap_or(defaults.batch_timeout),
         meta: config.meta,
     };
     let (shaping, key) = (config.results.settings(), state::cursor_key(&config.state)?);

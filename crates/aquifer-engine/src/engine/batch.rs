@@ -9,6 +9,7 @@
 //! reads has run: nothing that changes something runs twice.
 
 mod confirmation;
+mod deadline;
 mod rehearsal;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 
 use confirmation::{ConfirmStep, TokenStep};
+use deadline::Deadline;
 
 use super::pipeline::{Engine, OperationState, Reply, failure_response, has_warnings};
 use crate::gate::{BatchEntry, ConfirmationMethod, EntryRequest, Grant};
@@ -101,6 +103,7 @@ struct BatchRun<'a> {
     context: Arc<Context>,
     /// The context of its operations, which never ask.
     operation_context: Arc<Context>,
+    deadline: Deadline,
     entries: Vec<Entry>,
     answer: BatchAnswer,
     /// How many bytes may still be taken from answers.
@@ -159,6 +162,7 @@ impl<'a> BatchRun<'a> {
             receiver,
             context,
             operation_context,
+            deadline: Deadline::after(engine.settings().batch_timeout),
             entries: Vec::with_capacity(items.len()),
             answer,
             budget: limits.max_request_size,
@@ -216,6 +220,10 @@ impl<'a> BatchRun<'a> {
             TokenStep::Halted(index) => return self.halt(index),
         }
         while let Some(index) = self.entries.iter().position(|entry| !entry.is_finished) {
+            if self.deadline.has_passed() {
+                self.fail(index, self.deadline.not_run());
+                continue;
+            }
             let reads = self.next_reads(index).await;
             if !reads.is_empty() {
                 if let Some(halted) = self.run_reads(reads).await {
@@ -326,18 +334,26 @@ impl<'a> BatchRun<'a> {
         reads
     }
 
-    /// Runs reads concurrently. Returns the one that has to be confirmed, if the rules have changed meanwhile.
+    /// Runs reads concurrently, until the time of the batch is used up. Returns the one that has to be confirmed, if the
+    /// rules have changed meanwhile.
     async fn run_reads(&mut self, reads: Vec<usize>) -> Option<usize> {
+        let cancelled = self.operation_context.cancelled.child_token();
+        let context = Arc::new(Context { cancelled: cancelled.clone(), ..Context::clone(&self.operation_context) });
         let mut jobs = Vec::with_capacity(reads.len());
         for index in reads {
             let Some((request, ready)) = self.take(index) else { continue };
-            let (engine, receiver, context) = (self.engine, self.receiver, self.operation_context.clone());
-            jobs.push(
-                async move { (index, engine.run_in_batch(receiver, request, ready, None, context).await) }.boxed(),
-            );
+            let (engine, receiver, context, deadline) = (self.engine, self.receiver, context.clone(), self.deadline);
+            let job = async move {
+                if deadline.has_passed() {
+                    return (index, deadline.skip(engine, &context, &request.operation));
+                }
+                let response = engine.run_in_batch(receiver, request, ready, None, context).await;
+                (index, deadline.explain(response))
+            };
+            jobs.push(job.boxed());
         }
         let mut answered = futures::stream::iter(jobs).buffered(MAX_CONCURRENT_READS);
-        while let Some((index, response)) = answered.next().await {
+        while let Some((index, response)) = self.deadline.cancel_when_passed(answered.next(), &cancelled).await {
             if self.push(index, response) == Step::Halted {
                 return Some(index);
             }

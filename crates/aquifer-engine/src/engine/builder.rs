@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::catalog::CatalogError;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub on_confirmation: OnConfirmation,
     /// The maximum number of operations in a batch.
     pub max_batch_size: usize,
+    /// How long a batch may take. Afterwards its reads are cancelled, and nothing more of it is started.
+    pub batch_timeout: Duration,
     /// Whether responses contain `_meta`.
     pub meta: bool,
 }
@@ -45,6 +48,7 @@ impl Default for Settings {
             strictness: Strictness::Strict,
             on_confirmation: OnConfirmation::Halt,
             max_batch_size: 100,
+            batch_timeout: Duration::from_secs(120),
             meta: false,
         }
     }

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
-use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
@@ -176,6 +176,7 @@ fn repeatable(failure: Failure) -> Failure {
 /// Nobody waits for this response, but a batch needs an entry for it.
 fn cancelled_failure() -> Failure {
     Failure::new(Code::InternalError, "The request was cancelled before it was finished")
+        .with_reason(FailureReason::Cancelled)
 }
 
 /// The message of a panic.

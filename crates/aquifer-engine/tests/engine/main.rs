@@ -4,6 +4,7 @@
 mod adapter;
 mod batch;
 mod batch_flow;
+mod batch_time;
 mod execution;
 mod fixture;
 mod gate;

@@ -30,6 +30,8 @@ struct Background {
 /// Why a request failed, for our own code. Callers only see the message and the details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureReason {
+    /// The request was cancelled before it was finished.
+    Cancelled,
     /// The configuration changed before the request was executed.
     ConfigurationChanged,
     /// The tables of a database have changed since they were reflected. Callers see `details.schema_changed`.
@@ -78,7 +80,9 @@ impl Failure {
             FailureReason::SchemaChanged => self.detail("schema_changed", true),
             FailureReason::SourceError(text) => self.detail("upstream_error", &**text),
             FailureReason::ApprovalPending { url, .. } => self.detail("approval_url", &**url),
-            FailureReason::ConfigurationChanged | FailureReason::CommandNotFound { .. } => self,
+            FailureReason::Cancelled | FailureReason::ConfigurationChanged | FailureReason::CommandNotFound { .. } => {
+                self
+            }
         };
         self.background.get_or_insert_default().reason = Some(reason);
         self

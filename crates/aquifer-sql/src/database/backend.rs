@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aquifer_engine::Validity;
 
+use crate::fair_permits::Holder;
 use crate::postgres::Postgres;
 use crate::query_sql::{SqlAccess, SqlRequest};
 use crate::sqlite::Sqlite;
@@ -36,10 +37,11 @@ impl Backend {
         &self,
         access: Arc<SqlAccess>,
         request: SqlRequest,
+        holder: Holder,
     ) -> Result<OperationOutput, WorkError> {
         match self {
-            Backend::Sqlite(sqlite) => sqlite.query_sql(access, request).await,
-            Backend::Postgres(postgres) => postgres.query_sql(&access, &request).await,
+            Backend::Sqlite(sqlite) => sqlite.query_sql(access, request, holder).await,
+            Backend::Postgres(postgres) => postgres.query_sql(&access, &request, &holder).await,
         }
     }
 

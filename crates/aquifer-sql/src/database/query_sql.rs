@@ -1,6 +1,7 @@
 //! Answers `query_sql`: one SELECT that a caller wrote (R-EXT-5).
 
-use aquifer_engine::trace::{Channel, Step, Trace};
+use aquifer_engine::Context;
+use aquifer_engine::trace::{Channel, Step};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use serde_json::{Map, Value};
@@ -22,12 +23,12 @@ impl Database {
         offer: &Offer,
         operation: &Operation,
         params: &Map<String, Value>,
-        trace: &Trace,
+        context: &Context,
     ) -> Result<OperationOutput, Failure> {
         let Some(access) = &offer.sql_access else {
             return Err(Failure::internal("a statement was sent to a source that runs none"));
         };
-        let dialect = self.backend.dialect();
+        let (dialect, trace) = (self.backend.dialect(), &context.trace);
         let sql = SqlText::parse(params.get("sql").and_then(Value::as_str).unwrap_or_default(), dialect)?;
         // The tables may have changed since policy decided.
         let needed = offer.lists_of(offer.tables_read_by(&sql));
@@ -38,7 +39,7 @@ impl Database {
         let binds = parse_binds(params.get("params"), dialect)?;
         let request = SqlRequest { sql, binds, limits: self.settings.pages };
         record_statement(trace, request.sql.text(), &request.binds, dialect);
-        let output = self.backend.query_sql(access.clone(), request).await;
+        let output = self.backend.query_sql(access.clone(), request, context.into()).await;
         trace.record(Step::Returned, Channel::Sql, || match &output {
             Ok(output) => (String::new(), output.data_text()),
             Err(error) => ("error".to_owned(), format!("{error:?}").into()),

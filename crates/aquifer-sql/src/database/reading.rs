@@ -16,7 +16,7 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::sql::joins::Joins;
 use crate::work::OperationOutput;
 use crate::work::read::{Get, Query};
-use crate::work::traced::TracedWork;
+use crate::work::traced::CallWork;
 
 /// What a request wants to read.
 #[allow(clippy::large_enum_variant, reason = "lives for one call, and boxing it would allocate on every read")]
@@ -36,7 +36,8 @@ impl Database {
         now: Timestamp,
         request: TableRequest,
     ) -> Result<OperationOutput, Failure> {
-        let TableRequest { params, max_tokens, trace, .. } = request;
+        let TableRequest { params, max_tokens, context, .. } = request;
+        let trace = &context.trace;
         let plan = match self.plan_read(verb, &exposed, &offer, &params) {
             Ok(plan) => plan,
             Err(failure) => {
@@ -57,9 +58,9 @@ impl Database {
                 let plan = Plan { max_tokens, ..query.plan };
                 let work = Query { exposed: exposed.clone(), dialect, now, plan, key: self.key.clone(), tables, joins };
                 let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
+                let output = self.backend.read(CallWork { work, context: context.clone() }).await;
                 if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_page(&work, &offer, &trace).boxed().await;
+                    self.measure_page(&work, &offer, trace).boxed().await;
                 }
                 output.map(|mut output| {
                     output.warnings.splice(0..0, query.warnings);
@@ -70,9 +71,9 @@ impl Database {
                 let joins = Joins::for_fields(&select, &embeds, &exposed, &offer.tables);
                 let work = Get { exposed: exposed.clone(), dialect, now, key, select, embeds, tables, joins };
                 let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(TracedWork { work, trace: trace.clone() }).await;
+                let output = self.backend.read(CallWork { work, context: context.clone() }).await;
                 if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_row(&work, &offer, &trace).boxed().await;
+                    self.measure_row(&work, &offer, trace).boxed().await;
                 }
                 output
             }

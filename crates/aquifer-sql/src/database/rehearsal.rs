@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use aquifer_engine::rehearsal::{Preview, RehearsalResult};
 use aquifer_engine::source::Call;
-use aquifer_engine::trace::Trace;
-use aquifer_engine::{Validity, is_configuration_changed};
+use aquifer_engine::{Context, Validity, is_configuration_changed};
 use futures::FutureExt;
 use serde_json::{Map, Value};
 
@@ -17,7 +16,7 @@ use crate::schema::exposed_table::ExposedTable;
 use crate::work::change::{Create, Delete, Update};
 use crate::work::rehearsal::Rehearsal;
 use crate::work::session::WorkError;
-use crate::work::traced::TracedWork;
+use crate::work::traced::CallWork;
 
 impl Database {
     /// Rehearses a change, if trying it is proven to leave no trace.
@@ -29,7 +28,7 @@ impl Database {
         let Some(Action::Table(verb, index)) = offer.action(&call.name) else { return RehearsalResult::Unknown };
         let Some(exposed) = offer.table(index) else { return RehearsalResult::Unknown };
         let Call { params, validity, context, .. } = call;
-        match self.try_change(verb, (exposed, index), &offer, params, &validity, context.trace.clone()).await {
+        match self.try_change(verb, (exposed, index), &offer, params, &validity, context).await {
             Ok(Some(preview)) => RehearsalResult::WouldDo(Box::new(preview)),
             Ok(None) => RehearsalResult::Unknown,
             Err(error) if is_decisive(&error) => RehearsalResult::WouldFail(self.failure_of_verb(error, verb, exposed)),
@@ -45,7 +44,7 @@ impl Database {
         offer: &Offer,
         params: Map<String, Value>,
         validity: &Validity,
-        trace: Trace,
+        call: Arc<Context>,
     ) -> Result<Option<Preview>, WorkError> {
         let context = || self.change_context(exposed, index, offer, self.clock.now(), true);
         let if_match = params.get("if_match").and_then(Value::as_str).map(str::to_owned);
@@ -54,7 +53,7 @@ impl Database {
             Verb::Create => {
                 let values = take_column_values(exposed, params)?;
                 let work = Rehearsal(Create { context: context(), values });
-                self.backend.write(TracedWork { work, trace }, validity).boxed().await
+                self.backend.write(CallWork { work, context: call }, validity).boxed().await
             }
             Verb::Update => {
                 let key = read_key(exposed, &params)?;
@@ -63,11 +62,11 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(), key, input, if_match };
-                self.backend.write(TracedWork { work: Rehearsal(update), trace }, validity).boxed().await
+                self.backend.write(CallWork { work: Rehearsal(update), context: call }, validity).boxed().await
             }
             Verb::Delete => {
                 let delete = Delete { context: context(), key: read_key(exposed, &params)?, if_match };
-                self.backend.write(TracedWork { work: Rehearsal(delete), trace }, validity).boxed().await
+                self.backend.write(CallWork { work: Rehearsal(delete), context: call }, validity).boxed().await
             }
         };
         rehearsed.map(Some)

@@ -10,8 +10,7 @@ use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
-use aquifer_engine::trace::Trace;
-use aquifer_engine::{Offering, Source, Validity};
+use aquifer_engine::{Context, Offering, Source, Validity};
 use aquifer_protocol::error::{Code, Failure, FailureReason, Problem};
 use aquifer_query::evaluate::evaluate;
 use aquifer_query::plan::Plan;
@@ -37,7 +36,7 @@ use crate::work::OperationOutput;
 use crate::work::change::{ChangeContext, Create, Delete, Update};
 use crate::work::relationships::{RelationshipWalk, parse_root_key};
 use crate::work::session::WorkError;
-use crate::work::traced::TracedWork;
+use crate::work::traced::CallWork;
 
 /// The first and the longest pause between attempts to reach a database.
 const RETRY_INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -47,7 +46,7 @@ pub(super) struct TableRequest {
     pub(super) params: Map<String, Value>,
     pub(super) max_tokens: Option<usize>,
     validity: Validity,
-    pub(super) trace: Trace,
+    pub(super) context: Arc<Context>,
 }
 
 /// A database that serves as a source.
@@ -182,15 +181,14 @@ impl Database {
         };
         let now = self.clock.now();
         let Call { name, params, validity, max_tokens, operation, context, .. } = call;
-        let trace = &context.trace;
         let (verb, index) = match action {
             Action::Table(verb, index) => (verb, index),
             // Rare paths are boxed here and below, to keep the common future small.
             Action::Relationships => {
-                let answer = self.query_relationships(&offer, now, &params, max_tokens, trace).boxed().await;
+                let answer = self.query_relationships(&offer, now, &params, max_tokens, &context).boxed().await;
                 let Err(failure) = answer else { return answer };
                 let newer = self.newer_offer(&offer, &name, &params, failure).boxed().await?;
-                return self.query_relationships(&newer, now, &params, max_tokens, trace).boxed().await;
+                return self.query_relationships(&newer, now, &params, max_tokens, &context).boxed().await;
             }
             Action::Tables => return self.list_tables(&params, max_tokens).boxed().await,
             Action::TableSchema => {
@@ -199,12 +197,12 @@ impl Database {
                 let data = generic_tables::describe_table(&offer, index, exposed);
                 return Ok(OperationOutput::new(data, Vec::new()));
             }
-            Action::QuerySql => return self.query_sql(&offer, &operation, &params, trace).boxed().await,
+            Action::QuerySql => return self.query_sql(&offer, &operation, &params, &context).boxed().await,
             // The engine resolves generic requests before it calls the source.
             Action::Generic(_) => return Err(Failure::internal("a generic request was not resolved")),
         };
         let exposed = offer.table(index).ok_or_else(no_operation)?.clone();
-        let request = TableRequest { params, max_tokens, validity, trace: trace.clone() };
+        let request = TableRequest { params, max_tokens, validity, context };
         match verb {
             Verb::List | Verb::Search | Verb::Get => self.read(verb, &name, exposed, offer, now, request).await,
             Verb::Create | Verb::Update | Verb::Delete => {
@@ -251,7 +249,7 @@ impl Database {
         now: Timestamp,
         request: TableRequest,
     ) -> Result<OperationOutput, Failure> {
-        let TableRequest { params, validity, trace, .. } = request;
+        let TableRequest { params, validity, context: call, .. } = request;
         let dry_run = || params.get("dry_run").and_then(Value::as_bool).unwrap_or(false);
         let if_match = || params.get("if_match").and_then(Value::as_str).map(str::to_owned);
         let context = |dry_run| self.change_context(&exposed, index, offer, now, dry_run);
@@ -260,7 +258,7 @@ impl Database {
             Verb::Create => {
                 let context = context(dry_run());
                 let values = take_column_values(&exposed, params)?;
-                let work = TracedWork { work: Create { context, values }, trace };
+                let work = CallWork { work: Create { context, values }, context: call };
                 self.backend.write(work, &validity).await
             }
             Verb::Update => {
@@ -270,12 +268,12 @@ impl Database {
                     _ => Map::new(),
                 };
                 let update = Update { context: context(dry_run()), key, input, if_match: if_match() };
-                self.backend.write(TracedWork { work: update, trace }, &validity).await
+                self.backend.write(CallWork { work: update, context: call }, &validity).await
             }
             Verb::Delete => {
                 let key = read_key(&exposed, &params)?;
                 let delete = Delete { context: context(dry_run()), key, if_match: if_match() };
-                self.backend.write(TracedWork { work: delete, trace }, &validity).await
+                self.backend.write(CallWork { work: delete, context: call }, &validity).await
             }
         };
         match outcome {
@@ -344,7 +342,7 @@ impl Database {
         now: Timestamp,
         params: &Map<String, Value>,
         max_tokens: Option<usize>,
-        trace: &Trace,
+        context: &Arc<Context>,
     ) -> Result<OperationOutput, Failure> {
         const MAX_PAGE_SIZE: u64 = 100;
         let root = params.get("root").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -398,7 +396,7 @@ impl Database {
                 Failure::invalid_value("after", "is not a cursor of this query. Start again without it")
             })?;
         }
-        let walk = TracedWork { work: walk, trace: trace.clone() };
+        let walk = CallWork { work: walk, context: context.clone() };
         let mut output = match self.backend.read(walk).await {
             Ok(output) => output,
             Err(error) => {

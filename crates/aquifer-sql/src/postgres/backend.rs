@@ -9,6 +9,7 @@ use super::session::PostgresSession;
 use super::tls::Tls;
 use super::{explain, fingerprint, reflect, url};
 use crate::error::SqlError;
+use crate::fair_permits::Holder;
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
@@ -61,7 +62,7 @@ impl Postgres {
     /// Reads the schema.
     pub(crate) async fn reflect(&self, settings: &Settings, baseline: &Baseline) -> Result<Model, SqlError> {
         let reflected = retry_transient(|| async {
-            let mut connection = self.readers.acquire().await?;
+            let mut connection = self.readers.acquire(Holder::Internal).await?;
             let mut session = PostgresSession::new(&mut connection, self.timeout);
             // Read first, so that a change in the meantime is detected later.
             let state = fingerprint::read_schema(&mut session, &settings.offered_schemas()).await?;
@@ -79,7 +80,7 @@ impl Postgres {
     /// unchanged.
     pub(crate) async fn detect_schema_change(&self, settings: &Settings) -> bool {
         let state = retry_transient(|| async {
-            let mut connection = self.readers.acquire().await?;
+            let mut connection = self.readers.acquire(Holder::Internal).await?;
             let mut session = PostgresSession::new(&mut connection, self.timeout);
             Ok(fingerprint::read_schema(&mut session, &settings.offered_schemas()).await?)
         });
@@ -91,7 +92,7 @@ impl Postgres {
     /// The state of the catalog on which proofs about dry runs depend.
     pub(crate) async fn fingerprint(&self) -> Result<String, WorkError> {
         retry_transient(|| async {
-            let mut connection = self.readers.acquire().await?;
+            let mut connection = self.readers.acquire(Holder::Internal).await?;
             Ok(fingerprint::read(&mut PostgresSession::new(&mut connection, self.timeout)).await?)
         })
         .await
@@ -103,7 +104,7 @@ impl Postgres {
     }
 
     async fn read_once<W: Work>(&self, work: &W) -> Result<W::Output, WorkError> {
-        let mut connection = self.readers.acquire().await?;
+        let mut connection = self.readers.acquire_for(work).await?;
         let snapshot = work.needs_snapshot();
         let mut session = PostgresSession::new(&mut connection, self.timeout);
         if snapshot {
@@ -123,7 +124,7 @@ impl Postgres {
     }
 
     async fn write_once<W: Work>(&self, work: &W) -> Result<W::Output, WorkError> {
-        let mut connection = self.writers.acquire().await?;
+        let mut connection = self.writers.acquire_for(work).await?;
         let mut session = PostgresSession::new(&mut connection, self.timeout);
         session.batch(begin(work)).await?;
         let answer = work.run(&mut session).await;

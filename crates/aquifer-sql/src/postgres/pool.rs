@@ -5,17 +5,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::{Connection, Manager};
 use crate::error::SqlError;
+use crate::fair_permits::{FairPermits, Holder, Permit, Purpose};
+use crate::work::session::Work;
 
 /// A bounded pool. The connection used last is reused first, because its server-side caches are warm.
 pub(super) struct Pool {
     manager: Manager,
     #[expect(clippy::vec_box, reason = "the box moves between the pool and its users, the connection does not")]
     idle: Mutex<Vec<Box<Connection>>>,
-    free: Semaphore,
+    permits: FairPermits,
     timeout: Duration,
 }
 
@@ -24,27 +25,31 @@ pub(super) struct PooledConnection<'p> {
     pool: &'p Pool,
     /// `Some` until it is dropped.
     connection: Option<Box<Connection>>,
-    _permit: SemaphorePermit<'p>,
+    _permit: Permit,
 }
 
 impl Pool {
     pub(super) fn new(manager: Manager, size: usize, timeout: Duration) -> Self {
-        let size = size.clamp(1, Semaphore::MAX_PERMITS);
-        Self { manager, idle: Mutex::default(), free: Semaphore::new(size), timeout }
+        let permits = FairPermits::new(size, !manager.writes);
+        Self { manager, idle: Mutex::default(), permits, timeout }
     }
 
-    /// Takes a connection as soon as one is available.
-    pub(super) async fn acquire(&self) -> Result<PooledConnection<'_>, SqlError> {
-        let permit = match self.free.try_acquire() {
-            Ok(permit) => permit,
-            // Boxed because it is rare: otherwise every caller's future would contain it.
-            Err(_) => tokio::time::timeout(self.timeout, self.free.acquire())
-                .boxed()
-                .await
-                .ok()
-                .and_then(Result::ok)
-                .ok_or(SqlError::Busy { reason: "too many requests are waiting for it" })?,
-        };
+    /// Takes a connection as soon as one is available for this caller.
+    pub(super) async fn acquire(&self, holder: Holder) -> Result<PooledConnection<'_>, SqlError> {
+        self.acquire_with(holder, || Purpose::Any).await
+    }
+
+    /// Takes a connection for work as soon as one is available.
+    pub(super) async fn acquire_for(&self, work: &impl Work) -> Result<PooledConnection<'_>, SqlError> {
+        self.acquire_with(work.holder(), || work.purpose()).await
+    }
+
+    async fn acquire_with(
+        &self,
+        holder: Holder,
+        purpose: impl FnOnce() -> Purpose,
+    ) -> Result<PooledConnection<'_>, SqlError> {
+        let permit = self.permits.acquire(holder, purpose, self.timeout).await?;
         let connection = match self.take_idle() {
             Some(connection) => connection,
             None => Box::new(self.manager.create().boxed().await?),

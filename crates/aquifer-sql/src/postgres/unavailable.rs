@@ -1,6 +1,7 @@
 //! Replaces PostgreSQL in builds without the feature `postgres`: the same type, without values.
 
 use crate::error::SqlError;
+use crate::fair_permits::Holder;
 use crate::query_sql::{SqlAccess, SqlRequest};
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
@@ -40,6 +41,7 @@ impl Postgres {
         &self,
         _access: &SqlAccess,
         _request: &SqlRequest,
+        _holder: &Holder,
     ) -> Result<OperationOutput, WorkError> {
         match *self {}
     }

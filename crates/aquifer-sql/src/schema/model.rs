@@ -494,4 +494,11 @@ impl Table {
         };
         positions.iter().filter_map(|position| self.columns.get(*position))
     }
+
+    /// Whether a row is found by its key without reading others.
+    pub(crate) fn has_indexed_key(&self) -> bool {
+        let is_key = |name: &Arc<str>| self.key_columns().any(|column| column.name == *name);
+        let is_indexed = |unique: &UniqueConstraint| unique.compares_alike && unique.columns.iter().all(is_key);
+        self.has_rowid_key || self.unique.iter().any(is_indexed)
+    }
 }

@@ -203,7 +203,7 @@ impl Joins {
         tables.get(join.table).map(|exposed| &**exposed)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

@@ -11,6 +11,7 @@ use super::session::{SchemaState, SqliteSession};
 use super::writability::unwritable_reason;
 use super::{error, reflect, views};
 use crate::error::SqlError;
+use crate::fair_permits::{Holder, Purpose};
 use crate::schema::model::{Model, SchemaStamp};
 use crate::settings::Settings;
 use crate::work::session::{TransactionEnd, Work, WorkError};
@@ -65,7 +66,7 @@ impl Sqlite {
             model.unwritable_reason = unwritable_reason;
             Ok((model, (pooled.file, version)))
         };
-        let lease = self.readers.acquire().await?;
+        let lease = self.readers.acquire(Holder::Internal).await?;
         let (model, version) =
             lease.run_blocking(move |pooled| read(pooled).map_err(|error| error::from_rusqlite(&error))).await?;
         *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
@@ -82,7 +83,7 @@ impl Sqlite {
     /// Checks whether the schema has changed. A file that cannot be read counts as unchanged.
     pub(crate) async fn detect_schema_change(&self) -> bool {
         let last_seen = self.last_seen.clone();
-        let Ok(lease) = self.readers.acquire().await else { return false };
+        let Ok(lease) = self.readers.acquire(Holder::Internal).await else { return false };
         let recording = lease.run_blocking(move |pooled| {
             record_schema(&last_seen, pooled);
             Ok::<(), SqlError>(())
@@ -92,7 +93,7 @@ impl Sqlite {
 
     /// Runs work that only reads, on one snapshot of the data.
     pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
-        let lease = self.readers.acquire().await?;
+        let lease = self.readers.acquire_for(&work).await?;
         let is_cheap = work.is_cheap();
         let inline_answer =
             is_cheap.then(|| lease.run_inline(|pooled| run_read(pooled, &self.last_seen, &work))).flatten();
@@ -106,17 +107,17 @@ impl Sqlite {
     /// Runs work that changes data, atomically.
     pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
         let last_seen = self.last_seen.clone();
-        let is_rehearsal = work.is_rehearsal();
+        let (is_rehearsal, holder) = (work.is_rehearsal(), work.holder());
         let write = move |pooled: &mut PooledConnection| {
             let answer = run_write(pooled, &work);
             record_schema(&last_seen, pooled);
             answer.map_err(|error| explain(pooled, &work, error))
         };
         if is_rehearsal {
-            let lease = self.writer.acquire_within(REHEARSAL_LOCK_TIMEOUT).await?;
+            let lease = self.writer.acquire_within(REHEARSAL_LOCK_TIMEOUT, holder, || Purpose::Any).await?;
             return lease.run_blocking_within(REHEARSAL_TIMEOUT, REHEARSAL_LOCK_TIMEOUT, write).await;
         }
-        self.writer.acquire().await?.run_blocking(write).await
+        self.writer.acquire(holder).await?.run_blocking(write).await
     }
 }
 

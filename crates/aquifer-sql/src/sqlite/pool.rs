@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::query_sql::ServedViews;
 use super::slow_reads::SlowReads;
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
-use crate::work::session::WorkError;
+use crate::fair_permits::{FairPermits, Holder, Permit, Purpose};
+use crate::work::session::{Work, WorkError};
 
 /// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ impl From<FileId> for (u64, u64) {
 
 /// A pool of reading or writing connections.
 pub(super) struct Pool {
-    permits: Arc<Semaphore>,
+    permits: FairPermits,
     timeout: Duration,
     source: Arc<ConnectionSource>,
 }
@@ -150,7 +150,7 @@ impl Pool {
             idle: Mutex::default(),
             slow_reads: Arc::new(SlowReads::new()),
         };
-        Self { permits: Arc::new(Semaphore::new(count.max(1))), timeout, source: Arc::new(source) }
+        Self { permits: FairPermits::new(count, !writes), timeout, source: Arc::new(source) }
     }
 
     /// Where the database is.
@@ -158,24 +158,31 @@ impl Pool {
         &self.source.location
     }
 
-    /// Waits for a free connection.
-    pub(super) async fn acquire(&self) -> Result<Lease<'_>, SqlError> {
-        self.acquire_within(self.timeout).await
+    /// Waits for a connection, for anything but a read by key.
+    pub(super) async fn acquire(&self, holder: Holder) -> Result<Lease<'_>, SqlError> {
+        self.acquire_within(self.timeout, holder, || Purpose::Any).await
     }
 
-    /// Waits for a free connection for this time.
-    pub(super) async fn acquire_within(&self, timeout: Duration) -> Result<Lease<'_>, SqlError> {
-        match tokio::time::timeout(timeout, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Lease { pool: self, permit }),
-            _ => Err(SqlError::Busy { reason: "too many requests are waiting for it" }),
-        }
+    /// Waits for a connection for work.
+    pub(super) async fn acquire_for(&self, work: &impl Work) -> Result<Lease<'_>, SqlError> {
+        self.acquire_within(self.timeout, work.holder(), || work.purpose()).await
+    }
+
+    /// Waits for a connection for this time.
+    pub(super) async fn acquire_within(
+        &self,
+        timeout: Duration,
+        holder: Holder,
+        purpose: impl FnOnce() -> Purpose,
+    ) -> Result<Lease<'_>, SqlError> {
+        Ok(Lease { pool: self, permit: self.permits.acquire(holder, purpose, timeout).await? })
     }
 }
 
 /// The right to use one connection.
 pub(super) struct Lease<'l> {
     pool: &'l Pool,
-    permit: OwnedSemaphorePermit,
+    permit: Permit,
 }
 
 impl Lease<'_> {
@@ -410,24 +417,30 @@ mod tests {
     #[tokio::test]
     async fn cheap_work_runs_inline_once_a_connection_is_open() {
         let (pool, _other) = pool("pool-here");
-        let lease = pool.acquire().await.unwrap();
+        let lease = pool.acquire(Holder::Internal).await.unwrap();
         assert!(lease.run_inline(|pooled| counted(pooled, 5)).is_none(), "opening a file takes its time");
         let elsewhere =
             lease.run_blocking(|pooled| counted(pooled, 5).map(|count| (count, std::thread::current().id())));
         let (count, thread) = elsewhere.await.unwrap();
         assert_eq!(count, 5);
         assert_ne!(thread, std::thread::current().id());
-        assert_eq!(pool.acquire().await.unwrap().run_inline(|pooled| counted(pooled, 6)).unwrap().unwrap(), 6);
+        assert_eq!(
+            pool.acquire(Holder::Internal).await.unwrap().run_inline(|pooled| counted(pooled, 6)).unwrap().unwrap(),
+            6
+        );
     }
 
     #[tokio::test]
     async fn slow_inline_work_is_restarted_on_a_blocking_thread() {
         let (pool, _other) = pool("pool-long");
-        pool.acquire().await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
-        let lease = pool.acquire().await.unwrap();
+        pool.acquire(Holder::Internal).await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
+        let lease = pool.acquire(Holder::Internal).await.unwrap();
         assert!(lease.run_inline(|pooled| counted(pooled, 2_000_000)).is_none());
         assert_eq!(lease.run_blocking(|pooled| counted(pooled, 2_000_000)).await.unwrap(), 2_000_000);
-        assert_eq!(pool.acquire().await.unwrap().run_inline(|pooled| counted(pooled, 7)).unwrap().unwrap(), 7);
+        assert_eq!(
+            pool.acquire(Holder::Internal).await.unwrap().run_inline(|pooled| counted(pooled, 7)).unwrap().unwrap(),
+            7
+        );
     }
 
     #[tokio::test]
@@ -437,9 +450,9 @@ mod tests {
             let counted = pooled.connection.query_row("SELECT count(*) FROM things", [], |row| row.get(0));
             Ok(counted.map_err(|error| error::from_rusqlite(&error))?)
         };
-        pool.acquire().await.unwrap().run_blocking(things).await.unwrap();
+        pool.acquire(Holder::Internal).await.unwrap().run_blocking(things).await.unwrap();
         other.execute_batch("BEGIN EXCLUSIVE; INSERT INTO things DEFAULT VALUES").unwrap();
-        let lease = pool.acquire().await.unwrap();
+        let lease = pool.acquire(Holder::Internal).await.unwrap();
         assert!(lease.run_inline(things).is_none());
         let waiting = lease.run_blocking(things);
         let unlocking = async {
@@ -452,9 +465,9 @@ mod tests {
     #[tokio::test]
     async fn errors_are_returned_inline() {
         let (pool, _other) = pool("pool-wrong");
-        pool.acquire().await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
+        pool.acquire(Holder::Internal).await.unwrap().run_blocking(|pooled| counted(pooled, 1)).await.unwrap();
         for gone in ["SELECT * FROM no_such_table", "SELECT no_such_column FROM things"] {
-            let answer = pool.acquire().await.unwrap().run_inline(|pooled| {
+            let answer = pool.acquire(Holder::Internal).await.unwrap().run_inline(|pooled| {
                 Ok(pooled.connection.execute_batch(gone).map_err(|error| error::from_rusqlite(&error))?)
             });
             assert!(matches!(answer, Some(Err(WorkError::Sql(SqlError::SchemaChanged { .. })))), "{gone}: {answer:?}");

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::OperationOutput;
+use crate::fair_permits::Purpose;
 use crate::rows::RowCollector;
 use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::row_name::format_key;
@@ -204,6 +205,13 @@ impl Work for Get {
 
     fn is_cheap(&self) -> bool {
         true
+    }
+
+    /// A view may compute all of its rows to find one, and the operator's formulas may read anything.
+    fn purpose(&self) -> Purpose {
+        let has_more =
+            !self.embeds.is_empty() || !self.joins.is_empty() || self.select.iter().any(|path| path.computed);
+        if has_more || !self.exposed.table.has_indexed_key() { Purpose::Any } else { Purpose::RowByKey }
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {

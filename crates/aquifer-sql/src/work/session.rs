@@ -6,6 +6,7 @@ use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
 use crate::error::SqlError;
+use crate::fair_permits::{Holder, Purpose};
 use crate::rows::{CellType, RowCollector};
 use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::TimeCheck;
@@ -79,6 +80,16 @@ pub(crate) trait Work: Send + Sync + 'static {
         false
     }
 
+    /// Who it is for.
+    fn holder(&self) -> Holder {
+        Holder::Internal
+    }
+
+    /// What it needs a connection for.
+    fn purpose(&self) -> Purpose {
+        Purpose::Any
+    }
+
     /// Whether its changes must never be committed.
     fn is_dry_run(&self) -> bool {
         false
@@ -118,6 +129,14 @@ impl<W: Work> Work for GuardedWork<W> {
 
     fn is_cheap(&self) -> bool {
         self.work.is_cheap()
+    }
+
+    fn holder(&self) -> Holder {
+        self.work.holder()
+    }
+
+    fn purpose(&self) -> Purpose {
+        self.work.purpose()
     }
 
     fn is_dry_run(&self) -> bool {

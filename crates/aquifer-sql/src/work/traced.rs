@@ -1,25 +1,29 @@
-//! Records the statements of work and what they return, for a person who follows the call.
+//! Work for a call: it uses the connections of its caller, and its statements and what they return are recorded for a
+//! person who follows the call.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use aquifer_engine::Context;
 use aquifer_engine::trace::{Channel, Step, Trace};
 use futures::FutureExt;
 use serde_json::Value;
 
 use super::session::{Session, TransactionEnd, Work, WorkError};
 use crate::error::SqlError;
+use crate::fair_permits::{Holder, Purpose};
 use crate::rows::{CellType, RowCollector};
 use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::TimeCheck;
 use crate::statement::{Bind, Dialect, Statement};
 
-/// Work whose statements are recorded if the trace of its call records.
-pub(crate) struct TracedWork<W> {
+/// Work for a call. Its statements are recorded if the trace of the call records.
+pub(crate) struct CallWork<W> {
     pub(crate) work: W,
-    pub(crate) trace: Trace,
+    pub(crate) context: Arc<Context>,
 }
 
-impl<W: Work> Work for TracedWork<W> {
+impl<W: Work> Work for CallWork<W> {
     type Output = W::Output;
 
     fn needs_snapshot(&self) -> bool {
@@ -28,6 +32,14 @@ impl<W: Work> Work for TracedWork<W> {
 
     fn is_cheap(&self) -> bool {
         self.work.is_cheap()
+    }
+
+    fn holder(&self) -> Holder {
+        (&*self.context).into()
+    }
+
+    fn purpose(&self) -> Purpose {
+        self.work.purpose()
     }
 
     fn is_dry_run(&self) -> bool {
@@ -39,10 +51,10 @@ impl<W: Work> Work for TracedWork<W> {
     }
 
     async fn run<S: Session>(&self, session: &mut S) -> Result<(Self::Output, TransactionEnd), WorkError> {
-        if !self.trace.is_recording() {
+        if !self.context.trace.is_recording() {
             return self.work.run(session).await;
         }
-        let mut session = TracedSession { session, trace: &self.trace };
+        let mut session = TracedSession { session, trace: &self.context.trace };
         // Boxed: recorded calls are rare, and otherwise every call's future would contain it.
         self.work.run(&mut session).boxed().await
     }

@@ -8,6 +8,7 @@ mod comparison;
 mod conflict_clauses;
 mod dry_runs;
 mod examples;
+mod fair_shares;
 mod generic;
 mod generic_introspection;
 mod hidden;

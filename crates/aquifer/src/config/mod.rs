@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use aquifer_discovery::FileProblem;
@@ -139,8 +140,17 @@ pub(crate) struct HttpConfig {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchConfig {
     pub(crate) max_operations: Option<usize>,
+    /// How long a batch may take.
+    pub(crate) timeout_seconds: Option<NonZeroU32>,
     /// What to do if an operation of a batch needs confirmation.
     pub(crate) on_confirmation: Option<OnConfirmation>,
+}
+
+impl BatchConfig {
+    /// How long a batch may take, if it is configured.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout_seconds.map(|seconds| Duration::from_secs(seconds.get().into()))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

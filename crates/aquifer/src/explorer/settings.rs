@@ -126,12 +126,13 @@ fn defaults(config: &Config) -> Vec<Setting> {
     let limits = config.limits.limits();
     let audit = &config.audit;
     let path = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
-    let all: [(&str, Value); 18] = [
+    let all: [(&str, Value); 19] = [
         ("surface.mode", "semantic".into()),
         ("surface.profile", "crude".into()),
         ("surface.prefix", "".into()),
         ("batch.max_operations", EngineSettings::default().max_batch_size.into()),
         ("batch.on_confirmation", "halt".into()),
+        ("batch.timeout_seconds", EngineSettings::default().batch_timeout.as_secs().into()),
         ("limits.max_request_size", limits.max_request_size.into()),
         ("limits.max_response_size", limits.max_response_size.into()),
         ("limits.max_string_length", limits.max_string_length.into()),

@@ -1,5 +1,7 @@
 //! Sections that need a restart: which of them differ from the settings in effect, and whether the file is stricter.
 
+use aquifer_engine::Settings as EngineSettings;
+
 use crate::config::{AuditConfig, BatchConfig, Config, HttpConfig, LimitsConfig, OnConfirmation};
 
 /// A section whose changes need a restart.
@@ -75,7 +77,9 @@ fn is_http_stricter(file: &HttpConfig, running: &HttpConfig) -> bool {
 
 fn is_batch_stricter(file: &BatchConfig, running: &BatchConfig) -> bool {
     let halts = |config: &BatchConfig| config.on_confirmation != Some(OnConfirmation::Skip);
+    let timeout = |config: &BatchConfig| config.timeout().unwrap_or(EngineSettings::default().batch_timeout);
     (halts(file) && !halts(running))
+        || timeout(file) < timeout(running)
         || file.max_operations.is_some_and(|longest| running.max_operations.is_none_or(|running| longest < running))
 }
 
@@ -115,6 +119,8 @@ mod tests {
             ("", "[http]\nmax_sessions = 5", "[http]", "[http]"),
             ("[batch]\non_confirmation = \"skip\"", "", "[batch]", "[batch]"),
             ("", "[batch]\nmax_operations = 5", "[batch]", "[batch]"),
+            ("", "[batch]\ntimeout_seconds = 5", "[batch]", "[batch]"),
+            ("[batch]\ntimeout_seconds = 5", "", "[batch]", ""),
             ("", "[state]\nstore = \"memory\"", "[state]", ""),
             ("", "[results]\nmax_page_size = 5", "[results]", ""),
             (

@@ -22,6 +22,7 @@ use super::backend::{Postgres, retry_transient};
 use super::rows;
 use super::session::PostgresSession;
 use crate::error::SqlError;
+use crate::fair_permits::Holder;
 use crate::query_sql::{self, SqlAccess, SqlRequest, TableResult};
 use crate::rows::{CellType, ResultRow as _};
 use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
@@ -38,7 +39,7 @@ impl Postgres {
     /// Why `query_sql` cannot be offered, for the operator.
     pub(crate) async fn query_sql_problems(&self, access: &SqlAccess) -> Result<Vec<String>, WorkError> {
         retry_transient(|| async {
-            let mut connection = self.readers.acquire().await?;
+            let mut connection = self.readers.acquire(Holder::Internal).await?;
             let mut session = PostgresSession::new(&mut connection, self.timeout);
             Ok(Readable::read(&mut session).await?.problems(access))
         })
@@ -50,9 +51,10 @@ impl Postgres {
         &self,
         access: &SqlAccess,
         request: &SqlRequest,
+        holder: &Holder,
     ) -> Result<OperationOutput, WorkError> {
         retry_transient(|| async {
-            let mut connection = self.readers.acquire().await?;
+            let mut connection = self.readers.acquire(holder.clone()).await?;
             let mut session = PostgresSession::new(&mut connection, self.timeout);
             session.batch(BEGIN).await?;
             let answer = self.run_statement(&mut session, access, request).await;

@@ -27,6 +27,7 @@ pub(super) use views::ServedViews;
 use super::pool::PooledConnection;
 use super::{Sqlite, error, rows};
 use crate::error::SqlError;
+use crate::fair_permits::Holder;
 use crate::query_sql::{self, MAX_BINDS, SqlAccess, SqlRequest, TableResult};
 use crate::rows::CellType;
 use crate::schema::model::SchemaStamp;
@@ -47,8 +48,9 @@ impl Sqlite {
         &self,
         access: Arc<SqlAccess>,
         request: SqlRequest,
+        holder: Holder,
     ) -> Result<OperationOutput, WorkError> {
-        let lease = self.statements.acquire().await?;
+        let lease = self.statements.acquire(holder).await?;
         let last_seen = self.last_seen.clone();
         let running = lease.run_blocking(move |pooled| {
             let answer = run(pooled, &access, &request);
