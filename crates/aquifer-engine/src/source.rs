@@ -56,9 +56,12 @@ pub trait Source: Send + Sync + 'static {
     }
 
     /// Records what a result of an operation (by its own name) looked like, if its offering does not say where rows are.
-    /// The source may offer controls accordingly, but only when it builds its offering the next time: an operation does
-    /// not change because it was called (R-INT-7). Called at most once for each operation in a process.
-    fn record_observation(&self, _operation: &str, _shape: &ResultShape) {}
+    /// The source may offer controls accordingly from then on, for all callers. It must not show anything of the shape:
+    /// a path consists of names in the result of one caller. Called a bounded number of times for each caller. Returns
+    /// whether the offering now has controls for rows that it did not have.
+    fn record_observation(&self, _operation: &str, _shape: &ResultShape) -> bool {
+        false
+    }
 
     /// An operation (by its own name) that was offered earlier and no longer exists. Its description completes a
     /// sentence that says why. Called when an unknown operation is requested. Must be cheap.

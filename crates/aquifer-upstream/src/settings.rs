@@ -177,6 +177,11 @@ impl Settings {
         }
     }
 
+    /// The controls of an operation.
+    pub(crate) fn controls_of(&self, operation: &str) -> Controls {
+        self.operation_controls.get(operation).copied().unwrap_or(self.controls)
+    }
+
     /// Whether catalogs and accepted definitions are written to the cache.
     pub(crate) fn writes_cache(&self) -> bool {
         self.cache_dir.is_some() && !self.is_cache_read_only

@@ -55,7 +55,7 @@ pub(crate) async fn answer(
                     }
                 },
                 _ => {
-                    let answer = with_observation(answers.operation(&name, detail), &name, detail, shaper);
+                    let answer = with_observation(answers.operation(&name, detail), &name, detail, shaper, context);
                     let answer = with_examples(answer, &name, snapshot).await;
                     Ok(with_source_status(answer, snapshot, detail).into())
                 }
@@ -123,10 +123,11 @@ fn adapter_info(snapshot: &Snapshot, source: Option<&str>) -> Value {
     }
 }
 
-/// Adds the observed shape of results to the full detail (R-INT-2). It is not part of the catalog or of other answers.
-fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shaper) -> Value {
+/// Adds what the results of this caller looked like to the full detail (R-INT-2). It is not part of the catalog or of
+/// other answers.
+fn with_observation(mut answer: Value, name: &str, detail: Detail, shaper: &Shaper, context: &Context) -> Value {
     if detail == Detail::Full
-        && let Some(observation) = shaper.observation(name)
+        && let Some(observation) = shaper.observation(&context.caller, name)
         && let Some(operation) = answer.get_mut("operation").and_then(Value::as_object_mut)
     {
         operation.insert("observed_result".to_owned(), observation);

@@ -67,7 +67,12 @@ impl Engine {
         let validity = validity(snapshot, category);
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
-        let on_observed = |shape: &ResultShape| route.source.record_observation(&route.name, shape);
+        let on_observed = |shape: &ResultShape| {
+            let has_new_controls = route.source.record_observation(&route.name, shape);
+            // The next call can use them.
+            self.refresh_if_changed();
+            has_new_controls
+        };
         loop {
             let page = shaping.as_ref().map(Shaping::page_request).unwrap_or_default();
             let call = Call {

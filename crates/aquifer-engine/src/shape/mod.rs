@@ -7,7 +7,7 @@
 //! itself: a JSON value, or text as a JSON string.
 //!
 //! Controls are offered where they can apply (R-DIS-8a). What a first result of an operation looks like is told to its
-//! source, which offers controls accordingly when it builds its catalog the next time.
+//! source, which offers controls accordingly from then on. The names in a result are shown only to the caller who got it.
 //!
 //! A source may return a list page by page. Its further pages are fetched when the caller needs rows of them, up to a
 //! number of pages for each call, and added to the held result.
@@ -44,6 +44,7 @@ use pages::{HeldPage, ListPage, ListProgress};
 pub use aquifer_query::shape::Controls;
 pub use aquifer_query::shape::ResultShape;
 pub use aquifer_query::shape::add_controls;
+pub use aquifer_query::shape::add_observed_controls;
 pub use aquifer_query::shape::control_parameters;
 pub use aquifer_query::shape::declare_pages;
 pub use aquifer_query::shape::set_default_fields;
@@ -106,8 +107,7 @@ pub(crate) struct Shaping {
     request: ShapingRequest,
     /// The binding of its cursors.
     binding: Vec<u8>,
-    owned: bool,
-    session: Option<Arc<str>>,
+    caller: Caller,
     /// What is already known about the list.
     progress: Box<ListProgress>,
 }
@@ -147,6 +147,11 @@ impl Shaping {
         PageRequest { resume: self.progress.next_page.clone().map(Box::new), rows: self.request.rows_hint(), fields }
     }
 
+    /// The session with which its held results end. Those of a principal outlive its sessions.
+    fn session(&self) -> Option<Arc<str>> {
+        self.caller.session.clone().filter(|_| self.caller.principal.is_none())
+    }
+
     /// Where the rows are.
     fn rows(&self) -> &RowPlace {
         self.operation.shaping.as_ref().map_or(&RowPlace::Unknown, |shaping| &shaping.rows)
@@ -165,13 +170,14 @@ impl Shaper {
         Self { key, settings, limits, held, observations: Observations::default() }
     }
 
-    /// The observed shape of an operation's results, for introspection.
-    pub(crate) fn observation(&self, operation: &str) -> Option<Value> {
-        self.observations.get(operation)
+    /// What the results of a caller's own calls looked like, for introspection.
+    pub(crate) fn observation(&self, caller: &Caller, operation: &str) -> Option<Value> {
+        self.observations.get(caller, operation)
     }
 
     pub(crate) fn session_ended(&self, session: &str) {
         self.held.session_ended(session);
+        self.observations.session_ended(session);
     }
 
     /// Removes the controls from the parameters of a call. `None` if the operation is not shaped.
@@ -206,10 +212,8 @@ impl Shaper {
             // Held rows have no other fields.
             fields.iter().for_each(|name| binding.extend(std::iter::once(0).chain(name.bytes())));
         }
-        // Results of a principal outlive its sessions.
-        let session = if caller.principal.is_some() { None } else { caller.session.clone() };
-        let (owned, progress) = (owner.is_some(), Box::default());
-        let mut shaping = Shaping { operation: operation.clone(), request, binding, owned, session, progress };
+        let (caller, progress) = (caller.clone(), Box::default());
+        let mut shaping = Shaping { operation: operation.clone(), request, binding, caller, progress };
         Some(match self.held_page(&shaping).await {
             HeldPage::Found(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),
             HeldPage::Continues(progress) => {
@@ -220,12 +224,13 @@ impl Shaper {
         })
     }
 
-    /// Shapes the answer of the source. `on_observed` receives the shape of a result that is seen for the first time.
+    /// Shapes the answer of the source. `on_observed` receives the shape of a result that is seen for the first time, and
+    /// says whether the operation has controls for rows from now on.
     pub(crate) async fn finish(
         &self,
         mut shaping: Shaping,
         answer: Answer,
-        on_observed: &(dyn Fn(&ResultShape) + Sync),
+        on_observed: &(dyn Fn(&ResultShape) -> bool + Sync),
     ) -> ShapingEnd {
         let is_whole = answer.next_page.is_none() && shaping.progress.is_at_start();
         if is_whole && shaping.request.is_empty() && self.fits(&shaping, &answer) {
@@ -256,12 +261,12 @@ impl Shaper {
         }
         let shaped = match content {
             ResultContent::Rows { rows, envelope, location } => {
-                self.observations.record(name, Observation::from_rows(&rows, &location));
+                self.observations.record(&shaping.caller, name, Observation::from_rows(&rows, &location));
                 shaping.progress.add(rows, envelope, warnings, next_page);
                 return self.list_page(shaping, attachments).await;
             }
             ResultContent::One(value) => {
-                self.observations.record(name, Observation::from_object(&value));
+                self.observations.record(&shaping.caller, name, Observation::from_object(&value));
                 let shaped = outcome(shape_object(value, &shaping.request), warnings, attachments);
                 return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
             }

@@ -1,5 +1,6 @@
-//! The observed shapes of results, by operation. Introspection shows them on request. They are not part of the catalog:
-//! a catalog that changed with every call would invalidate the caches of clients.
+//! What results looked like. Introspection shows a caller, on request, what the results of its own calls looked like: names in
+//! results are data, and data of one caller are not for another. Of all callers together, only the number of observations
+//! is known here; what a source makes of the shape of a result is fixed text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -7,50 +8,117 @@ use std::sync::{Arc, Mutex};
 use aquifer_query::shape::Observation;
 use serde_json::Value;
 
-/// The maximum number of operations with observations.
-const MAX_OPERATIONS: usize = 2_000;
+use crate::caller::Caller;
+
+/// The maximum number of operations, and of observations of all callers.
+const MAX_OBSERVATIONS: usize = 2_000;
 
 /// After this many results without a shape (empty, or plain values) an operation is no longer observed.
 const MAX_EMPTY_RESULTS: u8 = 3;
 
-#[derive(Default)]
-struct OperationRecord {
-    last: Option<Observation>,
+struct Record<T> {
+    last: Option<T>,
     empty_results: u8,
 }
 
+impl<T> Default for Record<T> {
+    fn default() -> Self {
+        Self { last: None, empty_results: 0 }
+    }
+}
+
+impl<T> Record<T> {
+    fn needs_observation(&self) -> bool {
+        self.last.is_none() && self.empty_results < MAX_EMPTY_RESULTS
+    }
+
+    /// An empty observation does not replace an earlier one.
+    fn add(&mut self, observation: Option<T>) {
+        match observation {
+            Some(observation) => self.last = Some(observation),
+            None => self.empty_results = self.empty_results.saturating_add(1),
+        }
+    }
+}
+
+/// The observations of one caller.
 #[derive(Default)]
-pub(crate) struct Observations(Mutex<HashMap<Arc<str>, OperationRecord>>);
+struct CallerRecords {
+    operations: HashMap<Arc<str>, Record<Observation>>,
+    used: u64,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Which operations were observed, by whomever.
+    operations: HashMap<Arc<str>, Record<()>>,
+    callers: HashMap<Caller, CallerRecords>,
+    clock: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Observations(Mutex<Inner>);
 
 impl Observations {
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<Arc<str>, OperationRecord>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Whether another observation is worth its cost.
-    pub(super) fn needs_observation(&self, operation: &str) -> bool {
-        self.with(|all| match all.get(operation) {
-            Some(observation) => observation.last.is_none() && observation.empty_results < MAX_EMPTY_RESULTS,
-            None => all.len() < MAX_OPERATIONS,
+    pub(super) fn needs_observation(&self, caller: &Caller, operation: &str) -> bool {
+        self.with(|inner| {
+            let known = inner.operations.get(operation);
+            let is_known = known.map_or(inner.operations.len() >= MAX_OBSERVATIONS, |known| !known.needs_observation());
+            let own = || inner.callers.get(caller).and_then(|own| own.operations.get(operation));
+            !is_known || (is_identified(caller) && own().is_none_or(Record::needs_observation))
         })
     }
 
-    /// Records an observation. An empty one does not replace an earlier one.
-    pub(super) fn record(&self, operation: &Arc<str>, observation: Option<Observation>) {
-        self.with(|all| {
-            if all.len() >= MAX_OPERATIONS && !all.contains_key(operation) {
-                return;
+    /// Records an observation.
+    pub(super) fn record(&self, caller: &Caller, operation: &Arc<str>, observation: Option<Observation>) {
+        self.with(|inner| {
+            if inner.operations.len() < MAX_OBSERVATIONS || inner.operations.contains_key(operation) {
+                inner.operations.entry(operation.clone()).or_default().add(observation.as_ref().map(|_| ()));
             }
-            let entry = all.entry(operation.clone()).or_default();
-            match observation {
-                Some(observation) => entry.last = Some(observation),
-                None => entry.empty_results = entry.empty_results.saturating_add(1),
+            if is_identified(caller) && inner.make_room(caller, operation) {
+                inner.clock += 1;
+                let own = inner.callers.entry(caller.clone()).or_default();
+                own.used = inner.clock;
+                own.operations.entry(operation.clone()).or_default().add(observation);
             }
         });
     }
 
-    /// The observation for introspection.
-    pub(crate) fn get(&self, operation: &str) -> Option<Value> {
-        self.with(|all| all.get(operation)?.last.as_ref().map(Observation::to_value))
+    /// The observation of this caller, for introspection.
+    pub(super) fn get(&self, caller: &Caller, operation: &str) -> Option<Value> {
+        self.with(|inner| {
+            inner.callers.get(caller)?.operations.get(operation)?.last.as_ref().map(Observation::to_value)
+        })
     }
+
+    pub(super) fn session_ended(&self, session: &str) {
+        self.with(|inner| inner.callers.retain(|caller, _| caller.session.as_deref() != Some(session)));
+    }
+}
+
+impl Inner {
+    /// Makes room for an observation, at the cost of the callers that have observed nothing for the longest time.
+    fn make_room(&mut self, caller: &Caller, operation: &str) -> bool {
+        if self.callers.get(caller).is_some_and(|own| own.operations.contains_key(operation)) {
+            return true;
+        }
+        while self.callers.values().map(|own| own.operations.len()).sum::<usize>() >= MAX_OBSERVATIONS {
+            let others = self.callers.iter().filter(|(other, _)| *other != caller);
+            let Some(oldest) = others.min_by_key(|(_, own)| own.used).map(|(other, _)| other.clone()) else {
+                return false;
+            };
+            self.callers.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// Whether what a caller saw can be told apart from what others saw.
+fn is_identified(caller: &Caller) -> bool {
+    caller.owner().is_some()
 }

@@ -167,7 +167,7 @@ impl Shaper {
             Some(HeldId::Whole) => self.write(&shaping, selection, Rows::Owned(held.rows), Some(&HeldId::Whole)),
             Some(id) if self.held.has_room_for(&held.rows) => {
                 let content = Arc::new(HeldContent::Rows(held));
-                self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
+                self.held.insert(&id.key(), content.clone(), shaping.session()).await;
                 let HeldContent::Rows(held) = &*content else {
                     return ListPage::Ready(Err(Failure::internal("the held result has no rows")));
                 };
@@ -235,7 +235,7 @@ impl Shaper {
         match id {
             Some(id) if self.held.has_room_for_text(&text) => {
                 let content = Arc::new(HeldContent::Text(text));
-                self.held.insert(&id.key(), content.clone(), shaping.session.clone()).await;
+                self.held.insert(&id.key(), content.clone(), shaping.session()).await;
                 let HeldContent::Text(text) = &*content else {
                     return Err(Failure::internal("the held result has no text"));
                 };
@@ -287,7 +287,7 @@ impl Shaper {
     /// The id for the result of this call. `None` for pages by offset or number without an owner.
     fn held_id(&self, shaping: &Shaping) -> Option<HeldId> {
         if shaping.request.is_counted_page() {
-            return shaping.owned.then(|| HeldId::Call(self.key.seal_bytes(&[], &shaping.binding)));
+            return shaping.caller.owner().map(|_| HeldId::Call(self.key.seal_bytes(&[], &shaping.binding)));
         }
         self.random_id()
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::operation::RowPlace;
 use aquifer_protocol::response::{Data, too_large};
+use aquifer_protocol::warning::Warning;
 use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -20,14 +21,18 @@ impl Shaper {
     pub(super) async fn pass_through(
         &self,
         shaping: &Shaping,
-        answer: Answer,
-        on_observed: &(dyn Fn(&ResultShape) + Sync),
+        mut answer: Answer,
+        on_observed: &(dyn Fn(&ResultShape) -> bool + Sync),
     ) -> Outcome {
         let size = match &answer.data {
             Data::Text(text) => text.get().len(),
             Data::Value(value) => text_size(value),
         };
-        self.observe(shaping, &answer.data, size, on_observed);
+        if self.observe(shaping, &answer.data, size, on_observed) {
+            answer
+                .warnings
+                .push(Warning::new("CONTROLS_ADDED", "It has rows: 'fields', 'filter', 'first' apply from now on"));
+        }
         if size <= self.settings.max_text_bytes || !shaping.is_offered("after") {
             return self.check_size(shaping, size, answer);
         }
@@ -43,11 +48,18 @@ impl Shaper {
         }
     }
 
-    /// Records the shape of a result, once. Later calls with controls provide more.
-    fn observe(&self, shaping: &Shaping, data: &Data, size: usize, on_observed: &(dyn Fn(&ResultShape) + Sync)) {
+    /// Records the shape of a result, once for each caller. Later calls with controls provide more. Returns whether the
+    /// operation has controls for rows from now on.
+    fn observe(
+        &self,
+        shaping: &Shaping,
+        data: &Data,
+        size: usize,
+        on_observed: &(dyn Fn(&ResultShape) -> bool + Sync),
+    ) -> bool {
         let name = &shaping.operation.name;
-        if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(name) {
-            return;
+        if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(&shaping.caller, name) {
+            return false;
         }
         let place = shaping.rows();
         let look = |value: &Value| {
@@ -65,10 +77,8 @@ impl Shaper {
             Data::Text(text) => serde_json::from_str(text.get()).ok().and_then(|value: Value| look(&value)),
         };
         let shape = observation.as_ref().map(Observation::shape);
-        if let Some(shape) = shape.filter(|shape| shape.rows() != *place || !place.is_known()) {
-            on_observed(&shape);
-        }
-        self.observations.record(name, observation);
+        self.observations.record(&shaping.caller, name, observation);
+        shape.is_some_and(|shape| is_news(place, &shape) && on_observed(&shape))
     }
 
     /// Refuses an answer that is too large, and names the controls that would make it smaller.
@@ -85,6 +95,15 @@ impl Shaper {
         let named: Vec<String> = helpful.iter().map(|name| format!("'{name}'")).collect();
         let message = format!("{} with {}", failure.message(), named.join(", "));
         Outcome::Failed(failure.with_message(message).detail("controls", helpful))
+    }
+}
+
+/// Whether a result says more about rows than what is known.
+fn is_news(known: &RowPlace, seen: &ResultShape) -> bool {
+    match (known, seen.rows()) {
+        (RowPlace::Unknown, _) => true,
+        (RowPlace::Path { path, is_configured: false, .. }, RowPlace::Path { path: seen, .. }) => *path != seen,
+        (RowPlace::Path { .. } | RowPlace::Detected, _) => false,
     }
 }
 

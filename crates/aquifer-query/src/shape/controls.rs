@@ -109,6 +109,17 @@ pub fn add_controls(operation: &mut Operation, shape: &ResultShape, controls: Co
     true
 }
 
+/// Replaces the controls of an operation whose results turned out to have a shape that is neither declared nor configured.
+pub fn add_observed_controls(operation: &mut Operation, types: &mut Types, observed: &ResultShape, controls: Controls) {
+    let is_open = |shaping: &mut Shaping| !shaping.rows.is_known();
+    let Some(before) = operation.shaping.take_if(is_open) else { return };
+    let declared = types.get(&operation.returns.type_name);
+    let declared = declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default();
+    operation.parameters.retain(|parameter| !(parameter.is_shared && before.controls.contains(&parameter.name)));
+    add_controls(operation, &declared.with(None, Some(observed)), controls);
+    declare_pages(operation, types);
+}
+
 /// Declares what a shaped operation returns: its own result, or a page of its rows if controls are used. Adds the type to
 /// `types`.
 pub fn declare_pages(operation: &mut Operation, types: &mut Types) {

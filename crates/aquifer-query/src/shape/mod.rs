@@ -23,6 +23,7 @@ pub use announced::{announced_total, announces_more};
 pub use controls::Controls;
 pub use controls::add_collection_controls;
 pub use controls::add_controls;
+pub use controls::add_observed_controls;
 pub use controls::control_names;
 pub use controls::control_parameters;
 pub use controls::declare_pages;

@@ -234,7 +234,8 @@ const DECISIVE: &[&str] = &["filter", "sort", "order", "aggregate"];
 pub fn refuse_without_rows(controls: &Map<String, Value>, place: &RowPlace) -> Option<Failure> {
     let name = DECISIVE.iter().find(|name| controls.contains_key(**name))?;
     let list = match place {
-        RowPlace::Path { path, .. } if &**path != "$" => {
+        // Another path may come from a result of another caller.
+        RowPlace::Path { path, is_configured: true, .. } if &**path != "$" => {
             format!("no list named '{}'", aquifer_protocol::text::clean(path))
         }
         RowPlace::Path { .. } | RowPlace::Detected | RowPlace::Unknown => "no rows".to_owned(),

@@ -10,9 +10,10 @@ mod writable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aquifer_engine::shape::{Controls, ResultShape};
+use aquifer_engine::shape::{self, Controls, ResultShape};
 use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
@@ -96,6 +97,8 @@ pub struct RestSource {
     controls: (Controls, BTreeMap<String, Controls>),
     /// What results of operations looked like whose description does not say where rows are.
     observed: Mutex<BTreeMap<Arc<str>, ResultShape>>,
+    /// How often something was added to them.
+    observed_count: AtomicU64,
 }
 
 /// Results of further operations are not recorded.
@@ -137,8 +140,24 @@ impl RestSource {
             .map_err(|problem| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false))?;
         let controls = (settings.controls, settings.operation_controls.clone());
         let (offering, endpoints) = offering::build(settings);
-        let observed = Mutex::default();
-        Ok(Self { name, base_url, version, offering, endpoints, client, file_roots, status, controls, observed })
+        let (observed, observed_count) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Self {
+            name,
+            base_url,
+            version,
+            offering,
+            endpoints,
+            client,
+            file_roots,
+            status,
+            controls,
+            observed,
+            observed_count,
+        })
+    }
+
+    fn controls_of(&self, operation: &str) -> Controls {
+        self.controls.1.get(operation).copied().unwrap_or(self.controls.0)
     }
 
     /// The environment variables whose values may be sent to the API.
@@ -301,18 +320,27 @@ impl Source for RestSource {
         let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
         for operation in &mut offering.operations {
             if let Some(shape) = observed.get(&operation.name) {
-                let controls = self.controls.1.get(&*operation.name).copied().unwrap_or(self.controls.0);
-                offering::add_observed(operation, &mut offering.types, shape, controls);
+                let controls = self.controls_of(&operation.name);
+                shape::add_observed_controls(operation, &mut offering.types, shape, controls);
             }
         }
         offering
     }
 
-    fn record_observation(&self, operation: &str, shape: &ResultShape) {
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
         let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
-        if observed.len() < MAX_OBSERVED {
-            observed.insert(operation.into(), shape.clone());
+        // A path, once observed, is kept: the same filter must not mean another list tomorrow.
+        let is_new = observed.get(operation).is_none_or(|known| !known.rows().is_known() && shape.rows().is_known());
+        if !is_new || observed.len() >= MAX_OBSERVED || self.controls_of(operation) == Controls::None {
+            return false;
         }
+        observed.insert(operation.into(), shape.clone());
+        self.observed_count.fetch_add(1, Ordering::Relaxed);
+        shape.rows().is_known()
+    }
+
+    fn generation(&self) -> u64 {
+        self.observed_count.load(Ordering::Relaxed)
     }
 
     fn version(&self) -> Option<Arc<str>> {

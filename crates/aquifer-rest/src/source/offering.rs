@@ -7,7 +7,7 @@ use aquifer_engine::Offering;
 use aquifer_engine::shape::{self, Controls, ResultShape};
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
-use aquifer_protocol::operation::{Backing, Operation, RowPlace, Shaping};
+use aquifer_protocol::operation::{Backing, Operation, RowPlace};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 
 use super::current::{self, Readers};
@@ -106,17 +106,6 @@ fn inside<'a>(schema: &'a Schema, path: &str, types: &'a Types) -> Option<&'a Sc
         let is_named = |field: &&Parameter| field.original_name.as_deref().unwrap_or(&field.name) == step;
         shape.fields.iter().find(is_named).map(|field| &field.schema)
     })
-}
-
-/// Adds controls to an operation whose results turned out to have a shape that the description does not declare.
-pub(super) fn add_observed(operation: &mut Operation, types: &mut Types, observed: &ResultShape, controls: Controls) {
-    let is_open = |shaping: &Shaping| !shaping.rows.is_known();
-    let Some(shaping) = operation.shaping.take_if(|shaping| is_open(shaping)) else { return };
-    let declared = types.get(&operation.returns.type_name);
-    let declared = declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default();
-    operation.parameters.retain(|parameter| !(parameter.is_shared && shaping.controls.contains(&parameter.name)));
-    shape::add_controls(operation, &declared.with(None, Some(observed)), controls);
-    shape::declare_pages(operation, types);
 }
 
 /// Removes the parameter with which the API selects fields and returns it. Callers always select fields with `fields`.

@@ -13,7 +13,6 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::{Backing, Operation};
 
 use super::capture::{Capture, Origin, run_blocking};
-use super::observed_results::ObservedResults;
 use super::quarantine::{Candidate, Judgement, QuarantineReason};
 use super::snapshot::{CatalogSnapshot, QuarantinedOperation, apply_configured_danger};
 use crate::sanitize::Sanitizer;
@@ -109,12 +108,7 @@ impl<'a> SnapshotDraft<'a> {
 
     /// Builds the snapshot. Accepted operations are complete; quarantined ones have only a name. A tool that an adapter
     /// names and the server does not list counts as removed.
-    pub(crate) fn finish(
-        self,
-        judgement: &Judgement,
-        book: Option<&PinBook>,
-        observed: &ObservedResults,
-    ) -> CatalogSnapshot {
+    pub(crate) fn finish(self, judgement: &Judgement, book: Option<&PinBook>) -> CatalogSnapshot {
         let notes = self.notes();
         let Self { settings, capture, mut offer, version } = self;
         let listed: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
@@ -158,7 +152,7 @@ impl<'a> SnapshotDraft<'a> {
             offer.types = used_types(&offer);
         }
         let left_out = capture.interrogation.left_out;
-        let snapshot = CatalogSnapshot::from_offer(settings, offer, quarantined, observed);
+        let snapshot = CatalogSnapshot::from_offer(settings, offer, quarantined);
         let removed = Arc::new(removed);
         CatalogSnapshot {
             origin: capture.origin,

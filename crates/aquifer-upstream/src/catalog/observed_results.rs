@@ -1,7 +1,8 @@
 //! What results of tools looked like, for tools whose definitions do not say where rows are (R-DIS-8a).
 //!
-//! Controls follow from it when the catalog is built the next time, never during a call. It is stored beside the cached
-//! catalog, so that the next process offers them from the beginning.
+//! Controls follow from it at once, for all callers, because their texts are ours. A path consists of names in the result
+//! of one caller, so it is used to locate rows and shown to nobody. It is stored beside the cached catalog, so that the
+//! next process offers the controls from the beginning.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,14 +48,7 @@ struct ObservedResult {
 pub(crate) struct ObservedResults {
     /// `None` if nothing is stored.
     file: Option<PathBuf>,
-    recorded: Mutex<Recorded>,
-}
-
-#[derive(Default)]
-struct Recorded {
-    tools: BTreeMap<String, ObservedResult>,
-    /// Incremented whenever a tool's entry changes.
-    version: u64,
+    tools: Mutex<BTreeMap<String, ObservedResult>>,
 }
 
 impl ObservedResults {
@@ -65,21 +59,16 @@ impl ObservedResults {
         let stored = stored.and_then(|text| serde_json::from_str::<ObservedFile>(&text).ok());
         let tools = stored.filter(|file| file.version == FORMAT_VERSION).map(|file| file.tools).unwrap_or_default();
         let file = path.filter(|_| settings.writes_cache());
-        Self { file, recorded: Mutex::new(Recorded { tools, version: 0 }) }
+        Self { file, tools: Mutex::new(tools) }
     }
 
-    fn recorded(&self) -> MutexGuard<'_, Recorded> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes whenever something new was observed.
-    pub(crate) fn version(&self) -> u64 {
-        self.recorded().version
+    fn tools(&self) -> MutexGuard<'_, BTreeMap<String, ObservedResult>> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What results of a tool looked like.
     pub(crate) fn shape(&self, tool: &str) -> Option<ResultShape> {
-        self.recorded().tools.get(tool).map(|observed| match &observed.rows {
+        self.tools().get(tool).map(|observed| match &observed.rows {
             Some(path) if observed.is_part => ResultShape::Rows(RowPlace::part(path)),
             Some(path) => ResultShape::Rows(RowPlace::known(path)),
             None => ResultShape::Structured,
@@ -87,31 +76,32 @@ impl ObservedResults {
     }
 
     /// Records what a result of a tool looked like. Rows are never replaced by a result without: a search may find
-    /// nothing. Waits until it is stored, because a command that makes one call would otherwise exit earlier.
-    pub(crate) fn record(&self, tool: &str, shape: &ResultShape) {
+    /// nothing. Waits until it is stored, because a command that makes one call would otherwise exit earlier. Returns
+    /// whether it is news.
+    pub(crate) fn record(&self, tool: &str, shape: &ResultShape) -> bool {
         let (rows, is_part) = match shape {
             ResultShape::Rows(RowPlace::Path { path, is_part, .. }) if path.len() <= MAX_PATH_LEN => {
                 (Some(path.to_string()), *is_part)
             }
             ResultShape::Structured => (None, false),
-            _ => return,
+            _ => return false,
         };
         let text = {
-            let mut recorded = self.recorded();
-            let known = recorded.tools.get(tool);
+            let mut tools = self.tools();
+            let known = tools.get(tool);
             let is_new = known.is_none_or(|known| rows.is_some() && known.rows != rows);
-            if !is_new || (known.is_none() && recorded.tools.len() >= MAX_TOOLS) {
-                return;
+            if !is_new || (known.is_none() && tools.len() >= MAX_TOOLS) {
+                return false;
             }
-            recorded.tools.insert(tool.to_owned(), ObservedResult { rows, is_part });
-            recorded.version += 1;
-            let file = ObservedFile { version: FORMAT_VERSION, tools: recorded.tools.clone() };
+            tools.insert(tool.to_owned(), ObservedResult { rows, is_part });
+            let file = ObservedFile { version: FORMAT_VERSION, tools: tools.clone() };
             serde_json::to_vec(&file)
         };
-        let Some(path) = &self.file else { return };
+        let Some(path) = &self.file else { return true };
         if let Err(cause) = run_blocking(|| text.map_err(Into::into).and_then(|text| write_atomically(path, &text))) {
             tracing::debug!(%cause, "the observed results cannot be stored");
         }
+        true
     }
 }
 
@@ -135,13 +125,16 @@ mod tests {
         let settings = settings(&folder);
         let rows = |path: &str| ResultShape::Rows(RowPlace::known(path));
         let first = ObservedResults::open(&settings);
-        first.record("list", &rows("items"));
-        first.record("get", &ResultShape::Structured);
-        first.record("list", &ResultShape::Structured);
-        first.record("order", &ResultShape::Rows(RowPlace::part("items")));
-        first.record("text", &ResultShape::Unknown);
-        first.record("long", &rows(&"x".repeat(MAX_PATH_LEN + 1)));
-        assert_eq!(first.version(), 3);
+        for (tool, shape, is_news) in [
+            ("list", rows("items"), true),
+            ("get", ResultShape::Structured, true),
+            ("list", ResultShape::Structured, false),
+            ("order", ResultShape::Rows(RowPlace::part("items")), true),
+            ("text", ResultShape::Unknown, false),
+            ("long", rows(&"x".repeat(MAX_PATH_LEN + 1)), false),
+        ] {
+            assert_eq!(first.record(tool, &shape), is_news, "{tool}");
+        }
         let later = ObservedResults::open(&settings);
         let seen = ["list", "get", "order", "text", "long"].map(|tool| later.shape(tool));
         let part = ResultShape::Rows(RowPlace::part("items"));

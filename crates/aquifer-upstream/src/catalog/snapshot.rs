@@ -62,9 +62,9 @@ pub(crate) struct ServedTool {
 
 impl CatalogSnapshot {
     /// The snapshot before the server was contacted: empty, or from an adapter file.
-    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer, observed: &ObservedResults) -> Self {
+    pub(crate) fn unknown(settings: &Settings, sanitizer: &Sanitizer) -> Self {
         let Some(adapter) = &settings.adapter else {
-            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new(), observed);
+            let nothing = Self::from_offer(settings, Offer::default(), BTreeMap::new());
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
@@ -73,14 +73,13 @@ impl CatalogSnapshot {
         let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
         apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
-        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new(), observed) }
+        Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
 
     pub(super) fn from_offer(
         settings: &Settings,
         offer: Offer,
         quarantined: BTreeMap<Arc<str>, QuarantinedOperation>,
-        observed: &ObservedResults,
     ) -> Self {
         let Offer { mut operations, mut types, mut calls, ignored } = offer;
         let mut tools = BTreeMap::new();
@@ -99,13 +98,12 @@ impl CatalogSnapshot {
         operations.retain(|one| tools.contains_key(&one.name) || quarantined.contains_key(&one.name));
         for operation in operations.iter_mut().filter(|operation| tools.contains_key(&operation.name)) {
             let rows = settings.rows.get(&*operation.name).map(String::as_str);
-            let controls = settings.operation_controls.get(&*operation.name).copied().unwrap_or(settings.controls);
+            let controls = settings.controls_of(&operation.name);
             let declared = types.get(&operation.returns.type_name);
             let declared = declared.map(|schema| ResultShape::declared(schema, &types)).unwrap_or_default();
-            let seen = tools.get(&operation.name).and_then(|tool| observed.shape(&tool.name));
-            shape::add_controls(operation, &declared.with(rows, seen.as_ref()), controls);
+            shape::add_controls(operation, &declared.with(rows, None), controls);
             shape::declare_pages(operation, &mut types);
-            if let Some(tool) = tools.get(&operation.name).filter(|tool| !tool.call.default_fields.is_empty()) {
+            if let Some(tool) = tools.get(&operation.name) {
                 shape::set_default_fields(operation, &tool.call.default_fields);
             }
         }
@@ -122,6 +120,20 @@ impl CatalogSnapshot {
             failure: None,
             is_known: true,
         }
+    }
+
+    /// What is offered, with the controls that follow from observed results. They are not part of the snapshot, because
+    /// calls must not replace it: only the supervisor does.
+    pub(crate) fn observed_offering(&self, settings: &Settings, observed: &ObservedResults) -> Offering {
+        let mut offering = self.offering.clone();
+        for operation in &mut offering.operations {
+            let Some(tool) = self.tools.get(&operation.name) else { continue };
+            let Some(shape) = observed.shape(&tool.name) else { continue };
+            let controls = settings.controls_of(&operation.name);
+            shape::add_observed_controls(operation, &mut offering.types, &shape, controls);
+            shape::set_default_fields(operation, &tool.call.default_fields);
+        }
+        offering
     }
 
     /// Adds an operation that reports why the upstream is unavailable.

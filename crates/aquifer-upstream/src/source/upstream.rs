@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::shape::ResultShape;
+use aquifer_engine::shape::{Controls, ResultShape};
 use aquifer_engine::source::{Answer, Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
@@ -246,13 +246,18 @@ impl Source for Upstream {
     }
 
     fn offering(&self) -> Offering {
-        self.supervisor.snapshot.load().offering.clone()
+        let Supervisor { snapshot, settings, observed, .. } = &*self.supervisor;
+        snapshot.load().observed_offering(settings, observed)
     }
 
-    fn record_observation(&self, operation: &str, shape: &ResultShape) {
-        if let Some(tool) = self.supervisor.snapshot.load().tool(operation) {
-            self.supervisor.observed.record(&tool.name, shape);
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        let Supervisor { snapshot, settings, observed, changes, .. } = &*self.supervisor;
+        let is_new = settings.controls_of(operation) != Controls::None
+            && snapshot.load().tool(operation).is_some_and(|tool| observed.record(&tool.name, shape));
+        if is_new {
+            changes.send_modify(|count| *count += 1);
         }
+        is_new && shape.rows().is_known()
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {

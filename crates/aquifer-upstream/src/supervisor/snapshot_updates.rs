@@ -43,7 +43,6 @@ pub(super) struct PendingReview {
 pub(super) struct SnapshotInputs {
     interrogation_digest: [u8; 32],
     pins_version: u64,
-    observed_version: u64,
 }
 
 impl Supervisor {
@@ -71,11 +70,7 @@ impl Supervisor {
     /// Whether the served snapshot was built from this interrogation and the current pins.
     async fn is_current(&self, interrogation: &Interrogation) -> bool {
         let Some(pins_version) = self.ledger.read().await.and_then(|pins| pins.version) else { return false };
-        let now = SnapshotInputs {
-            interrogation_digest: interrogation.digest(),
-            pins_version,
-            observed_version: self.observed.version(),
-        };
+        let now = SnapshotInputs { interrogation_digest: interrogation.digest(), pins_version };
         self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&now)
     }
 
@@ -92,7 +87,6 @@ impl Supervisor {
     /// Compares a capture with the pins, pins new definitions and serves the result.
     pub(super) async fn update_snapshot(&self, capture: Arc<Capture>) {
         let now = milliseconds(self.clock.now());
-        let observed_version = self.observed.version();
         let mut attempt = 0;
         let (snapshot, pins, snapshot_inputs) = loop {
             attempt += 1;
@@ -115,13 +109,10 @@ impl Supervisor {
                     WriteOutcome::Conflict | WriteOutcome::Failed => judgement = judgement.without_writing(),
                 }
             }
-            break (draft.finish(&judgement, book, &self.observed), pins, snapshot_inputs);
+            break (draft.finish(&judgement, book), pins, snapshot_inputs);
         };
-        let snapshot_inputs = snapshot_inputs.map(|pins_version| SnapshotInputs {
-            interrogation_digest: capture.interrogation.digest(),
-            pins_version,
-            observed_version,
-        });
+        let snapshot_inputs = snapshot_inputs
+            .map(|pins_version| SnapshotInputs { interrogation_digest: capture.interrogation.digest(), pins_version });
         *self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner) = snapshot_inputs;
         self.publish(snapshot, capture, pins);
     }
@@ -255,7 +246,7 @@ impl Supervisor {
         let snapshot = if before.is_known {
             before.without_status()
         } else {
-            CatalogSnapshot::unknown(&self.settings, &self.sanitizer, &self.observed)
+            CatalogSnapshot::unknown(&self.settings, &self.sanitizer)
         };
         self.snapshot.store(Arc::new(snapshot.with_failure(reason)));
         self.changes.send_modify(|count| *count += 1);

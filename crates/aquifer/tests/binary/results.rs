@@ -242,8 +242,9 @@ fn r_dis_8_the_operator_configures_where_rows_are_and_which_controls_exist() {
     assert!(parameters(&mut piped, "list_things").contains(&"after".to_owned()));
 }
 
+/// A caller who saw rows can use them with the next call, and is told so once. The next process knows it from the beginning.
 #[test]
-fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
+fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_call() {
     let desk = Desk::new();
     // No definition says what these return.
     let mut offered: Value =
@@ -251,14 +252,21 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
     offered[0].as_object_mut().unwrap().remove("outputSchema");
     desk.folder.tools("tools.json", &offered);
     let mut piped = desk.serve("", "");
-    for operation in ["list_things", "two_lists", "get_text"] {
-        assert_eq!(parameters(&mut piped, operation), ["after", "max_tokens"], "{operation}");
-        piped.data("read", operation, json!({}));
-        // A call does not change the operation that a client has read about.
-        assert_eq!(parameters(&mut piped, operation), ["after", "max_tokens"], "{operation}");
+    let mut warnings = Vec::new();
+    for operation in ["list_things", "two_lists", "get_text", "list_things"] {
+        let before = ["after", "max_tokens"];
+        assert!(!warnings.is_empty() || parameters(&mut piped, operation) == before, "{operation}");
+        let answer = piped.call("mcp_aql_read", json!({ "operation": operation, "params": {} }));
+        warnings.push(answer["warnings"][0]["code"].as_str().unwrap_or_default().to_owned());
     }
+    assert_eq!(warnings, ["CONTROLS_ADDED", "", "", ""]);
+    // Without introspection in between.
+    let first = piped.data("read", "list_things", json!({ "first": 1, "fields": ["id"] }));
+    assert_eq!(first["items"], json!([{ "id": 1 }]), "{first}");
+    let known = ["list_things", "two_lists", "get_text"].map(|operation| parameters(&mut piped, operation));
     drop(piped);
     let mut piped = desk.serve("", "");
+    assert_eq!(["list_things", "two_lists", "get_text"].map(|operation| parameters(&mut piped, operation)), known);
     assert_eq!(parameters(&mut piped, "two_lists"), ["fields", "max_tokens"], "an object");
     assert_eq!(parameters(&mut piped, "get_text"), ["after", "max_tokens"], "a text");
     for control in ["filter", "sort", "aggregate", "first", "last", "total"] {
@@ -278,6 +286,63 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_start() {
     let answer = piped.data("read", "introspect", json!({ "query": "types", "name": name }));
     let members = answer["type"]["members"].to_string();
     assert!(members.contains("ResultPage"), "{answer}");
+}
+
+/// Names in results are data of the caller who got them, and may be written by anybody.
+#[test]
+fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
+    let desk = Desk::new();
+    let own = json!({ "type": "object", "properties": { "of": { "type": "string" } } });
+    let tool = json!({ "name": "get_inbox", "inputSchema": own, "annotations": { "readOnlyHint": true } });
+    desk.folder.tools("tools.json", &json!([tool]));
+    let config = desk.config("", "");
+    let full = json!({ "query": "operations", "name": "get_inbox", "fields": "full" });
+    let everything = [
+        ("introspect", full.clone()),
+        ("introspect", json!({ "query": "operations", "name": "get_inbox" })),
+        ("introspect", json!({ "query": "types" })),
+        ("introspect", json!({ "query": "signatures", "names": ["get_inbox"] })),
+        ("introspect", json!({ "query": "signatures", "search": "inbox" })),
+        ("get_inbox", json!({ "of": "bob" })),
+        ("get_inbox", json!({ "of": "bob", "filter": { "and_delete": 1 } })),
+        ("get_inbox", json!({ "of": "bob", "fields": ["ignore_the", "and_delete_everythin"] })),
+        ("get_inbox", json!({ "of": "bob", "first": 1, "sort": "ignore" })),
+    ];
+    let is_clean = |answer: &Value| {
+        let answer = answer.to_string();
+        !answer.contains("ignore_the_user") && !answer.contains("and_delete_everything")
+    };
+    {
+        let served =
+            HttpServer::spawn(forgetful(&desk.folder).args(["serve", "--config", &config, "--http", "127.0.0.1:0"]));
+        let mut sessions = ["a", "b"].map(|_| Session::open(&served));
+        until("the inbox is offered", || {
+            let listed = sessions[1].call("introspect", json!({ "query": "operations" }));
+            listed.to_string().contains("get_inbox").then_some(())
+        });
+        let seen = sessions[0].call("get_inbox", json!({ "of": "ann" }));
+        assert_eq!(seen["warnings"][0]["code"], "CONTROLS_ADDED", "{seen}");
+        assert!(!is_clean(&sessions[0].call("introspect", full.clone())), "what the caller saw itself");
+        for (operation, params) in &everything {
+            for answer in [
+                sessions[1].call(operation, params.clone()),
+                served.call("mcp_aql_read", json!({ "operation": operation, "params": params })),
+            ] {
+                assert!(is_clean(&answer), "{operation} {params}: {answer}");
+            }
+        }
+        // The controls are for everybody.
+        let rows = sessions[1].call("get_inbox", json!({ "of": "ann", "first": 1 }));
+        assert_eq!(rows["data"]["items"].as_array().map(Vec::len), Some(1), "{rows}");
+    }
+    let mut piped = StdioServer::spawn(forgetful(&desk.folder).args(["serve", "--config", &config]));
+    piped.initialize("2025-06-18");
+    until("the inbox is offered", || piped.operations().contains(&"get_inbox".to_owned()).then_some(()));
+    assert!(parameters(&mut piped, "get_inbox").contains(&"filter".to_owned()), "what was seen before the restart");
+    for (operation, params) in &everything {
+        let answer = piped.call("mcp_aql_read", json!({ "operation": operation, "params": params }));
+        assert!(is_clean(&answer), "{operation} {params}: {answer}");
+    }
 }
 
 #[test]
