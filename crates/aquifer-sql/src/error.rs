@@ -17,6 +17,8 @@ pub(crate) enum SqlError {
     Unavailable { reason: String, cause: String },
     /// The statement exceeded its timeout and was cancelled.
     Timeout { cause: String },
+    /// The statement exceeded its timeout and has not ended yet, although it was asked to.
+    Unresponsive { cause: String },
     /// Too many requests are waiting, or a lock is held by others.
     Busy { reason: &'static str },
     /// Two transactions conflicted, and this one was rolled back.
@@ -161,6 +163,12 @@ impl SqlError {
             SqlError::Timeout { cause } => Failure::new(
                 Code::UpstreamTimeout,
                 format!("Source '{source}' did not answer in time, and the statement was cancelled. Request less, or narrow the filter"),
+            )
+            .detail("source", source)
+            .because(cause),
+            SqlError::Unresponsive { cause } => Failure::new(
+                Code::UpstreamTimeout,
+                format!("Source '{source}' did not answer in time. The statement was asked to stop, but has not ended yet: it may use its connection for some more seconds. Request less, or narrow the filter"),
             )
             .detail("source", source)
             .because(cause),

@@ -143,7 +143,7 @@ pub(crate) fn parse_with<'a>(
     let collection = collection.into();
     let mut problems = Problems::default();
     let mut warnings = Vec::new();
-    let text = text::parse(params);
+    let text = text::parse(params, &mut problems);
     let filter = params.get("filter").and_then(|value| filter::parse(collection, value, &mut problems));
     let flag = |name: &str| params.get(name).and_then(Value::as_bool).unwrap_or(false);
     let has_items = !params.contains_key("aggregate") || flag("include_items");

@@ -3,12 +3,25 @@
 
 use serde_json::{Map, Value};
 
+use super::problems::Problems;
 use crate::plan::{Term, TextQuery};
 
 const MAX_TERMS: usize = 32;
+/// The longest phrase and text. A database looks for a phrase in one step, which cannot be interrupted and takes the
+/// longer the more words there are.
+const MAX_PHRASE_WORDS: usize = 64;
+const MAX_TEXT_BYTES: usize = 10_000;
 
-pub(super) fn parse(params: &Map<String, Value>) -> Option<TextQuery> {
-    params.get("query").and_then(Value::as_str).map(|text| TextQuery { terms: terms(text) })
+pub(super) fn parse(params: &Map<String, Value>, problems: &mut Problems) -> Option<TextQuery> {
+    let text = params.get("query").and_then(Value::as_str)?;
+    let terms = if text.len() > MAX_TEXT_BYTES { Vec::new() } else { terms(text) };
+    if text.len() > MAX_TEXT_BYTES {
+        problems.invalid("query", format!("is longer than {MAX_TEXT_BYTES} bytes. Search for fewer words"));
+    } else if terms.iter().any(|term| term.words.len() > MAX_PHRASE_WORDS) {
+        problems
+            .invalid("query", format!("has a phrase of more than {MAX_PHRASE_WORDS} words. Search for fewer words"));
+    }
+    Some(TextQuery { terms })
 }
 
 /// Text between quotes is a phrase; an unclosed quote is ignored.

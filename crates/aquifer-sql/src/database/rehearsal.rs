@@ -100,6 +100,7 @@ pub(super) fn is_decisive(error: &WorkError) -> bool {
             | SqlError::InvalidValue { .. }
             | SqlError::Rejected { .. } => true,
             SqlError::Timeout { .. }
+            | SqlError::Unresponsive { .. }
             | SqlError::Busy { .. }
             | SqlError::SerializationFailure { .. }
             | SqlError::ConnectionLost { .. }

@@ -182,7 +182,7 @@ async fn finish_transaction<T>(
                 Err(SqlError::UnknownOutcome { cause }.into())
             }
             // If the server stops answering, the outcome is unknown as well.
-            Err(SqlError::Timeout { cause }) if session.connection.is_busy => {
+            Err(SqlError::Timeout { cause } | SqlError::Unresponsive { cause }) if session.connection.is_busy => {
                 Err(SqlError::UnknownOutcome { cause }.into())
             }
             Err(error) => Err(error.into()),

@@ -114,7 +114,7 @@ impl Drop for PostgresSession<'_> {
 }
 
 fn unresponsive_server() -> SqlError {
-    SqlError::Timeout { cause: "the server did not end the statement in time".to_owned() }
+    SqlError::Unresponsive { cause: "the server did not end the statement in time".to_owned() }
 }
 
 impl Session for PostgresSession<'_> {

@@ -22,6 +22,9 @@ const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long explaining an error may take.
 const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long to wait for a read that does not respond to its timeout.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
+
 /// A SQLite file.
 pub(crate) struct Sqlite {
     readers: Pool,
@@ -101,7 +104,18 @@ impl Sqlite {
             return answer;
         }
         let last_seen = self.last_seen.clone();
-        lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &work)).await
+        self.within_grace_period(lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &work))).await
+    }
+
+    /// Waits for a read somewhat longer than its timeout. A step of a statement cannot be interrupted, such as a call of
+    /// a function or the search for a phrase.
+    pub(super) async fn within_grace_period<T>(
+        &self,
+        running: impl Future<Output = Result<T, WorkError>>,
+    ) -> Result<T, WorkError> {
+        tokio::time::timeout(self.timeout + GRACE_PERIOD, running).await.unwrap_or_else(|_| {
+            Err(SqlError::Unresponsive { cause: "a step of the statement does not end".to_owned() }.into())
+        })
     }
 
     /// Runs work that changes data, atomically.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, Error, Result, ffi};
 use serde_json::Value;
 
 use super::rows::{encode_cells, stored};
@@ -20,7 +20,7 @@ use crate::schema::time_style;
 const FLAGS: FunctionFlags =
     FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC).union(FunctionFlags::SQLITE_DIRECTONLY);
 
-pub(super) fn register(connection: &Connection) -> Result<()> {
+pub(super) fn register(connection: &Connection, should_stop: impl Fn() -> bool + Send + 'static) -> Result<()> {
     connection.create_scalar_function("aquifer_time", 1, FLAGS, |context| {
         Ok(nanosecond_of(context.get_raw(0)).map(time_style::canonical))
     })?;
@@ -48,7 +48,13 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     })?;
     connection.create_aggregate_function("aquifer_sum", 1, FLAGS, Sum)?;
     connection.create_scalar_function("aquifer_holds", 3, FLAGS, text_matches)?;
-    connection.create_scalar_function("aquifer_rank", -1, FLAGS, count_terms)?;
+    connection.create_scalar_function("aquifer_rank", -1, FLAGS, move |context| {
+        // Ranking a long text takes long, and SQLite would check only after several rows.
+        if should_stop() {
+            return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None));
+        }
+        count_terms(context)
+    })?;
     connection.create_scalar_function("aquifer_version", -1, FLAGS, hash_values)?;
     connection.create_scalar_function("aquifer_json", 2, FLAGS, |context| {
         Ok(json_value_at_path(context).map(|value| value.to_string()))
@@ -119,8 +125,9 @@ fn text_matches(context: &Context<'_>) -> Result<Option<bool>> {
 
 /// How many of the words and phrases the texts contain.
 fn count_terms(context: &Context<'_>) -> Result<i64> {
-    let terms: Vec<Vec<String>> =
-        serde_json::from_str(context.get_raw(0).as_str().unwrap_or_default()).unwrap_or_default();
+    let terms = context.get_or_create_aux(0, |terms| -> Result<Vec<Vec<String>>> {
+        Ok(serde_json::from_str(terms.as_str().unwrap_or_default()).unwrap_or_default())
+    })?;
     let texts: Vec<Vec<String>> = (1..context.len())
         .filter_map(|index| match context.get_raw(index) {
             ValueRef::Text(text) => Some(split_words(&String::from_utf8_lossy(text))),

@@ -72,6 +72,8 @@ pub(super) struct PooledConnection {
     pub(super) formats: TimeFormats,
     /// The views over which callers' statements run.
     pub(super) served_views: ServedViews,
+    /// Whether functions and limits are set for callers' statements.
+    pub(super) is_bounded: bool,
     /// The reads that were too slow to run inline, if the current task runs inline.
     pub(super) inline_slow_reads: Option<Arc<SlowReads>>,
     task: TaskSlot,
@@ -283,6 +285,11 @@ impl PooledConnection {
         output
     }
 
+    /// Checks whether the current task has to stop.
+    pub(super) fn stop_check(&self) -> impl Fn() -> bool + Clone + Send + 'static {
+        stop_check(self.task.clone())
+    }
+
     pub(super) fn interrupt(&self) -> InterruptHandle<'_> {
         InterruptHandle(&self.task)
     }
@@ -331,6 +338,7 @@ impl ConnectionSource {
             is_schema_recorded: false,
             formats: TimeFormats::default(),
             served_views: ServedViews::default(),
+            is_bounded: false,
             inline_slow_reads: None,
         })
     }
@@ -382,15 +390,18 @@ fn configure(connection: &mut Connection, writes: bool, timeout: Duration) -> ru
     if !writes {
         connection.pragma_update(None, "query_only", true)?;
     }
-    functions::register(connection)?;
     let slot: TaskSlot = Arc::default();
-    let watched = slot.clone();
-    let should_stop = move || {
-        let task = watched.lock().unwrap_or_else(PoisonError::into_inner);
-        task.as_ref().is_some_and(|task| task.should_stop())
-    };
-    connection.progress_handler(STEPS_PER_CHECK, Some(should_stop))?;
+    connection.progress_handler(STEPS_PER_CHECK, Some(stop_check(slot.clone())))?;
+    functions::register(connection, stop_check(slot.clone()))?;
     Ok(slot)
+}
+
+/// Checks whether the current task has to stop.
+fn stop_check(slot: TaskSlot) -> impl Fn() -> bool + Clone + Send + 'static {
+    move || {
+        let task = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        task.as_ref().is_some_and(|task| task.should_stop())
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,25 @@ async fn sqlite(sql: &str) -> Fixture {
     Fixture::sqlite_with(&format!("{TABLES}{sql}"), enable).await
 }
 
+/// The search for a long phrase is one step of a statement, which nothing interrupts.
+#[tokio::test]
+async fn r_col_2_long_phrases_and_texts_are_refused() {
+    let sqlite = "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('a a b');";
+    let postgres = "CREATE TABLE notes (id integer PRIMARY KEY, body text); INSERT INTO notes VALUES (1, 'a a b');";
+    for fixture in fixtures_with(sqlite, postgres, |_| {}).await {
+        for words in [65, 40_000] {
+            let query = format!("\"{}\"", vec!["a"; words].join(" "));
+            fixture.call_err("search_notes", json!({ "query": query }), INVALID).await;
+        }
+        let word = json!({ "query": "a".repeat(20_000) });
+        fixture.call_err("search_notes", word, INVALID).await;
+        let phrase = format!("\"{}\"", vec!["a"; 64].join(" "));
+        assert_eq!(fixture.call_ok("search_notes", json!({ "query": phrase })).await["items"], json!([]));
+        let found = fixture.call_ok("search_notes", json!({ "query": "\"a b\" c" })).await;
+        assert_eq!(found["items"].as_array().unwrap().len(), 1, "{found}");
+    }
+}
+
 #[tokio::test]
 async fn r_ext_5_it_is_off_unless_the_source_allows_it() {
     for fixture in fixtures_with(TABLES, TABLES, |_| {}).await {
@@ -21,6 +40,10 @@ async fn r_ext_5_it_is_off_unless_the_source_allows_it() {
         assert_eq!(answer["error"]["code"], "NOT_FOUND_OPERATION", "{answer}");
     }
 }
+
+/// Long texts of one letter.
+const LONG: &str = "printf('%.*c', 900000, 'a')";
+const LONG_OTHER: &str = "printf('%.*c', 400000, 'b')";
 
 /// Ways to a hidden column, an excluded table, the catalog, files and changes.
 #[tokio::test]
@@ -416,9 +439,23 @@ async fn r_ext_5_rows_bytes_and_time_are_limited() {
         (format!("SELECT {}1{}", "abs(".repeat(2000), ")".repeat(2000)), INVALID),
         (format!("SELECT 1{}", " UNION SELECT 1".repeat(1000)), INVALID),
         (format!("SELECT '{}'", "x".repeat(20_000)), "VALIDATION_INVALID_VALUE"),
+        (format!("SELECT 'a' LIKE '%{}'", "b".repeat(200)), INVALID),
+        (format!("SELECT {}1", "abs(1), ".repeat(501)), DENIED),
+        (format!("SELECT 1 WHERE {}1", "'a' LIKE 'b' OR ".repeat(21)), DENIED),
+        ("SELECT json_patch('{}', '{}')".to_owned(), DENIED),
+        (format!("SELECT instr(zeroblob(900000), zeroblob(90000) || x'01'), {LONG}"), INVALID),
     ] {
         let answer = fixture.call("query_sql", json!({ "sql": sql })).await;
         assert_eq!(answer["error"]["code"], code, "{}: {answer}", sql.chars().take(100).collect::<String>());
+    }
+    // Functions that SQLite does not interrupt, with arguments on which its own take minutes.
+    for (sql, expected) in [
+        (format!("SELECT length(trim({LONG}, {LONG_OTHER} || 'a'))"), json!([[0]])),
+        (format!("SELECT length(ltrim({LONG} || 'c', {LONG_OTHER} || 'a'))"), json!([[1]])),
+        (format!("SELECT length(replace({LONG}, substr({LONG}, 1, 400000) || 'b', 'c'))"), json!([[900_000]])),
+        (format!("SELECT instr({LONG}, substr({LONG}, 1, 400000) || 'b')"), json!([[0]])),
+    ] {
+        assert_eq!(rows(&fixture, &sql, json!([])).await, expected, "{sql}");
     }
     // The source still answers.
     assert_eq!(rows(&fixture, "SELECT count(*) FROM people", json!([])).await, json!([[3]]));

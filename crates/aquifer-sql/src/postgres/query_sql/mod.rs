@@ -85,7 +85,9 @@ impl Postgres {
         let timeout = session.timeout;
         let running = execute(session, &self.search_path, request);
         let Ok(outcome) = tokio::time::timeout(timeout, running).await else {
-            return Err(SqlError::Timeout { cause: "the server did not end the statement in time".to_owned() }.into());
+            return Err(
+                SqlError::Unresponsive { cause: "the server did not end the statement in time".to_owned() }.into()
+            );
         };
         session.connection.is_busy = false;
         match outcome {

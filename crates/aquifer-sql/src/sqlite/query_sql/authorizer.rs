@@ -2,6 +2,7 @@
 //! functions.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -57,10 +58,18 @@ impl Reads {
     }
 }
 
+/// How many calls of functions a statement may contain. A timeout is noticed between two rows at the earliest, so they
+/// limit how long it can be exceeded.
+const MAX_CALLS: usize = 500;
+/// How many of them may be LIKE or GLOB, which take time proportional to the product of two lengths.
+const MAX_PATTERNS: usize = 20;
+
 /// The reason why a statement was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Function(String),
+    /// More calls than allowed.
+    TooManyCalls(String),
     /// Any other read or action, for the log.
     Other(String),
 }
@@ -71,12 +80,21 @@ pub(super) struct Authorizer {
     allowed: Arc<Reads>,
     /// Names in the file that the statement does not contain, in lower case.
     unserved: Arc<HashSet<String>>,
+    /// How many calls of functions, and of LIKE and GLOB, the statement contains.
+    call_count: Arc<AtomicUsize>,
+    pattern_count: Arc<AtomicUsize>,
     refusal: Arc<Mutex<Option<Refusal>>>,
 }
 
 impl Authorizer {
     pub(super) fn new(allowed: Reads) -> Self {
-        Self { allowed: Arc::new(allowed), unserved: Arc::default(), refusal: Arc::default() }
+        Self {
+            allowed: Arc::new(allowed),
+            unserved: Arc::default(),
+            call_count: Arc::default(),
+            pattern_count: Arc::default(),
+            refusal: Arc::default(),
+        }
     }
 
     /// With the names in the file that are not served.
@@ -98,6 +116,17 @@ impl Authorizer {
         self.unserved.contains(&table.to_ascii_lowercase())
     }
 
+    /// Counts a call. Returns the refusal if there are too many.
+    fn count_call(&self, function: &str) -> Option<Refusal> {
+        let is_pattern = ["like", "glob"].iter().any(|name| name.eq_ignore_ascii_case(function));
+        let exceeds = |count: &AtomicUsize, max| count.fetch_add(1, Ordering::Relaxed) >= max;
+        if exceeds(&self.call_count, MAX_CALLS) {
+            return Some(Refusal::TooManyCalls(format!("it calls functions in more than {MAX_CALLS} places")));
+        }
+        let is_too_much = is_pattern && exceeds(&self.pattern_count, MAX_PATTERNS);
+        is_too_much.then(|| Refusal::TooManyCalls(format!("it has more than {MAX_PATTERNS} LIKE or GLOB")))
+    }
+
     fn decide(&self, context: &AuthContext<'_>) -> Authorization {
         let schema = context.database_name.unwrap_or_default();
         let refusal = match context.action {
@@ -116,10 +145,11 @@ impl Authorizer {
             }
             AuthAction::Function { function_name } => {
                 let is_in_view = self.allowed.functions.contains(&function_name.to_ascii_lowercase());
-                if is_in_view || functions::is_harmless(function_name) {
-                    return Authorization::Allow;
+                match self.count_call(function_name) {
+                    Some(refusal) => refusal,
+                    None if is_in_view || functions::is_harmless(function_name) => return Authorization::Allow,
+                    None => Refusal::Function(function_name.to_owned()),
                 }
-                Refusal::Function(function_name.to_owned())
             }
             action => Refusal::Other(format!("{schema}: {action:?}")),
         };

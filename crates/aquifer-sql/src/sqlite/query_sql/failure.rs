@@ -49,6 +49,7 @@ fn refusal(authorizer: &Authorizer) -> WorkError {
         Some(Refusal::Function(name)) => {
             query_sql::refused(format_args!("the function '{name}' cannot be called here")).into()
         }
+        Some(Refusal::TooManyCalls(reason)) => query_sql::refused(reason).into(),
         other => query_sql::refused("the statement does more than read the served tables")
             .because(format!("{other:?}"))
             .into(),

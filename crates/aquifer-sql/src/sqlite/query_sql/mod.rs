@@ -12,15 +12,15 @@
 //!   not see columns that `USING` and `NATURAL JOIN` compare, so it could not replace the views.
 
 mod authorizer;
+mod bounded_functions;
 mod failure;
 mod functions;
 mod views;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use rusqlite::Statement as Prepared;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, Statement as Prepared};
 
 pub(super) use views::ServedViews;
 
@@ -35,12 +35,14 @@ use crate::work::OperationOutput;
 use crate::work::session::WorkError;
 use authorizer::Authorizer;
 
-/// Maximum size of a text or bytes that a statement can read or produce. Some functions take time proportional to the
-/// product of two lengths, and cannot be interrupted.
+/// Maximum size of a text or bytes that a statement can read or produce. A function cannot be interrupted, and takes
+/// time proportional to the size of its arguments.
 const MAX_VALUE_BYTES: i32 = 1_000_000;
-
-/// How long to wait for a statement that does not respond to its timeout.
-const GRACE_PERIOD: Duration = Duration::from_secs(2);
+/// Maximum size of a pattern of LIKE and GLOB, which take time proportional to the product of two lengths.
+const MAX_PATTERN_BYTES: i32 = 100;
+/// How many steps of SQLite's virtual machine run between two checks: fewer than elsewhere, because callers choose the
+/// steps.
+const STEPS_PER_CHECK: i32 = 25;
 
 impl Sqlite {
     /// Runs one SELECT.
@@ -57,9 +59,7 @@ impl Sqlite {
             super::backend::record_schema(&last_seen, pooled);
             answer
         });
-        tokio::time::timeout(self.timeout + GRACE_PERIOD, running).await.unwrap_or_else(|_| {
-            Err(SqlError::Timeout { cause: "a function of the statement does not end".to_owned() }.into())
-        })
+        self.within_grace_period(running).await
     }
 }
 
@@ -68,8 +68,10 @@ fn run(
     access: &Arc<SqlAccess>,
     request: &SqlRequest,
 ) -> Result<OperationOutput, WorkError> {
+    if !pooled.is_bounded {
+        bound(pooled).map_err(|error| error::from_rusqlite(&error))?;
+    }
     let PooledConnection { connection, served_views, .. } = &mut *pooled;
-    set_limits(connection).map_err(|error| error::from_rusqlite(&error))?;
     let named = views::named_tables(access, &request.sql);
     let authorizer = served_views.prepare(connection, access, &named).map_err(|error| error::from_rusqlite(&error))?;
     let begin = connection.execute_batch("BEGIN");
@@ -118,18 +120,23 @@ fn run_in_transaction(
     result.finish()
 }
 
-fn set_limits(connection: &Connection) -> rusqlite::Result<()> {
+/// Bounds what a statement can do between two checks of its timeout.
+fn bound(pooled: &mut PooledConnection) -> rusqlite::Result<()> {
+    bounded_functions::register(&pooled.connection, pooled.stop_check())?;
+    pooled.connection.progress_handler(STEPS_PER_CHECK, Some(pooled.stop_check()))?;
     let limits = [
         (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 500),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 100),
-        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES),
         (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, i32::try_from(MAX_BINDS).unwrap_or(i32::MAX)),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
     ];
-    limits.into_iter().try_for_each(|(limit, value)| connection.set_limit(limit, value).map(|_| ()))
+    limits.into_iter().try_for_each(|(limit, value)| pooled.connection.set_limit(limit, value).map(|_| ()))?;
+    pooled.is_bounded = true;
+    Ok(())
 }
 
 enum BindError {
