@@ -11,6 +11,7 @@ use super::backend::Backend;
 use super::source::Database;
 use crate::error::SqlError;
 use crate::offer::{ConcealedTables, Offer};
+use crate::query_sql::QuerySqlProblems;
 use crate::schema::exposure::{self, Baseline, Mismatch, suggestion};
 use crate::schema::model::{Model, Table};
 use crate::schema::name_book::NameBook;
@@ -92,7 +93,8 @@ impl Database {
         for mismatch in mismatches {
             problems.push(format!("{mismatch}; the affected tables are not served until this is fixed"));
         }
-        let sql_problems = self.check_query_sql(&model).await?;
+        let QuerySqlProblems { readable, unjudged } = self.check_query_sql(&model).await?;
+        let sql_problems: Vec<Mismatch> = readable.into_iter().map(Mismatch).collect();
         if !sql_problems.is_empty() {
             self.misconfigured.store(true, Ordering::Relaxed);
             if !reflection.has_succeeded {
@@ -103,7 +105,8 @@ impl Database {
             }
         }
         let mut settings = self.without_broken_expressions(&model, &mut problems).await;
-        settings.query_sql &= sql_problems.is_empty();
+        settings.query_sql &= sql_problems.is_empty() && unjudged.is_empty();
+        problems.extend(unjudged);
         let words = self.name_tables(&mut reflection, &model).await;
         for problem in &problems {
             tracing::error!(source = self.settings.name, "{problem}");

@@ -1,7 +1,7 @@
 //! Replaces PostgreSQL in builds without the feature `postgres`: the same type, without values.
 
 use crate::error::SqlError;
-use crate::query_sql::{SqlAccess, SqlRequest};
+use crate::query_sql::{QuerySqlProblems, SqlAccess, SqlRequest};
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
@@ -44,7 +44,7 @@ impl Postgres {
         match *self {}
     }
 
-    pub(crate) async fn query_sql_problems(&self, _access: &SqlAccess) -> Result<Vec<String>, WorkError> {
+    pub(crate) async fn query_sql_problems(&self, _access: &SqlAccess) -> Result<QuerySqlProblems, WorkError> {
         match *self {}
     }
 
