@@ -133,8 +133,10 @@ impl Database {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(reflected) = &published.reflected else { return SourceStatus::default() };
         let reason = reflected.model.unwritable_reason.as_ref();
+        let reason = reason.map(|reason| format!("only reading is offered, because {reason}"));
+        let writable = reflected.model.tables.iter().filter(|table| table.may.insert || table.may.update);
         SourceStatus {
-            notes: reason.map(|reason| format!("only reading is offered, because {reason}")).into_iter().collect(),
+            notes: reason.into_iter().chain(writable.filter_map(hidden_constraint_note)).collect(),
             setting_problems: reflected.problems.clone(),
             ..SourceStatus::default()
         }
@@ -251,4 +253,17 @@ impl Database {
         }
         settings
     }
+}
+
+/// Warns that changes of a table reveal something about its hidden columns.
+fn hidden_constraint_note(table: &Table) -> Option<String> {
+    let names: Vec<String> = table.constraints_on_hidden().map(|name| format!("'{name}'")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "table '{}': whether a change succeeds says something about hidden columns, because of {}. Tries are recorded \
+             and limited; deny changes of the table if that is too much",
+            table.full_name(),
+            names.join(", ")
+        )
+    })
 }
