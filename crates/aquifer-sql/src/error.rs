@@ -278,6 +278,18 @@ impl Violation {
         };
         let columns: Vec<String> = of_constraint().unwrap_or(columns);
         let fields: Vec<&str> = columns.iter().filter_map(|column| exposed?.field_name(column)).collect();
+        // What a constraint on hidden columns compares stays unknown: not which columns, nor whether with another row.
+        let compares =
+            matches!(kind, Constraint::Unique | Constraint::Check | Constraint::Exclusion | Constraint::MissingParent);
+        let is_hidden = exposed.is_some_and(|exposed| {
+            let mut on_hidden = exposed.table.constraints_on_hidden();
+            columns.iter().any(|column| exposed.table.is_withheld(column))
+                || on_hidden.any(|name| fields.is_empty() || constraint.as_deref() == Some(name))
+        });
+        if compares && is_hidden {
+            let words = "The change is forbidden: a constraint of the table does not accept it";
+            return Failure::new(Code::ConflictConstraint, words).detail("resource_type", resource).because(cause);
+        }
         // A constraint on hidden columns is not named.
         let is_visible = |name: &String| {
             fields.len() == columns.len()

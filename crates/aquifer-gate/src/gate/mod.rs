@@ -8,6 +8,7 @@ mod batch;
 mod confirmation;
 mod edit;
 mod explain;
+mod hidden_tests;
 mod intent;
 mod limits;
 mod receipt;
@@ -38,6 +39,7 @@ use crate::policy::{
 };
 use crate::quota::{OperationCounters, QuotaSettings, QuotaSettingsError, Quotas};
 use batch::BatchGrant;
+use hidden_tests::HiddenTestReceipt;
 use intent::is_write;
 
 /// Maximum number of operations prepared at a time.
@@ -253,7 +255,7 @@ impl SafetyGate {
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
         };
-        if asks_nobody && !limited {
+        if asks_nobody && !limited && !operation.tests_hidden {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
@@ -291,6 +293,9 @@ impl SafetyGate {
         {
             self.apply_quota_error(evaluation, quota_error)?;
         }
+        if operation.tests_hidden {
+            self.count_hidden_test(evaluation, is_dry_run).await?;
+        }
         let confirmed: Option<Redemption> = match required {
             Some(required) => {
                 // Boxed, so that calls without confirmation do not pay for its size.
@@ -305,8 +310,13 @@ impl SafetyGate {
         let mut warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         warnings.extend(confirmed.iter().filter_map(|confirmed| confirmed.edit.as_ref()).map(RecordedEdit::warning));
         let mut pass = Pass { warnings, receipt: None };
-        if self.audit.is_enabled() && (confirmed.is_some() || (is_write(operation) && !is_dry_run)) {
+        let is_recorded = is_write(operation) && (!is_dry_run || operation.tests_hidden);
+        if self.audit.is_enabled() && (confirmed.is_some() || is_recorded) {
             pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed.as_ref())).await?);
+        }
+        if operation.tests_hidden && !is_dry_run {
+            let counter = self.quotas.hidden_test_counter(operation, caller);
+            pass.receipt = Some(Box::new(HiddenTestReceipt { counter, inner: pass.receipt.take() }));
         }
         Ok(pass)
     }

@@ -105,6 +105,9 @@ pub struct Operation {
     pub may_reach: Arc<[Arc<str>]>,
     /// Whether its source guarantees that `dry_run: true` changes nothing.
     pub has_safe_dry_run: bool,
+    /// Whether its success or failure says something about values that callers cannot see, so that tries are recorded
+    /// and limited: a constraint compares them with values that callers choose.
+    pub tests_hidden: bool,
     /// Why it is listed but cannot be called: its definition has changed, and no operator has accepted the change
     /// (R-DIS-7a).
     pub quarantine: Option<Arc<str>>,
@@ -406,6 +409,7 @@ impl Operation {
             reads_first: None,
             may_reach: Arc::default(),
             has_safe_dry_run: false,
+            tests_hidden: false,
             quarantine: None,
             deprecated: None,
             is_established: true,

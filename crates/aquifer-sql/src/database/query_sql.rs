@@ -10,8 +10,7 @@ use super::backend::Backend;
 use super::source::Database;
 use crate::error::SqlError;
 use crate::offer::Offer;
-use crate::query_sql::{SqlAccess, SqlRequest, SqlText, parse_binds};
-use crate::schema::exposure::Mismatch;
+use crate::query_sql::{QuerySqlProblems, SqlAccess, SqlRequest, SqlText, parse_binds};
 use crate::schema::model::Model;
 use crate::work::OperationOutput;
 use crate::work::traced::record_statement;
@@ -49,13 +48,12 @@ impl Database {
 
     /// Why `query_sql` cannot be offered. In PostgreSQL only permissions limit what a statement reads, so the user must
     /// not be able to read anything that is not served.
-    pub(super) async fn check_query_sql(&self, model: &Model) -> Result<Vec<Mismatch>, Failure> {
-        let Backend::Postgres(postgres) = &self.backend else { return Ok(Vec::new()) };
+    pub(super) async fn check_query_sql(&self, model: &Model) -> Result<QuerySqlProblems, Failure> {
+        let Backend::Postgres(postgres) = &self.backend else { return Ok(QuerySqlProblems::default()) };
         if !self.settings.query_sql {
-            return Ok(Vec::new());
+            return Ok(QuerySqlProblems::default());
         }
         let access = SqlAccess::new(model.tables.iter().map(|table| (table, true)), None);
-        let problems = postgres.query_sql_problems(&access).await.map_err(|error| self.failure_from(error, None))?;
-        Ok(problems.into_iter().map(Mismatch).collect())
+        postgres.query_sql_problems(&access).await.map_err(|error| self.failure_from(error, None))
     }
 }

@@ -11,6 +11,7 @@ use super::backend::Backend;
 use super::source::Database;
 use crate::error::SqlError;
 use crate::offer::{ConcealedTables, Offer};
+use crate::query_sql::QuerySqlProblems;
 use crate::schema::exposure::{self, Baseline, Mismatch, suggestion};
 use crate::schema::model::{Model, Table};
 use crate::schema::name_book::NameBook;
@@ -92,7 +93,8 @@ impl Database {
         for mismatch in mismatches {
             problems.push(format!("{mismatch}; the affected tables are not served until this is fixed"));
         }
-        let sql_problems = self.check_query_sql(&model).await?;
+        let QuerySqlProblems { readable, unjudged } = self.check_query_sql(&model).await?;
+        let sql_problems: Vec<Mismatch> = readable.into_iter().map(Mismatch).collect();
         if !sql_problems.is_empty() {
             self.misconfigured.store(true, Ordering::Relaxed);
             if !reflection.has_succeeded {
@@ -103,7 +105,8 @@ impl Database {
             }
         }
         let mut settings = self.without_broken_expressions(&model, &mut problems).await;
-        settings.query_sql &= sql_problems.is_empty();
+        settings.query_sql &= sql_problems.is_empty() && unjudged.is_empty();
+        problems.extend(unjudged);
         let words = self.name_tables(&mut reflection, &model).await;
         for problem in &problems {
             tracing::error!(source = self.settings.name, "{problem}");
@@ -130,8 +133,10 @@ impl Database {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(reflected) = &published.reflected else { return SourceStatus::default() };
         let reason = reflected.model.unwritable_reason.as_ref();
+        let reason = reason.map(|reason| format!("only reading is offered, because {reason}"));
+        let writable = reflected.model.tables.iter().filter(|table| table.may.insert || table.may.update);
         SourceStatus {
-            notes: reason.map(|reason| format!("only reading is offered, because {reason}")).into_iter().collect(),
+            notes: reason.into_iter().chain(writable.filter_map(hidden_constraint_note)).collect(),
             setting_problems: reflected.problems.clone(),
             ..SourceStatus::default()
         }
@@ -248,4 +253,17 @@ impl Database {
         }
         settings
     }
+}
+
+/// Warns that changes of a table reveal something about its hidden columns.
+fn hidden_constraint_note(table: &Table) -> Option<String> {
+    let names: Vec<String> = table.constraints_on_hidden().map(|name| format!("'{name}'")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "table '{}': whether a change succeeds says something about hidden columns, because of {}. Tries are recorded \
+             and limited; deny changes of the table if that is too much",
+            table.full_name(),
+            names.join(", ")
+        )
+    })
 }

@@ -228,6 +228,8 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         // A read has no dry run.
         Verb::List | Verb::Search | Verb::Get => false,
     };
+    operation.tests_hidden =
+        matches!(verb, Verb::Create | Verb::Update) && exposed.table.constraints_on_hidden().next().is_some();
     operation.returns = match verb {
         Verb::List | Verb::Search => Returns::page(type_name),
         _ => Returns { type_name: type_name.clone(), description: format!("The {spoken}").into() },

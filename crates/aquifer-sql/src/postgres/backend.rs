@@ -159,10 +159,10 @@ fn begin<W: Work>(work: &W) -> &'static str {
     }
 }
 
-/// The offered schemas, as a setting.
+/// The offered schemas, as a setting. Nothing hides what is built in, and temporary objects hide nothing.
 fn search_path(settings: &Settings) -> String {
     let quoted = settings.offered_schemas().into_iter().map(|schema| format!("\"{}\"", schema.replace('"', "\"\"")));
-    quoted.collect::<Vec<_>>().join(", ")
+    std::iter::once("pg_catalog".to_owned()).chain(quoted).chain(["pg_temp".to_owned()]).collect::<Vec<_>>().join(", ")
 }
 
 /// Commits the transaction, or rolls it back if nothing is to be kept.

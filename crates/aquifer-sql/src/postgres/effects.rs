@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::catalog::{flag, number, query_catalog, text};
 use super::safe_code::{self, SafeCode};
 use super::session::PostgresSession;
-use super::{code, fingerprint};
+use super::{code_catalog, fingerprint};
 use crate::error::SqlError;
 use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
 use crate::statement::{Dialect, Fragment, Name, Statement};
@@ -62,30 +62,8 @@ const PARTS: &str = "
         UNION
         SELECT k.conrelid, 'pg_operator'::regclass, unnest(k.conexclop || k.conpfeqop || k.conppeqop || k.conffeqop)
         FROM pg_constraint k),
-    -- What an extension brought: somebody may have added functions of their own to it, which are neither compiled nor
-    -- made together with it.
-    owned AS (
-        SELECT d.classid, d.objid, e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-        LEFT JOIN LATERAL (
-            SELECT bool_and(l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AS is_original FROM (
-                SELECT d.objid WHERE d.classid = 'pg_proc'::regclass
-                UNION ALL
-                SELECT o.oprcode::oid FROM pg_operator o WHERE d.classid = 'pg_operator'::regclass AND o.oid = d.objid
-                UNION ALL
-                SELECT k.castfunc FROM pg_cast k WHERE d.classid = 'pg_cast'::regclass AND k.oid = d.objid
-                UNION ALL
-                SELECT a.amproc::oid FROM pg_opclass c JOIN pg_amproc a ON a.amprocfamily = c.opcfamily
-                WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
-                UNION ALL
-                SELECT o.oprcode::oid FROM pg_opclass c JOIN pg_amop a ON a.amopfamily = c.opcfamily
-                JOIN pg_operator o ON o.oid = a.amopopr WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
-                UNION ALL
-                SELECT x.id FROM pg_range r CROSS JOIN LATERAL (VALUES (r.rngcanonical::oid), (r.rngsubdiff::oid)) x (id)
-                WHERE d.classid = 'pg_type'::regclass AND r.rngtypid = d.objid) f (id)
-            JOIN pg_proc p ON p.oid = f.id JOIN pg_language l ON l.oid = p.prolang) w ON true
-        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND coalesce(w.is_original, true)
-            AND NOT (d.classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t
-                WHERE t.oid = d.objid AND t.typtype IN ('c', 'd') AND t.xmin <> e.xmin)))
+";
+const PARTS_OF_TABLES: &str = "
     SELECT json_build_object('part', 'trigger', 'id', t.tgrelid::int8, 'kind', t.tgtype::int, 'function', t.tgfoid::int8)::text
     FROM pg_trigger t WHERE (NOT t.tgisinternal OR t.tgfoid >= 16384) AND t.tgenabled <> 'D'
     UNION ALL
@@ -118,44 +96,7 @@ const PARTS: &str = "
     UNION ALL
     SELECT json_build_object('part', 'foreign', 'id', c.oid::int8)::text FROM pg_class c WHERE c.relkind = 'f'
     UNION ALL
-    SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname,
-        'types', json_build_array(p.oprleft::int8, p.oprright::int8))::text
-    FROM pg_operator p LEFT JOIN owned o ON o.classid = 'pg_operator'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
-    UNION ALL
-    SELECT json_build_object('part', 'cast', 'extension', o.extname,
-        'types', json_build_array(k.castsource::int8, k.casttarget::int8))::text
-    FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384
-    UNION ALL
-    SELECT json_build_object('part', 'of_row', 'name', p.proname, 'extension', o.extname)::text
-    FROM pg_proc p JOIN pg_type t ON t.oid = p.proargtypes[0] AND t.typtype IN ('c', 'd', 'p')
-    LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
-    UNION ALL
-    SELECT json_build_object('part', 'shadow', 'name', x.name, 'extension', o.extname)::text
-    FROM (SELECT 'pg_proc'::regclass AS class, p.oid, p.proname AS name FROM pg_proc p
-          UNION ALL
-          SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
-    LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
-    WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
-const PARTS_END: &str = "::text[]))";
-
-/// Functions by their numbers. Parameters named like keywords are omitted, so that a keyword is not mistaken for a
-/// parameter. The source of a body that was parsed at creation is not stored as text; defaults of parameters do not
-/// appear in the call.
-const FUNCTIONS: &str = "
-    SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
-        'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
-        'plain', p.proargdefaults IS NULL AND to_jsonb(p) ->> 'prosqlbody' IS NULL
-            AND coalesce(to_jsonb(p) ->> 'prokind', 'f') = 'f' AND p.prorettype < 16384
-            AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
-        'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
-            WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
-        'polymorphic', EXISTS (SELECT FROM unnest(p.proargtypes::oid[]) x (id) JOIN pg_type t ON t.oid = x.id
-                               WHERE t.typtype = 'p'),
-        'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-                      WHERE (l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
-                          AND d.classid = 'pg_proc'::regclass AND d.objid = p.oid LIMIT 1))::text
-    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
-const FUNCTIONS_END: &str = "::text[]::oid[])";
+";
 
 /// Defaults of the offered tables, and the sequences they use.
 const DEFAULTS: &str = "
@@ -247,7 +188,9 @@ impl Effects {
     pub(super) async fn read(session: &mut PostgresSession<'_>, schemas: &[String]) -> Result<Self, SqlError> {
         // In one snapshot of the catalog, after the tables were read: a proof must not be older than the tables.
         session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let parts = query_catalog(session, PARTS, PARTS_END, &code::known_names()).await?;
+        let mut question = Statement::new(Dialect::Postgres);
+        question.push(PARTS).push(code_catalog::OWNED).push(PARTS_OF_TABLES);
+        let parts = code_catalog::query_parts(session, question).await?;
         let defaults = query_catalog(session, DEFAULTS, DEFAULTS_END, schemas).await?;
         let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
         let mut safe_code = SafeCode::default();
@@ -255,8 +198,7 @@ impl Effects {
         let trees: Vec<&str> = parts.iter().chain(&defaults).filter_map(|row| row["tree"].as_str()).collect();
         let mut used = safe_code.functions_of(&trees);
         used.extend(of("trigger").map(|row| number(row, "function")));
-        let used: Vec<String> = used.into_iter().map(|id| id.to_string()).collect();
-        query_catalog(session, FUNCTIONS, FUNCTIONS_END, &used).await?.iter().for_each(|row| safe_code.add(row));
+        safe_code.add_functions(session, used).await?;
         let fingerprint = fingerprint::read(session).await?;
         session.batch("ROLLBACK").await?;
         let is_loud = |row: &&Value| !safe_code.is_safe_expression(text(row, "tree"));

@@ -3,6 +3,7 @@
 mod backend;
 mod catalog;
 mod code;
+mod code_catalog;
 mod connection;
 mod effects;
 mod error;

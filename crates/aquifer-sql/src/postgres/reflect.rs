@@ -8,7 +8,7 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use serde_json::Value;
 
-use super::catalog::{flag, query_catalog, text};
+use super::catalog::{flag, query_catalog, text, texts};
 use super::effects::Effects;
 use super::lineage;
 use super::session::PostgresSession;
@@ -17,8 +17,8 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure::{self, Baseline};
 use crate::schema::model::{
-    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, PostgresRead,
-    PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
+    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, OpaqueKey,
+    PostgresRead, PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
 use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
@@ -29,6 +29,15 @@ use crate::statement::{Dialect, Fragment, Name, Statement};
 const RELATIONS: &str = "
     SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
         'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
+        'opaque_keys', (SELECT json_agg(json_build_object('name', x.relname, 'columns', (
+                SELECT json_agg(DISTINCT a.attname) FROM pg_depend d JOIN pg_attribute a ON a.attrelid = c.oid
+                    AND a.attnum > 0 AND (a.attnum = d.refobjsubid OR d.refobjsubid = 0 AND d.deptype = 'n')
+                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
+                    AND (d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                         OR d.classid = 'pg_constraint'::regclass AND d.objid IN (
+                             SELECT k.oid FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = c.oid)))))
+            FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid AND (i.indisexclusion
+                OR i.indisunique AND (i.indpred IS NOT NULL OR i.indexprs IS NOT NULL))),
         'hashes', current_setting('server_version_num')::int >= 140000,
         'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
         'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
@@ -393,6 +402,15 @@ impl RelationRows<'_> {
             is_view: matches!(text(self.row, "kind"), "v" | "m"),
             hashes: flag(self.row, "hashes"),
             resolves_conflicts: false,
+            opaque_keys: self.row["opaque_keys"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|key| OpaqueKey {
+                    name: text(key, "name").into(),
+                    columns: texts(&key["columns"]).into_iter().map(Arc::from).collect(),
+                })
+                .collect(),
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
             withheld: WithheldColumns::default(),
             dry_run: DryRunSupport::default(),

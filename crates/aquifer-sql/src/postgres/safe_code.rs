@@ -20,32 +20,43 @@ const EXTENSIONS: &str = "\
     btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
     unaccent uuid-ossp";
 
-/// The extensions whose functions only compute.
-pub(super) fn extension_names() -> impl Iterator<Item = &'static str> {
-    EXTENSIONS.split_whitespace()
-}
-
-/// Extensions of which at least operators, casts and types only compute.
+/// Extensions of which at least operators, casts, types and immutable functions only compute.
 const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
 
 /// The first number of a user-defined object. Lower numbers are built into PostgreSQL.
-const FIRST_OWN_ID: i64 = 16384;
+pub(super) const FIRST_OWN_ID: i64 = 16384;
 
 /// The number of `nextval(regclass)`, the same in every version.
 const NEXTVAL: i64 = 1574;
 
 /// A function in the catalog.
-struct Function {
-    name: String,
+pub(super) struct Function {
+    pub(super) name: String,
     language: String,
     body: String,
     extension: Option<String>,
-    is_immutable: bool,
+    pub(super) is_immutable: bool,
+    pub(super) is_volatile: bool,
+    /// Whether it belongs to PostgreSQL itself, in `pg_catalog`.
+    pub(super) is_built_in: bool,
+    /// Whether a cast calls it.
+    pub(super) is_cast: bool,
+    /// Whether the database user may call it.
+    pub(super) is_executable: bool,
     /// Whether it takes values of any type, and may look up the casts and operators of that type.
     is_polymorphic: bool,
     /// Whether its body is stored as text and it has no parameter defaults and only built-in types.
     is_plain: bool,
     parameters: Vec<String>,
+}
+
+impl Function {
+    /// Whether it comes with an extension, and only computes.
+    pub(super) fn is_of_known_extension(&self) -> bool {
+        self.extension.as_deref().is_some_and(|name| {
+            contains_word(EXTENSIONS, name) || contains_word(TYPE_EXTENSIONS, name) && self.is_immutable
+        })
+    }
 }
 
 /// A user-defined type.
@@ -79,9 +90,16 @@ pub(super) struct SafeCode {
     row_functions: HashSet<String>,
     /// Whether function bodies may call unknown functions implicitly, through operators or casts.
     has_implicit_calls: bool,
+    /// Whether functions that the database user may not call are safe: the server refuses to call them.
+    permissions_count: bool,
 }
 
 impl SafeCode {
+    /// Code that runs with the permissions of the database user.
+    pub(super) fn for_user() -> Self {
+        Self { permissions_count: true, ..Self::default() }
+    }
+
     /// Adds a row of the catalog.
     pub(super) fn add(&mut self, row: &Value) {
         let id = number(row, "id");
@@ -94,6 +112,10 @@ impl SafeCode {
                     body: text(row, "body").to_owned(),
                     extension: extension(),
                     is_immutable: flag(row, "immutable"),
+                    is_volatile: flag(row, "volatile"),
+                    is_built_in: flag(row, "built_in"),
+                    is_cast: flag(row, "cast"),
+                    is_executable: flag(row, "executable"),
                     is_polymorphic: flag(row, "polymorphic"),
                     is_plain: flag(row, "plain"),
                     parameters: texts(&row["parameters"]),
@@ -140,8 +162,21 @@ impl SafeCode {
         used
     }
 
+    pub(super) fn function(&self, id: i64) -> Option<&Function> {
+        self.functions.get(&id)
+    }
+
     /// Whether a function leaves no trace.
     pub(super) fn is_safe_function(&self, id: i64) -> bool {
+        let Some(function) = self.functions.get(&id) else { return false };
+        if self.permissions_count && id >= FIRST_OWN_ID && !function.is_executable {
+            return true;
+        }
+        self.is_pure_function(id)
+    }
+
+    /// Whether a function leaves no trace, whoever calls it.
+    pub(super) fn is_pure_function(&self, id: i64) -> bool {
         let Some(function) = self.functions.get(&id) else { return false };
         if id < FIRST_OWN_ID {
             // `to_jsonb` calls a type's own cast to JSON.
@@ -151,8 +186,8 @@ impl SafeCode {
                     || contains_word(FUNCTIONS, &function.name)
                     || contains_word(TRIGGERS, &function.name));
         }
-        if let Some(extension) = &function.extension {
-            return contains_word(EXTENSIONS, extension);
+        if function.extension.is_some() {
+            return function.is_of_known_extension();
         }
         let names =
             Names { shadowed: &self.shadowed, row_functions: &self.row_functions, parameters: &function.parameters };
@@ -173,7 +208,7 @@ impl SafeCode {
     }
 
     fn count_draws_except(&self, tree: &str, seen: &mut HashSet<i64>) -> Option<usize> {
-        let Expression { functions, operators, types } = Expression::parse(tree)?;
+        let Expression { functions, operators, types, .. } = Expression::parse(tree)?;
         let draws = functions.iter().filter(|id| **id == NEXTVAL).count();
         let is_harmless = functions.iter().all(|id| *id == NEXTVAL || self.is_safe_function(*id))
             && operators.iter().all(|id| self.is_safe_operator(*id))
@@ -182,10 +217,15 @@ impl SafeCode {
     }
 
     /// Whether an operator leaves no trace. Built-in operators never do.
-    fn is_safe_operator(&self, id: i64) -> bool {
+    pub(super) fn is_safe_operator(&self, id: i64) -> bool {
         let operator = || self.operators.get(&id);
         id < FIRST_OWN_ID
             || operator().is_some_and(|operator| operator.is_known || self.is_safe_function(operator.function))
+    }
+
+    /// Whether an operator is built in or comes with a known extension.
+    pub(super) fn is_known_operator(&self, id: i64) -> bool {
+        id < FIRST_OWN_ID || self.operators.get(&id).is_some_and(|operator| operator.is_known)
     }
 
     /// Whether values of a type can be read, checked and written without a trace.

@@ -2,7 +2,7 @@
 
 use crate::error::SqlError;
 use crate::fair_permits::Holder;
-use crate::query_sql::{SqlAccess, SqlRequest};
+use crate::query_sql::{QuerySqlProblems, SqlAccess, SqlRequest};
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
@@ -46,7 +46,7 @@ impl Postgres {
         match *self {}
     }
 
-    pub(crate) async fn query_sql_problems(&self, _access: &SqlAccess) -> Result<Vec<String>, WorkError> {
+    pub(crate) async fn query_sql_problems(&self, _access: &SqlAccess) -> Result<QuerySqlProblems, WorkError> {
         match *self {}
     }
 

@@ -15,7 +15,7 @@ mod table_result;
 pub(crate) use access::{SqlAccess, SqlTable};
 pub(crate) use binds::{check_count, parse_binds};
 pub(crate) use error::{invalid, invalid_near, no_such_column, no_such_table, refused, syntax_error};
-pub(crate) use lexer::{Lexeme, Token};
+pub(crate) use lexer::Token;
 pub(crate) use sql_text::{ParameterStyle, SqlText};
 pub(crate) use table_result::TableResult;
 
@@ -27,6 +27,15 @@ use crate::statement::Bind;
 pub(crate) const MAX_SQL_BYTES: usize = 20_000;
 /// Maximum number of bound values.
 pub(crate) const MAX_BINDS: usize = 500;
+
+/// Why `query_sql` cannot be offered, for the operator.
+#[derive(Debug, Default)]
+pub(crate) struct QuerySqlProblems {
+    /// The user may read what is not served. The configuration contradicts itself.
+    pub(crate) readable: Vec<String>,
+    /// Statements cannot be judged. The source works without `query_sql`.
+    pub(crate) unjudged: Vec<String>,
+}
 
 /// A checked request for a database.
 pub(crate) struct SqlRequest {

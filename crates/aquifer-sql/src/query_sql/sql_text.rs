@@ -64,6 +64,22 @@ impl SqlText {
         &self.text
     }
 
+    /// The text with a constant in place of each numbered parameter.
+    pub(crate) fn with_constants(&self, constants: &[String]) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let mut end = 0;
+        for lexeme in &self.lexemes {
+            let Token::Parameter(Some(number)) = lexeme.token else { continue };
+            let Some(constant) = number.checked_sub(1).and_then(|index| constants.get(index)) else { continue };
+            text.push_str(self.text.get(end..lexeme.start).unwrap_or_default());
+            text.push_str(constant);
+            let rest = self.text.get(lexeme.start + 1..).unwrap_or_default();
+            end = lexeme.start + 1 + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        }
+        text.push_str(self.text.get(end..).unwrap_or_default());
+        text
+    }
+
     /// The character number at this byte of the original text, from 1.
     pub(crate) fn position_of(&self, byte: usize) -> usize {
         position_of(&self.written, byte)

@@ -147,6 +147,8 @@ pub(crate) struct Table {
     pub(crate) hashes: bool,
     /// Whether its constraints have `ON CONFLICT` clauses (SQLite).
     pub(crate) resolves_conflicts: bool,
+    /// Unique keys over expressions or over some rows only, and exclusion constraints.
+    pub(crate) opaque_keys: Vec<OpaqueKey>,
     /// Columns that are never offered: this user cannot read them, or they only serve an index.
     pub(crate) unlisted: Vec<Arc<str>>,
     /// Columns that are hidden from callers.
@@ -351,6 +353,13 @@ pub(crate) struct UniqueConstraint {
     pub(crate) compares_alike: bool,
 }
 
+/// A unique key of which only the columns are known that it uses in some way.
+#[derive(Debug, Clone)]
+pub(crate) struct OpaqueKey {
+    pub(crate) name: Arc<str>,
+    pub(crate) columns: Vec<Arc<str>>,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct CheckConstraint {
     pub(crate) name: Arc<str>,
@@ -484,6 +493,26 @@ impl Table {
         let foreign =
             || self.foreign.iter().find(|known| known.name.as_deref() == Some(name)).map(|known| &known.columns);
         unique.or_else(check).or_else(foreign).map(Vec::as_slice)
+    }
+
+    /// The constraints by which a change of visible columns says something about hidden ones: each has columns of both
+    /// kinds, or its columns are not known.
+    pub(crate) fn constraints_on_hidden(&self) -> impl Iterator<Item = &str> {
+        let unique = self.unique.iter().map(|known| (&*known.name, &known.columns));
+        let checks = self.checks.iter().map(|known| (&*known.name, &known.columns));
+        let foreign = self.withheld.foreign.iter();
+        let foreign = foreign.map(|known| (known.name.as_deref().unwrap_or_default(), &known.columns));
+        let opaque = self.opaque_keys.iter().map(|known| (&*known.name, &known.columns));
+        let all = unique.chain(checks).chain(foreign).chain(opaque);
+        all.filter(|(_, columns)| self.is_on_hidden(columns)).map(|(name, _)| name)
+    }
+
+    /// Whether a constraint on these columns depends on hidden ones, and on others as well.
+    fn is_on_hidden(&self, columns: &[Arc<str>]) -> bool {
+        match columns.iter().filter(|column| self.is_withheld(column)).count() {
+            0 => columns.is_empty() && !self.withheld.columns.is_empty(),
+            hidden => hidden < columns.len(),
+        }
     }
 
     /// The key columns, if callers see any.

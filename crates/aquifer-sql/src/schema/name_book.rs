@@ -310,6 +310,7 @@ mod tests {
             is_view: false,
             hashes: false,
             resolves_conflicts: false,
+            opaque_keys: Vec::new(),
             unlisted: Vec::new(),
             withheld: WithheldColumns::default(),
             dry_run: DryRunSupport::COMPLETE,

@@ -15,7 +15,7 @@ use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure;
 use crate::schema::model::{
     CheckConstraint, Column, ColumnDerivation, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, KeyFallback,
-    Model, OnDelete, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
+    Model, OnDelete, OpaqueKey, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
 };
 use crate::schema::sql_definitions;
 use crate::schema::style_finder::TimeConvention;
@@ -232,8 +232,10 @@ fn reflect_table(
         let columns = mentioned.map(|column| column.name.clone()).collect();
         CheckConstraint { name: check.text.into(), columns, expression: None }
     });
+    let opaque_keys = opaque_keys(connection, name, &columns)?;
     let table = Table {
         schema: None,
+        opaque_keys,
         name: name.into(),
         quoted,
         comment: None,
@@ -377,6 +379,22 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         }
     }
     Ok(unique)
+}
+
+/// Unique indexes over expressions or over some rows only, with the columns that their definitions mention.
+fn opaque_keys(connection: &Connection, table: &str, columns: &[Column]) -> Result<Vec<OpaqueKey>> {
+    let sql = "SELECT l.name, coalesce(m.sql, '') FROM pragma_index_list(?1) l JOIN sqlite_schema m ON m.name = l.name
+        WHERE l.\"unique\" = 1 AND (l.partial = 1
+            OR EXISTS (SELECT 1 FROM pragma_index_xinfo(l.name) x WHERE x.key = 1 AND x.cid = -2))";
+    let mut statement = connection.prepare(sql)?;
+    let keys = statement.query_map([table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    keys.map(|key| {
+        let (name, sql) = key?;
+        let mentions = sql_definitions::Mentions::parse(&sql);
+        let mentioned = columns.iter().filter(|column| mentions.contains(&column.name));
+        Ok(OpaqueKey { name: name.into(), columns: mentioned.map(|column| column.name.clone()).collect() })
+    })
+    .collect()
 }
 
 /// A unique key that identifies rows: none of its columns may be NULL, and it compares them as lookups do. Of several,

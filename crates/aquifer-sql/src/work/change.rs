@@ -52,6 +52,34 @@ impl ChangeContext {
         !reference.conceals_from && !self.unreadable.contains(&reference.from)
     }
 
+    /// Whether the answer may show the row. It may not if policy restricts listing the table.
+    pub(super) fn is_own_table_readable(&self) -> bool {
+        !self.unreadable.contains(&self.index)
+    }
+
+    /// What may be shown of a row that the caller may not read: its key, and what the caller sent. The database may have
+    /// stored something else, such as a merged value.
+    fn unread_row(&self, row: &Map<String, Value>, sent: &Map<String, Value>) -> Map<String, Value> {
+        let key = self.exposed.table.key_columns().map(|column| &*column.name);
+        let key = key.filter_map(|name| Some((name.to_owned(), row.get(name)?.clone())));
+        let sent = sent.iter().filter_map(|(name, value)| Some((self.exposed.field_name(name)?, value)));
+        key.chain(sent.map(|(name, value)| (name.to_owned(), value.clone()))).collect()
+    }
+
+    /// The answer with a row.
+    fn row_output(&self, text: Vec<u8>, sent: &Map<String, Value>) -> Result<OperationOutput, SqlError> {
+        if self.is_own_table_readable() {
+            return OperationOutput::from_json_text(text, Vec::new());
+        }
+        let row: Map<String, Value> = serde_json::from_slice(&text).unwrap_or_default();
+        Ok(OperationOutput::new(Value::Object(self.unread_row(&row, sent)), Vec::new()))
+    }
+
+    /// A row in the answer of a dry run.
+    fn shown_row(&self, row: Map<String, Value>, sent: &Map<String, Value>) -> Map<String, Value> {
+        if self.is_own_table_readable() { row } else { self.unread_row(&row, sent) }
+    }
+
     /// All fields and the version.
     pub(super) fn all_fields(&self) -> Vec<Path> {
         let fields = self.exposed.collection.fields.iter().map(|field| Path::field(&field.name));
@@ -99,12 +127,15 @@ impl ChangeContext {
         let version = row.get("_etag").and_then(Value::as_str);
         if if_match.is_some_and(|wanted| Some(wanted) != version) {
             let resource = self.exposed.words.singular.as_str();
-            return Err(Failure::new(
+            let failure = Failure::new(
                 Code::ConflictVersionMismatch,
                 format!("Resource '{resource}' has changed since it was read. Read it again, and send its new '_etag'"),
             )
-            .detail("resource_type", resource)
-            .detail("current_etag", version.unwrap_or_default())
+            .detail("resource_type", resource);
+            return Err(match self.is_own_table_readable() {
+                true => failure.detail("current_etag", version.unwrap_or_default()),
+                false => failure,
+            }
             .into());
         }
         Ok((text, row))
@@ -132,11 +163,12 @@ impl Work for Create {
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         if self.context.dry_run {
             let (row, warnings) = self.try_out(session).await?;
+            let row = self.context.shown_row(row, &self.values);
             let data = json!({ "dry_run": true, "would": "create", "after": row });
             return Ok((OperationOutput::new(data, warnings), TransactionEnd::Rollback));
         }
         let row = self.insert(session, &[]).await?;
-        Ok((OperationOutput::from_json_text(row, Vec::new())?, TransactionEnd::Commit))
+        Ok((self.context.row_output(row, &self.values)?, TransactionEnd::Commit))
     }
 
     async fn explain<S: Session>(&self, session: &mut S, error: SqlError) -> SqlError {
@@ -200,12 +232,19 @@ impl Work for Update {
     async fn run<S: Session>(&self, session: &mut S) -> Result<(OperationOutput, TransactionEnd), WorkError> {
         if !self.context.dry_run {
             let (_, after) = self.apply(session).await?;
-            return Ok((OperationOutput::from_json_text(after, Vec::new())?, TransactionEnd::Commit));
+            return Ok((self.context.row_output(after, &self.input)?, TransactionEnd::Commit));
         }
         let (before, after) = self.try_out(session).await?;
-        let changes: Map<String, Value> = changed_fields(&before, &after)
-            .map(|(name, from, to)| (name.clone(), json!({ "from": from, "to": to })))
-            .collect();
+        let changes: Map<String, Value> = match self.context.is_own_table_readable() {
+            true => changed_fields(&before, &after)
+                .map(|(name, from, to)| (name.clone(), json!({ "from": from, "to": to })))
+                .collect(),
+            // All that were sent: a field that is left out would have had this value before.
+            false => {
+                let sent = self.context.unread_row(&Map::new(), &self.input);
+                sent.into_iter().map(|(name, to)| (name, json!({ "to": to }))).collect()
+            }
+        };
         let data = json!({ "dry_run": true, "would": "update", "changes": changes });
         Ok((OperationOutput::new(data, Vec::new()), TransactionEnd::Rollback))
     }
@@ -289,11 +328,12 @@ impl Work for Delete {
         let (text, row) = self.read(session).await?;
         if !self.context.dry_run {
             self.remove(session).await?;
-            return Ok((OperationOutput::from_json_text(text, Vec::new())?, TransactionEnd::Commit));
+            return Ok((self.context.row_output(text, &Map::new())?, TransactionEnd::Commit));
         }
         let (also, effects) = cascade::count_cascaded(&self.context, session, &row).await?;
         self.remove(session).await?;
         self.context.check_no_referring_rows(session, &effects).await?;
+        let row = self.context.shown_row(row, &Map::new());
         let mut data = json!({ "dry_run": true, "would": "delete", "before": row });
         if let (Some(data), false) = (data.as_object_mut(), also.is_empty()) {
             data.insert("also".to_owned(), Value::Object(also));

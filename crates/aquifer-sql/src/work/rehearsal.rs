@@ -105,10 +105,6 @@ impl Create {
 }
 
 impl ChangeContext {
-    fn is_own_table_readable(&self) -> bool {
-        !self.unreadable.contains(&self.index)
-    }
-
     /// The preview of a change, based on the row only.
     fn preview(&self, change: ChangeKind, key: &[Value], row: &Map<String, Value>) -> Preview {
         let names = self.exposed.table.key_columns().map(|column| column.name.to_string());

@@ -38,6 +38,7 @@ mod support;
 mod table_models;
 mod table_names;
 mod time_widths;
+mod unreadable_rows;
 mod value_edge_cases;
 mod walk;
 mod writes;

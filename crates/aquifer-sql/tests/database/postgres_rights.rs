@@ -83,7 +83,7 @@ async fn columns_without_select_permission_are_never_mentioned() {
     fixture.call_err("update_person", json!({ "id": 3, "input": { "ssn": "x" } }), "VALIDATION_UNKNOWN_FIELD").await;
     fixture.call_err("create_person", json!({ "id": 4, "name": "x", "salary": 1 }), "VALIDATION_UNKNOWN_PARAM").await;
     // The violation of a constraint over hidden columns is not named: the default collides with Cy's.
-    let error = fixture.call_err("create_person", json!({ "id": 5, "name": "Di" }), "CONFLICT_ALREADY_EXISTS").await;
+    let error = fixture.call_err("create_person", json!({ "id": 5, "name": "Di" }), "CONFLICT_CONSTRAINT").await;
     assert!(!error.to_string().contains("ssn"), "{error}");
     // Deleting needs no permission to update.
     fixture.call_ok("delete_person", json!({ "id": 3 })).await;

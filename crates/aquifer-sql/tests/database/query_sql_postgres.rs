@@ -1,4 +1,4 @@
-//! `query_sql` on PostgreSQL (R-EXT-5): permissions decide what is read, and words what is called.
+//! `query_sql` on PostgreSQL (R-EXT-5): permissions decide what is read, and the tree of a statement what is called.
 
 use std::time::Duration;
 
@@ -26,6 +26,152 @@ async fn prepare(sql: &str, grants: &str) -> (Server, Settings) {
 async fn fixture(sql: &str) -> Fixture {
     let (server, settings) = prepare(sql, GRANTS).await;
     Fixture::with_settings(settings, Backing::Server(server)).await
+}
+
+/// The server resolves every call, whatever the grammar, so no spelling hides one.
+#[tokio::test]
+async fn r_ext_5_every_call_is_found_whatever_the_grammar() {
+    let more = "
+        CREATE EXTENSION dblink; CREATE EXTENSION citext;
+        CREATE FUNCTION leak() RETURNS TEXT LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM vault $$;
+        CREATE FUNCTION shout(text) RETURNS text LANGUAGE sql AS $$ SELECT upper($1) $$;
+        CREATE AGGREGATE leak_all(text) (SFUNC = textcat, STYPE = text);
+        CREATE VIEW napping AS SELECT id, pg_sleep(0)::text AS nap FROM visits;
+        CREATE VIEW shouting AS SELECT id, shout(place) AS place, now() > '2000-01-01' AS is_new FROM visits;
+        CREATE TABLE notes (id INTEGER PRIMARY KEY, owner TEXT, label CITEXT);
+        ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY own ON notes USING (owner = current_setting('app.owner', true));
+        INSERT INTO notes VALUES (1, 'ann', 'A');
+        CREATE TABLE logs (id INTEGER PRIMARY KEY);
+        ALTER TABLE logs ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY sleepy ON logs USING (pg_sleep(0) IS NOT NULL);";
+    let grants = format!("{GRANTS} GRANT SELECT ON napping, shouting, notes, logs TO {{role}};");
+    let (server, settings) = prepare(more, &grants).await;
+    // As long as the role may call what is not known to be harmless, there is no query_sql, and the reason is shown.
+    let database = open(settings.clone()).await.unwrap();
+    let status = format!("{:?}", aquifer_engine::Source::status(&*database));
+    let revoke = status.split("To turn it on: ").nth(1).unwrap_or_else(|| panic!("{status}"));
+    let revoke = revoke.split_once(" FROM PUBLIC").unwrap().0;
+    assert!(revoke.contains("public.leak()") && revoke.contains("public.dblink_exec(text, text)"), "{revoke}");
+    assert!(revoke.contains("public.leak_all(text)"), "{revoke}");
+    assert!(!revoke.contains("shout") && !revoke.contains("citext"), "{revoke}");
+    server.run(&format!("{revoke} FROM PUBLIC")).await;
+    let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
+    for sql in [
+        "SELECT DISTINCT ON (1) leak()",
+        "SELECT (0) OPERATOR(+) length(leak())",
+        "SELECT DISTINCT ON (1) dblink_exec('reports', 'DELETE FROM visits')",
+        "SELECT 1 FROM visits ORDER BY (1), leak()",
+        "SELECT leak_all(place) FROM visits",
+        "SELECT count(*) FILTER (WHERE leak() = '') OVER (ORDER BY id) FROM visits",
+        "SELECT sum(paid) OVER (ORDER BY id ROWS pg_backend_pid() PRECEDING) FROM visits",
+        "SELECT 1 FROM visits LIMIT pg_backend_pid()",
+        "SELECT 1 FROM visits GROUP BY GROUPING SETS ((leak()), ())",
+        "SELECT 1 FROM visits JOIN LATERAL leak() l(x) ON true",
+        "SELECT CASE leak() WHEN '' THEN 1 END",
+        "SELECT ARRAY[leak()]",
+        "VALUES (leak())",
+        "SELECT 1 WHERE (1, leak()) < (2, '')",
+        "SELECT (SELECT leak())",
+        "WITH a(b) AS (SELECT 1), leak(c) AS MATERIALIZED (SELECT pg_sleep(0)) SELECT c FROM leak",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT 1 FROM r WHERE leak() = '') SELECT n FROM r",
+        "SELECT shout(place) FROM visits",
+        "SELECT 'ann'::text || pg_catalog.version()",
+        "SELECT nap FROM napping",
+        "SELECT id FROM logs",
+        "SELECT XMLELEMENT(NAME a, leak())",
+        "SELECT (ARRAY['vault']::regclass[])[1]",
+        "SELECT place::regclass FROM visits",
+        "SELECT pg_typeof(1)",
+        "SELECT current_catalog",
+        "SELECT tableoid::regclass FROM visits",
+    ] {
+        assert_refused(&fixture, sql, DENIED).await;
+    }
+    for (sql, expected) in [
+        ("SELECT place, is_new FROM shouting WHERE id = 1", json!([["ROME", true]])),
+        ("SELECT id FROM notes", json!([])),
+        ("SELECT count(*) FROM notes WHERE label = 'a'", json!([[0]])),
+        ("SELECT 'A'::citext = 'a'", json!([[true]])),
+        ("SELECT id \":funcid\", 'x{' \"}) :opno 7\" FROM visits \"{FUNCEXPR\" WHERE id = 1", json!([[1, "x{"]])),
+        ("SELECT 'a' COLLATE \"C\" < 'b', name::varchar(2) FROM people WHERE id = 1", json!([[true, "An"]])),
+        ("SELECT DATE '2026-01-01' OVERLAPS DATE '2026-01-01' IS NULL", json!(null)),
+        (
+            "SELECT (DATE '2026-01-01', DATE '2026-02-01') OVERLAPS (DATE '2026-01-15', DATE '2026-03-01')",
+            json!([[true]]),
+        ),
+        ("SELECT 'a%' LIKE 'a!%' ESCAPE '!', 'abc' SIMILAR TO 'a_c', 'a' IS NORMALIZED", json!([[true, true, true]])),
+        (
+            "SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM visits",
+            json!([[1], [3], [5]]),
+        ),
+        ("SELECT TIMESTAMP '2026-01-01 00:00' AT TIME ZONE 'UTC' = '2026-01-01'::timestamptz", json!([[true]])),
+        ("SELECT to_tsvector('english', 'cats') @@ to_tsquery('english', 'cat')", json!([[true]])),
+    ] {
+        if expected.is_null() {
+            assert_refused(&fixture, sql, INVALID).await;
+        } else {
+            assert_eq!(rows(&fixture, sql, json!([])).await, expected, "{sql}");
+        }
+    }
+    assert_eq!(fixture.value("SELECT count(*) FROM visits").await, "3");
+    // A function that appears later closes the source until it is revoked.
+    fixture
+        .run_sql("CREATE FUNCTION late() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; EXECUTE 'x'; END $$")
+        .await;
+    assert_refused(&fixture, "SELECT 1", DENIED).await;
+    fixture.run_sql("REVOKE EXECUTE ON FUNCTION late() FROM PUBLIC").await;
+    assert_eq!(rows(&fixture, "SELECT 1", json!([])).await, json!([[1]]));
+}
+
+/// Code that no tree shows: checks of domains run while a text is parsed, and casts to JSON inside of functions.
+#[tokio::test]
+async fn r_ext_5_code_outside_of_statements_turns_it_off() {
+    let check = "CREATE FUNCTION is_fine(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('counter'); RETURN true; END $$;";
+    let cases = [
+        ("", None),
+        ("CREATE DOMAIN fine AS text CHECK (VALUE ~ '^\\w+$' AND length(VALUE) < 9);", None),
+        (
+            "CREATE DOMAIN odd AS text CHECK (is_fine(VALUE)); REVOKE EXECUTE ON FUNCTION is_fine(text) FROM PUBLIC;",
+            None,
+        ),
+        (
+            "CREATE SCHEMA inner_code; ALTER FUNCTION is_fine(text) SET SCHEMA inner_code;
+             CREATE DOMAIN odd AS text CHECK (inner_code.is_fine(VALUE));",
+            Some("REVOKE EXECUTE ON FUNCTION inner_code.is_fine(text) FROM PUBLIC"),
+        ),
+        (
+            "CREATE TYPE mood AS ENUM ('sad'); REVOKE EXECUTE ON FUNCTION is_fine(text) FROM PUBLIC;
+             CREATE FUNCTION mood_json(mood) RETURNS json LANGUAGE sql AS $$ SELECT to_json(is_fine('')) $$;
+             REVOKE EXECUTE ON FUNCTION mood_json(mood) FROM PUBLIC;
+             CREATE CAST (mood AS json) WITH FUNCTION mood_json(mood);",
+            Some("cast to JSON calls 'public.mood_json(mood)'"),
+        ),
+    ];
+    for (sql, expected) in cases {
+        let check = if sql.contains("is_fine") { check } else { "" };
+        let (server, settings) = prepare(&format!("CREATE SEQUENCE counter; {check}{sql}"), GRANTS).await;
+        let database = open(settings.clone()).await.unwrap();
+        let status = format!("{:?}", aquifer_engine::Source::status(&*database));
+        let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
+        match expected {
+            Some(words) => {
+                assert!(status.contains(words), "{status}");
+                assert!(!fixture.operations().contains(&"query_sql".to_owned()), "{sql}");
+            }
+            None => {
+                assert_eq!(
+                    rows(&fixture, "SELECT $1::int[]", json!([[1, 2]])).await,
+                    json!([[[1, 2]]]),
+                    "{sql}: {status}"
+                );
+                if sql.contains("DOMAIN odd") {
+                    assert_refused(&fixture, "SELECT '{a}'::odd[]", DENIED).await;
+                }
+            }
+        }
+        assert_eq!(fixture.value("SELECT is_called FROM counter").await, "f", "{sql}");
+    }
 }
 
 /// What is hidden by settings only, and what only a powerful role may do, is an error at start.
@@ -105,6 +251,7 @@ async fn r_ext_5_nothing_is_read_or_called_that_is_not_served() {
         CREATE FUNCTION leak() RETURNS TEXT LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM vault $$;
         CREATE FUNCTION leaked(people) RETURNS TEXT LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM vault $$;
         CREATE FUNCTION lower(visits) RETURNS TEXT LANGUAGE sql SECURITY DEFINER AS $$ SELECT content FROM vault $$;
+        REVOKE EXECUTE ON FUNCTION leak(), leaked(people), lower(visits) FROM PUBLIC;
         CREATE SEQUENCE counter;
         CREATE EXTENSION IF NOT EXISTS pg_trgm;";
     let fixture = fixture(more).await;
@@ -151,9 +298,9 @@ async fn r_ext_5_nothing_is_read_or_called_that_is_not_served() {
         ("SELECT lo_import('/etc/passwd')", DENIED),
         ("SELECT lo_get(1)", DENIED),
         ("SELECT txid_current()", DENIED),
-        ("SELECT dblink('host=x', 'SELECT 1')", DENIED),
-        ("SELECT * FROM visits, dblink('host=x', 'SELECT 1') AS (a int)", DENIED),
-        ("SELECT * FROM visits, dblink('host=x', 'SELECT 1') AS (values int)", DENIED),
+        ("SELECT dblink('host=x', 'SELECT 1')", INVALID),
+        ("SELECT * FROM visits, dblink('host=x', 'SELECT 1') AS (a int)", INVALID),
+        ("SELECT * FROM visits, dblink('host=x', 'SELECT 1') AS (values int)", INVALID),
         ("SELECT query_to_xml('SELECT * FROM vault', true, true, '')", DENIED),
         ("SELECT table_to_xml('vault', true, true, '')", DENIED),
         ("SELECT database_to_xml(true, true, '')", DENIED),
@@ -170,7 +317,6 @@ async fn r_ext_5_nothing_is_read_or_called_that_is_not_served() {
         ("SELECT p.\"leaked\" FROM people p", DENIED),
         // A function of a name that is allowed, which the database defines too.
         ("SELECT lower(v) FROM visits v", DENIED),
-        ("SELECT 1 OPERATOR(pg_catalog.+) 1", DENIED),
         ("SELECT * FROM visits TABLESAMPLE system(50)", DENIED),
         ("SELECT xmlparse(document '<a/>')", DENIED),
         ("SELECT id INTO other FROM visits", DENIED),
@@ -273,6 +419,9 @@ async fn r_ext_5_statements_are_answered_as_the_server_does() {
         ),
         ("SELECT ARRAY[1, 2], '{\"a\": 1}'::jsonb, (1, 'x')", json!([]), json!([[[1, 2], { "a": 1 }, "(1,x)"]])),
         ("SELECT id, id FROM visits WHERE '{\"a\": 1}'::jsonb ? 'a' AND id = 1", json!([]), json!([[1, 1]])),
+        ("SELECT 1 OPERATOR(pg_catalog.+) 1", json!([]), json!([[2]])),
+        ("SELECT id FROM visits ORDER BY id LIMIT $2 OFFSET $1", json!([1, 1]), json!([[2]])),
+        ("SELECT $1 || $2, $1", json!(["it's", "\\' -- "]), json!([["it's\\' -- ", "it's"]])),
         ("SELECT v.id FROM public.visits v ORDER BY v.id DESC", json!([]), json!([[3], [2], [1]])),
     ] {
         assert_eq!(rows(&fixture, sql, params.clone()).await, expected, "{sql} {params}");

@@ -6,10 +6,18 @@ use super::super::error::from_driver;
 use crate::query_sql::{self, SqlAccess, SqlRequest};
 use crate::work::session::WorkError;
 
-pub(super) fn explain(error: &tokio_postgres::Error, access: &SqlAccess, request: &SqlRequest) -> WorkError {
+/// The failure for an error. Its position refers to the caller's text, or else to a text of our own.
+pub(super) fn explain(
+    error: &tokio_postgres::Error,
+    access: &SqlAccess,
+    request: &SqlRequest,
+    is_about_statement: bool,
+) -> WorkError {
     let Some(db) = error.as_db_error() else { return from_driver(error).into() };
     let sql = &request.sql;
-    let byte = position(db).and_then(|number| sql.text().char_indices().nth(number).map(|(byte, _)| byte));
+    let byte = position(db)
+        .filter(|_| is_about_statement)
+        .and_then(|number| sql.text().char_indices().nth(number).map(|(byte, _)| byte));
     let near = byte.map(|byte| request.sql.token_at(byte)).unwrap_or_default();
     let code = db.code();
     let class = code.code().get(..2).unwrap_or_default();

@@ -33,9 +33,11 @@ pub(super) const FUNCTIONS: &str = "\
     ts_headline ts_rank ts_rank_cd tsrange tstzrange tsvector_to_array unnest upper upper_inc upper_inf uuidv4 uuidv7 \
     var_pop var_samp variance websearch_to_tsquery width_bucket";
 
-/// Keywords that may precede a parenthesis: none of them calls anything that the database defines.
-pub(super) const BEFORE_PARENTHESIS: &str = "\
-    all and any array as between bit by case cast char character cube decimal distinct else except exists fetch filter \
-    first float from group having ilike in inner intersect interval is join lateral like limit materialized not numeric \
-    of offset on or order outer over overlaps partition precision range recursive rollup row rows select sets similar \
-    some then time timestamp to union using values varchar varying when where with zone";
+/// Functions that the grammar calls: `AT TIME ZONE`, `LIKE … ESCAPE`, `OVERLAPS`, `RANGE BETWEEN`, and casts that depend
+/// on the time zone or currency.
+pub(super) const GRAMMAR_FUNCTIONS: &str = "\
+    in_range is_normalized like_escape money overlaps similar_escape similar_to_escape timetz timezone";
+
+/// Types whose values are looked up in the catalog.
+pub(super) const CATALOG_TYPES: &str = "\
+    aclitem regclass regcollation regnamespace regoper regoperator regproc regprocedure regrole regtype";

@@ -1,16 +1,15 @@
-//! Determines what the database user may read and call at the moment.
+//! Determines what the database user may read at the moment.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::catalog::{text, texts};
-use super::super::safe_code::extension_names;
+use super::super::catalog::{flag, text, texts};
 use super::super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::query_sql::SqlAccess;
 use crate::rows::CellType;
-use crate::statement::{Bind, Dialect, Statement};
+use crate::statement::{Dialect, Statement};
 use crate::work::session::Session as _;
 
 /// Maximum number of columns named in a message.
@@ -30,40 +29,30 @@ const READABLE: &str = "
         AND left(c.relname, 3) <> 'pg_'
         AND has_schema_privilege(o.oid, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
     GROUP BY r.oid, n.nspname, r.relname";
-/// The user, and the names of sequences and of functions that are not built in.
+/// The user, and whether the server lets it create a temporary view.
 const FACTS: &str = "
     SELECT json_build_object(
         'superuser', (SELECT u.rolsuper FROM pg_roles u WHERE u.rolname = current_user),
         'powers', (SELECT json_agg(g.rolname) FROM pg_roles g
             WHERE g.rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
             AND pg_has_role(current_user, g.oid, 'MEMBER')),
-        'sequences', (SELECT json_agg(DISTINCT c.relname) FROM pg_class c WHERE c.relkind = 'S'),
-        'functions', (SELECT json_agg(DISTINCT f.proname) FROM functions f WHERE NOT f.is_known),
-        'known_functions', (SELECT json_agg(DISTINCT f.proname) FROM functions f WHERE f.is_known))::text";
-const FUNCTIONS: &str = "
-    WITH functions AS (
-        SELECT p.proname, EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-            WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND e.extname = ANY(";
-const FUNCTIONS_END: &str = "::text[])) AS is_known
-        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname <> 'information_schema'
-        AND (n.nspname <> 'pg_catalog' OR p.oid >= 16384))";
+        'database', quote_ident(current_database()), 'role', quote_ident(current_user),
+        'temporary', has_database_privilege(current_database(), 'TEMPORARY'),
+        'standby', pg_is_in_recovery())::text";
 
 /// The strings of a list in a row. Empty if it is missing.
 fn list(row: &Value, name: &str) -> Vec<String> {
     row.get(name).map(texts).unwrap_or_default()
 }
 
-/// What the user may read and call.
+/// What the user may read.
 pub(super) struct Readable {
     is_superuser: bool,
     /// Predefined roles that can access files and programs of the server.
     privileged_roles: Vec<String>,
     tables: Vec<(String, String, Vec<String>)>,
-    pub(super) sequences: HashSet<String>,
-    /// Functions that are neither built in nor of an extension that only computes.
-    pub(super) functions: HashSet<String>,
-    /// Functions of extensions that only compute.
-    pub(super) known_functions: HashSet<String>,
+    /// Why no temporary view can be created.
+    view_problem: Option<String>,
 }
 
 impl Readable {
@@ -71,12 +60,23 @@ impl Readable {
         let mut readable = Statement::new(Dialect::Postgres);
         readable.push(READABLE);
         let tables = session.rows(&readable, &[CellType::Json]).await?;
-        let extensions = crate::sql::json::array_literal(extension_names().map(Some));
         let mut facts = Statement::new(Dialect::Postgres);
-        facts.push(FUNCTIONS).bind(Bind::Text(extensions)).push(FUNCTIONS_END).push(FACTS);
+        facts.push(FACTS);
         let facts = session.rows(&facts, &[CellType::Json]).await?;
         let facts = facts.into_iter().flatten().next().unwrap_or(Value::Null);
-        let set = |name: &str| list(&facts, name).into_iter().collect();
+        let view_problem = if flag(&facts, "standby") {
+            Some(
+                "query_sql is on, but the server is a standby, which cannot resolve statements: connect to the primary"
+                    .to_owned(),
+            )
+        } else if !flag(&facts, "temporary") {
+            let (database, role) = (text(&facts, "database"), text(&facts, "role"));
+            Some(format!(
+                "query_sql is on, but resolving a statement needs a temporary view: GRANT TEMPORARY ON DATABASE {database} TO {role}"
+            ))
+        } else {
+            None
+        };
         let entry =
             |row: Value| (text(&row, "schema").to_owned(), text(&row, "table").to_owned(), list(&row, "columns"));
         Ok(Self {
@@ -84,10 +84,13 @@ impl Readable {
             is_superuser: facts.get("superuser") != Some(&Value::Bool(false)),
             privileged_roles: list(&facts, "powers"),
             tables: tables.into_iter().flatten().map(entry).collect(),
-            sequences: set("sequences"),
-            functions: set("functions"),
-            known_functions: set("known_functions"),
+            view_problem,
         })
+    }
+
+    /// Why the server cannot resolve statements of this user.
+    pub(super) fn view_problem(&self) -> Option<&str> {
+        self.view_problem.as_deref()
     }
 
     /// Why `query_sql` cannot be offered with this user.

@@ -30,7 +30,8 @@ pub(super) fn check_offline(text: &str, report: &mut FileReport) {
 pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
     let config = match Config::read(Some(path)) {
         Ok(config) if config.gate.has_rules() => config,
-        _ => return,
+        Ok(config) => return check_databases(config, report).await,
+        Err(_) => return,
     };
     let reached = match open(&config, report).await {
         Ok(reached) => reached,
@@ -45,9 +46,30 @@ pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
             return;
         }
     };
+    warn_about(&reached.opened, report);
     match reached.rule_problems(&config, text) {
         Ok(problems) => report.problems.extend(problems),
         Err(error) => report.warnings.push(format!("the rules were not checked: {error:#}")),
+    }
+}
+
+/// Adds what the operator should know about databases. Without rules, it does not matter whether they can be reached.
+async fn check_databases(mut config: Config, report: &mut FileReport) {
+    config.source.retain(|source| source.target.is_some());
+    let mut unreached =
+        FileReport { kind: report.kind, summary: String::new(), problems: Vec::new(), warnings: Vec::new() };
+    if !config.source.is_empty()
+        && let Ok(reached) = open(&config, &mut unreached).await
+    {
+        warn_about(&reached.opened, report);
+    }
+}
+
+fn warn_about(opened: &[OpenSource], report: &mut FileReport) {
+    for source in opened {
+        let status = source.source.status();
+        let notes = status.notes.into_iter().chain(status.setting_problems);
+        report.warnings.extend(notes.map(|note| format!("source '{}': {note}", source.source.name())));
     }
 }
 

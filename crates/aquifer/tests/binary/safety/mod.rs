@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod dry_run;
 mod earned;
+mod hidden_values;
 mod looking;
 mod once;
 mod renamed;

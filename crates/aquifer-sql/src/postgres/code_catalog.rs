@@ -1,0 +1,106 @@
+//! Reads the code of a database from its catalog, for [`SafeCode`].
+
+use serde_json::Value;
+
+use super::catalog::query_catalog;
+use super::code;
+use super::safe_code::SafeCode;
+use super::session::PostgresSession;
+use crate::error::SqlError;
+use crate::rows::CellType;
+use crate::statement::{Bind, Statement};
+use crate::work::session::Session as _;
+
+/// A common table expression: what an extension brought. Somebody may have added functions of their own to it, which are
+/// neither compiled nor made together with it.
+pub(super) const OWNED: &str = "
+    owned AS (
+        SELECT d.classid, d.objid, e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+        LEFT JOIN LATERAL (
+            SELECT bool_and(l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AS is_original FROM (
+                SELECT d.objid WHERE d.classid = 'pg_proc'::regclass
+                UNION ALL
+                SELECT o.oprcode::oid FROM pg_operator o WHERE d.classid = 'pg_operator'::regclass AND o.oid = d.objid
+                UNION ALL
+                SELECT k.castfunc FROM pg_cast k WHERE d.classid = 'pg_cast'::regclass AND k.oid = d.objid
+                UNION ALL
+                SELECT a.amproc::oid FROM pg_opclass c JOIN pg_amproc a ON a.amprocfamily = c.opcfamily
+                WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
+                UNION ALL
+                SELECT o.oprcode::oid FROM pg_opclass c JOIN pg_amop a ON a.amopfamily = c.opcfamily
+                JOIN pg_operator o ON o.oid = a.amopopr WHERE d.classid = 'pg_opclass'::regclass AND c.oid = d.objid
+                UNION ALL
+                SELECT x.id FROM pg_range r CROSS JOIN LATERAL (VALUES (r.rngcanonical::oid), (r.rngsubdiff::oid)) x (id)
+                WHERE d.classid = 'pg_type'::regclass AND r.rngtypid = d.objid) f (id)
+            JOIN pg_proc p ON p.oid = f.id JOIN pg_language l ON l.oid = p.prolang) w ON true
+        WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND coalesce(w.is_original, true)
+            AND NOT (d.classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t
+                WHERE t.oid = d.objid AND t.typtype IN ('c', 'd') AND t.xmin <> e.xmin)))";
+
+/// Code that runs implicitly, and names that hide built-in ones.
+const IMPLICIT: &str = "
+    SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname,
+        'types', json_build_array(p.oprleft::int8, p.oprright::int8))::text
+    FROM pg_operator p LEFT JOIN owned o ON o.classid = 'pg_operator'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'cast', 'extension', o.extname,
+        'types', json_build_array(k.castsource::int8, k.casttarget::int8))::text
+    FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'of_row', 'name', p.proname, 'extension', o.extname)::text
+    FROM pg_proc p JOIN pg_type t ON t.oid = p.proargtypes[0] AND t.typtype IN ('c', 'd', 'p')
+    LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
+    UNION ALL
+    SELECT json_build_object('part', 'shadow', 'name', x.name, 'extension', o.extname)::text
+    FROM (SELECT 'pg_proc'::regclass AS class, p.oid, p.proname AS name FROM pg_proc p
+          UNION ALL
+          SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
+    LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
+    WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
+const IMPLICIT_END: &str = "::text[]))";
+
+/// Functions by their numbers. Parameters named like keywords are omitted, so that a keyword is not mistaken for a
+/// parameter. The source of a body that was parsed at creation is not stored as text; defaults of parameters do not
+/// appear in the call.
+const FUNCTIONS: &str = "
+    SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
+        'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
+        'volatile', p.provolatile = 'v', 'executable', has_function_privilege(p.oid, 'EXECUTE'),
+        'built_in', p.oid < 16384 AND p.pronamespace = 'pg_catalog'::regnamespace,
+        'cast', EXISTS (SELECT FROM pg_cast k WHERE k.castfunc = p.oid),
+        'plain', p.proargdefaults IS NULL AND to_jsonb(p) ->> 'prosqlbody' IS NULL
+            AND coalesce(to_jsonb(p) ->> 'prokind', 'f') = 'f' AND p.prorettype < 16384
+            AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
+        'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
+            WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
+        'polymorphic', EXISTS (SELECT FROM unnest(p.proargtypes::oid[]) x (id) JOIN pg_type t ON t.oid = x.id
+                               WHERE t.typtype = 'p'),
+        'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+                      WHERE (l.lanname IN ('c', 'internal') OR p.xmin = e.xmin) AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+                          AND d.classid = 'pg_proc'::regclass AND d.objid = p.oid LIMIT 1))::text
+    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE p.oid = ANY(";
+const FUNCTIONS_END: &str = "::text[]::oid[])";
+
+/// Completes a question that has [`OWNED`] and ends with `UNION ALL`.
+pub(super) async fn query_parts(
+    session: &mut PostgresSession<'_>,
+    mut question: Statement,
+) -> Result<Vec<Value>, SqlError> {
+    let names = crate::sql::json::array_literal(code::known_names().iter().map(|name| Some(name.as_str())));
+    question.push(IMPLICIT).bind(Bind::Text(names)).push(IMPLICIT_END);
+    let rows = session.rows(&question, &[CellType::Json]).await?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+impl SafeCode {
+    /// Reads functions by their numbers.
+    pub(super) async fn add_functions(
+        &mut self,
+        session: &mut PostgresSession<'_>,
+        ids: impl IntoIterator<Item = i64>,
+    ) -> Result<(), SqlError> {
+        let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+        query_catalog(session, FUNCTIONS, FUNCTIONS_END, &ids).await?.iter().for_each(|row| self.add(row));
+        Ok(())
+    }
+}

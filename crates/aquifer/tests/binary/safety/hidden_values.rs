@@ -1,0 +1,75 @@
+//! Changes tell nothing of what may not be read: neither rows, nor hidden columns by way of constraints (R-EXT-6).
+
+use serde_json::{Value, json};
+
+use super::Fixture;
+use crate::support::{Server, Transport, alter, text};
+
+fn update(server: &mut Server, params: Value) -> Value {
+    server.call("mcp_aql_update", json!({ "operation": "update_good", "params": params }))
+}
+
+/// Two processes and a restart share one count of tries, and each try is on record.
+#[test]
+fn r_ext_6_tries_against_hidden_columns_are_recorded_and_limited() {
+    let fixture = Fixture::with_source("[source.tables.goods]\nhide = [\"least\"]\n", "");
+    let goods = "CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER, CHECK (price >= least));
+        INSERT INTO goods VALUES (1, 100, 73);";
+    alter(&fixture.library, goods);
+    let validated = fixture.run(&["validate", &fixture.folder.path("aquifer.toml")]);
+    let warned = text(&validated.stderr);
+    assert!(warned.contains("table 'goods'") && warned.contains("says something about hidden columns"), "{warned}");
+    let start = |transport| Server::spawn(transport, &mut fixture.command(&["serve"]));
+    let (mut piped, mut served) = (start(Transport::Stdio), start(Transport::Http));
+    let dry_run = |price: u64| json!({ "id": 1, "input": { "price": price }, "dry_run": true });
+    for price in 60..67 {
+        let answer = update(&mut piped, dry_run(price));
+        assert_eq!(answer["error"]["code"], "CONFLICT_CONSTRAINT", "{answer}");
+        assert_eq!(update(&mut served, dry_run(price + 20))["success"], json!(true));
+    }
+    // A real change counts if it fails.
+    for price in 60..65 {
+        let params = json!({ "id": 1, "input": { "price": price } });
+        assert_eq!(update(&mut piped, params)["error"]["code"], "CONFLICT_CONSTRAINT");
+    }
+    assert_eq!(update(&mut served, json!({ "id": 1, "input": { "price": 99 } }))["success"], json!(true));
+    assert_eq!(update(&mut piped, dry_run(70))["error"]["code"], "CONFLICT_CONSTRAINT");
+    piped.stop();
+    let mut piped = start(Transport::Stdio);
+    for server in [&mut piped, &mut served] {
+        assert_eq!(update(server, dry_run(80))["error"]["code"], "RATE_LIMIT_EXCEEDED");
+        let params = json!({ "id": 1, "input": { "price": 72 } });
+        assert_eq!(update(server, params)["error"]["code"], "RATE_LIMIT_EXCEEDED");
+        let other =
+            json!({ "operation": "update_book", "params": { "id": 1, "input": { "title": "x" }, "dry_run": true } });
+        assert_eq!(server.code("mcp_aql_update", other), "done");
+    }
+    piped.stop();
+    served.stop();
+    let audited = fixture.audited();
+    let intents = audited.lines().filter(|line| line.contains("OPERATION_INTENT") && line.contains("update_good"));
+    assert_eq!(intents.count(), 21, "{audited}");
+    assert!(!audited.contains("update_book"), "{audited}");
+}
+
+/// Where nothing may be read, changes and dry runs give back what was sent, and the key.
+#[test]
+fn r_ext_6_changes_give_back_no_row_that_may_not_be_read() {
+    let fixture = Fixture::new("[[gate.rule]]\neffect = \"deny\"\ncategory = \"read\"\n");
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        for params in [
+            json!({ "id": 7, "input": {} }),
+            json!({ "id": 7, "input": {}, "dry_run": true }),
+            json!({ "id": 7, "input": { "title": "Sent" }, "dry_run": true }),
+        ] {
+            let answer = server.call("mcp_aql_update", json!({ "operation": "update_book", "params": params }));
+            assert_eq!(answer["success"], json!(true), "{answer}");
+            assert!(!answer.to_string().contains("Book 7"), "{answer}");
+        }
+        let params = json!({ "id": 7, "dry_run": true });
+        let answer = server.call("mcp_aql_delete", json!({ "operation": "delete_book", "params": params }));
+        assert_eq!(answer["data"]["before"], json!({ "id": 7 }), "{answer}");
+        server.stop();
+    }
+}
