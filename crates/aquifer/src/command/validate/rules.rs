@@ -45,6 +45,10 @@ pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
             return;
         }
     };
+    for source in reached.opened.iter().map(|opened| &opened.source) {
+        let notes = source.status().notes;
+        report.warnings.extend(notes.into_iter().map(|note| format!("source '{}': {note}", source.name())));
+    }
     match reached.rule_problems(&config, text) {
         Ok(problems) => report.problems.extend(problems),
         Err(error) => report.warnings.push(format!("the rules were not checked: {error:#}")),
