@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use aquifer_protocol::operation::Operation;
 
 use super::{AdapterOperation, MapsTo};
-use crate::classify::{self, Assessment, EffectiveClassification, HardEvidence, Subject, assess, assess_tool};
+use crate::classify::{
+    self, Assessment, EffectiveClassification, HardEvidence, OwnPrefix, Subject, assess, assess_tool,
+};
 use crate::digest::pin;
 use crate::overrides::Override;
 use crate::tool::{Annotations, Tool};
@@ -15,6 +17,8 @@ use crate::tool::{Annotations, Tool};
 pub struct KnownEvidence<'a> {
     /// The live tools by name, once the server has listed them.
     pub live: Option<&'a HashMap<&'a str, &'a Tool>>,
+    /// The names of the source, with which names of its tools may begin.
+    pub prefix: Option<&'a OwnPrefix>,
     /// The operator's decisions by tool, from a file that the configuration names.
     pub decisions: Option<&'a HashMap<&'a str, &'a Override>>,
     /// Whether the operator trusts the file. Its claims then stand where there is no hard evidence.
@@ -33,7 +37,8 @@ pub(crate) fn raise_to_evidence(operation: &AdapterOperation, evidence: &KnownEv
     let live = evidence.live.and_then(|live| live.get(tool.as_str()).copied());
     let decided = evidence.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
     let decided = decided.filter(|decided| is_current(decided, live, operation));
-    let assessment = assessment(operation, tool, live);
+    let no_prefix = OwnPrefix::default();
+    let assessment = assessment(operation, tool, live, evidence.prefix.unwrap_or(&no_prefix));
     let is_reviewed = decided.is_some_and(|decided| decided.reviewed || decided.endpoint.is_some());
     let mut effective =
         assessment.apply_floor(operation.category, operation.danger, evidence.is_settled || is_reviewed);
@@ -70,17 +75,20 @@ pub fn hold_to_description(
 }
 
 /// Assesses the live tool if it is known, otherwise the definition in the sidecar, otherwise the names alone.
-fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>) -> Assessment {
+fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>, prefix: &OwnPrefix) -> Assessment {
     let by_tool = match live {
-        Some(live) => assess_tool(live),
+        Some(live) => assess_tool(live, prefix),
         None => {
             let parameters: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-            let assessment = assess(Subject {
-                name: &classify::normalized_name(tool),
-                description: &operation.description,
-                parameters: &parameters,
-                annotations: operation.annotations,
-            });
+            let assessment = classify::assess_with_prefix(
+                Subject {
+                    name: &classify::normalized_name(tool),
+                    description: &operation.description,
+                    parameters: &parameters,
+                    annotations: operation.annotations,
+                },
+                prefix,
+            );
             if operation.digest.is_some() { assessment } else { assessment.restrict_to_names() }
         }
     };

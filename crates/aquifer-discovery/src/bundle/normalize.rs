@@ -11,7 +11,7 @@ use super::{
     Bundle, InferenceSources, NormalizedBundle, NormalizedOperation, NormalizedParameter, NormalizedReturns,
     Provenance, RawCapture, SCHEMA_VERSION, Source,
 };
-use crate::classify::{self, Inference, Subject};
+use crate::classify::{self, Inference, OwnPrefix, Subject};
 use crate::name::{self, AssignedName, EstablishedNames, NameReason};
 use crate::schema::{self, NarrowedParameter};
 use crate::text;
@@ -72,7 +72,9 @@ pub fn normalize_with_names(
     let mut warnings = listing.warnings.clone();
     let names = name::operations_with_established(listing.tools.iter().map(|tool| tool.name.as_str()), established);
     let pairs = listing.tools.iter().zip(&names);
-    let operations = pairs.map(|(tool, assigned)| operation(tool, assigned, &mut warnings)).collect();
+    let server_name = source.server.as_ref().and_then(|server| server.name.as_deref());
+    let prefix = OwnPrefix::new(std::iter::once(source.name.as_str()).chain(server_name));
+    let operations = pairs.map(|(tool, assigned)| operation(tool, assigned, &prefix, &mut warnings)).collect();
     Bundle {
         schema_version: SCHEMA_VERSION.to_owned(),
         source,
@@ -81,7 +83,12 @@ pub fn normalize_with_names(
     }
 }
 
-fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarning>) -> NormalizedOperation {
+fn operation(
+    tool: &Tool,
+    assigned: &AssignedName,
+    prefix: &OwnPrefix,
+    warnings: &mut Vec<BundleWarning>,
+) -> NormalizedOperation {
     let mut own = Vec::new();
     let mut review_reasons = Vec::new();
     explain_name(assigned, &mut own, &mut review_reasons);
@@ -113,7 +120,8 @@ fn operation(tool: &Tool, assigned: &AssignedName, warnings: &mut Vec<BundleWarn
         parameters: &parameter_names,
         annotations: tool.annotations,
     };
-    let (decision, (danger_level, danger_from)) = classify::classify_tool(tool, subject, !review_reasons.is_empty());
+    let (decision, (danger_level, danger_from)) =
+        classify::classify_tool(tool, subject, prefix, !review_reasons.is_empty());
     for reason in &decision.review_reasons {
         let message = format!("Needs review: {reason}.");
         own.push(BundleWarning::new(warning::NEEDS_REVIEW, message).field("endpoint").heuristic("classification"));

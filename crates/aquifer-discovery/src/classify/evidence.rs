@@ -1,5 +1,6 @@
 //! Evidence of a tool's effect in its name, description and parameters.
 
+use super::OwnPrefix;
 use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
 
@@ -10,6 +11,8 @@ pub(super) struct NameEvidence {
     pub(super) lead: Option<(String, VerbEffect)>,
     /// Whether that word cannot be a noun.
     pub(super) firm: bool,
+    /// Whether the name begins with that verb, after the prefix of its source.
+    pub(super) is_first: bool,
     /// A more severe verb joined to it by "and" or "or".
     pub(super) joined: Option<(String, VerbEffect)>,
     /// A later write verb that is not joined to it: `get_update_status`.
@@ -37,7 +40,7 @@ impl NameEvidence {
 ///
 /// The first firm verb leads, wherever it is: `pods_delete`, `git_create_branch`. A soft verb leads only at the start,
 /// or at the end of a name without a firm one: `git_log`.
-pub(super) fn verbs_in_name(name: &str) -> NameEvidence {
+pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let firm = words.iter().enumerate().find_map(|(index, word)| match effect_of_word(word) {
         Some((effect, true)) => Some((index, *word, effect)),
@@ -53,7 +56,9 @@ pub(super) fn verbs_in_name(name: &str) -> NameEvidence {
         None => soft(0).or_else(|| last.and_then(soft)).map(|soft| (soft, false)),
     };
     let Some(((index, word, effect), is_firm)) = lead else { return NameEvidence::default() };
-    let mut evidence = NameEvidence { lead: Some((word.to_owned(), effect)), firm: is_firm, ..NameEvidence::default() };
+    let lead = Some((word.to_owned(), effect));
+    let is_first = index == prefix.count_words(&words);
+    let mut evidence = NameEvidence { lead, firm: is_firm, is_first, ..NameEvidence::default() };
     let mut joining = false;
     for word in words.iter().skip(index + 1) {
         if matches!(*word, "and" | "or" | "then") {

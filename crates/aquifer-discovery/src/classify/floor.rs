@@ -10,7 +10,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
 use super::verbs::VerbEffect;
-use super::{Subject, classify, danger, evidence};
+use super::{OwnPrefix, Subject, classify_with_prefix, danger, evidence};
 use crate::name;
 use crate::schema;
 use crate::text;
@@ -49,7 +49,12 @@ pub struct EffectiveClassification {
 
 /// Assesses a subject from its own description.
 pub fn assess(subject: Subject<'_>) -> Assessment {
-    let decision = classify(subject);
+    assess_with_prefix(subject, &OwnPrefix::default())
+}
+
+/// Assesses a tool of a source whose names may be the prefix of the tool's.
+pub(crate) fn assess_with_prefix(subject: Subject<'_>, prefix: &OwnPrefix) -> Assessment {
+    let decision = classify_with_prefix(subject, prefix);
     let needs_review = !decision.review_reasons.is_empty();
     let (danger, _) = danger(subject, decision.category, needs_review);
     let hard = find_hard_evidence(subject, decision.category)
@@ -58,17 +63,20 @@ pub fn assess(subject: Subject<'_>) -> Assessment {
 }
 
 /// Assesses a tool that a server lists.
-pub fn assess_tool(tool: &Tool) -> Assessment {
+pub fn assess_tool(tool: &Tool, prefix: &OwnPrefix) -> Assessment {
     let input = schema::read_input(tool.input_schema());
     let names = name::parameters(input.parameters.iter().map(|parameter| parameter.original_name.as_str()));
     let names: Vec<&str> = names.iter().map(|assigned| assigned.name.as_str()).collect();
     let description = tool.text("description").or_else(|| tool.title().map(|(title, _)| title)).unwrap_or_default();
-    let mut assessment = assess(Subject {
-        name: &normalized_name(&tool.name),
-        description: &text::clean(description),
-        parameters: &names,
-        annotations: tool.annotations,
-    });
+    let mut assessment = assess_with_prefix(
+        Subject {
+            name: &normalized_name(&tool.name),
+            description: &text::clean(description),
+            parameters: &names,
+            annotations: tool.annotations,
+        },
+        prefix,
+    );
     if !input.broken.is_empty() {
         assessment.danger = assessment.danger.max(Danger::Destructive);
     }
@@ -86,7 +94,7 @@ fn find_hard_evidence(subject: Subject<'_>, category: Category) -> Option<HardEv
     if category == Category::Read {
         return None;
     }
-    let found = evidence::verbs_in_name(subject.name);
+    let found = evidence::verbs_in_name(subject.name, &OwnPrefix::default());
     let lead = found.lead.as_ref().filter(|_| found.firm);
     let verb = found
         .joined

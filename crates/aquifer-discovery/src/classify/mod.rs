@@ -2,11 +2,14 @@
 //!
 //! Annotations take precedence over verbs in the name, and those over the description. Parameters only raise doubts. If
 //! evidence is missing or contradictory, the tool needs review, is not READ and counts as destructive until then. A tool
-//! that the server declares to be read-only is READ unless a verb of writing or acting contradicts that. A tool that declares no danger is reversible only if its
-//! wording says clearly that it adds or changes something.
+//! that the server declares to be read-only is READ unless a verb of writing or acting contradicts that. Without such a
+//! declaration, a verb of reading counts only as the first word of the name, after the source's own prefix: elsewhere it
+//! is more often a noun (`suspend_mailing_list`). A tool that declares no danger is reversible only if its wording says
+//! clearly that it adds or changes something.
 
 mod evidence;
 mod floor;
+mod own_prefix;
 mod reversible;
 mod verbs;
 
@@ -25,8 +28,10 @@ pub use floor::EffectiveClassification;
 pub use floor::HardEvidence;
 pub use floor::assess;
 pub use floor::assess_tool;
+pub(crate) use floor::assess_with_prefix;
 pub use floor::more_severe;
 pub(crate) use floor::normalized_name;
+pub use own_prefix::OwnPrefix;
 
 /// How well the evidence supports a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,9 +105,14 @@ pub struct Classification {
     pub category_from: Inference,
 }
 
-/// Classifies a tool.
+/// Classifies a tool whose name has no prefix.
 pub fn classify(subject: Subject<'_>) -> Classification {
-    let name = evidence::verbs_in_name(subject.name);
+    classify_with_prefix(subject, &OwnPrefix::default())
+}
+
+/// Classifies a tool of a source whose names may be the prefix of the tool's.
+fn classify_with_prefix(subject: Subject<'_>, prefix: &OwnPrefix) -> Classification {
+    let name = evidence::verbs_in_name(subject.name, prefix);
     let words = evidence::verbs_in_description(subject.description);
     let doubt = evidence::write_parameter(subject.parameters);
     let mut decision = match subject.annotations.read_only {
@@ -120,10 +130,11 @@ pub fn classify(subject: Subject<'_>) -> Classification {
 pub(crate) fn classify_tool(
     tool: &Tool,
     operation: Subject<'_>,
+    prefix: &OwnPrefix,
     needs_review: bool,
 ) -> (Classification, (Danger, Inference)) {
     let judged = |subject: Subject<'_>| {
-        let decision = classify(subject);
+        let decision = classify_with_prefix(subject, prefix);
         let is_open = needs_review || !decision.review_reasons.is_empty();
         let danger = danger(subject, decision.category, is_open);
         (decision, danger)
@@ -256,7 +267,9 @@ fn unannotated(
     if effect != VerbEffect::Reads {
         return unannotated_write(effect, name.firm, verb, words);
     }
-    let objection = if let Some((verb, _)) = &name.beside {
+    let objection = if !name.is_first {
+        Some(format!("no annotation, and '{verb}' is not the first word of the name"))
+    } else if let Some((verb, _)) = &name.beside {
         Some(format!("the name says that it reads, but also '{verb}'"))
     } else if let Some((verb, _)) = &words.joined {
         Some(format!("the name says that it reads, but the description also says '{verb}'"))

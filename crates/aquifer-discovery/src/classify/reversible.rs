@@ -7,6 +7,7 @@
 
 use aquifer_protocol::category::Category;
 
+use super::OwnPrefix;
 use super::Subject;
 use super::evidence::{verbs_in_description, verbs_in_name};
 use super::verbs::VerbEffect;
@@ -55,7 +56,7 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category) -> 
     if !matches!(category, Category::Create | Category::Update) {
         return false;
     }
-    let name = verbs_in_name(subject.name);
+    let name = verbs_in_name(subject.name, &OwnPrefix::default());
     // Two verbs are in doubt, even if each is not: "create or update" may overwrite something unintentionally.
     if name.joined.is_some() || !name.lead.as_ref().is_some_and(|(verb, _)| has(REVERSIBLE_VERBS, verb)) {
         return false;

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use aquifer_discovery::classify::{Confidence, Subject, classify, danger};
+use aquifer_discovery::normalize;
 use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::category::Category::{self, Create, Delete, Execute, Read, Update};
 use aquifer_protocol::danger::Danger;
 use serde_json::json;
 
-use crate::fixture::{bundle, bundles};
+use crate::fixture::{bundle, bundles, http};
 
 fn hints(words: &str) -> Annotations {
     let hint = |letter: &str| {
@@ -56,7 +58,7 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("r- d-", "frobnicate", "Frobnicate it", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("r- d-", "run_job", "Run a job", "", Execute, Confidence::High, false, Danger::Reversible),
         ("", "get_user", "Get a user", "", Read, Confidence::Medium, false, Danger::Safe),
-        ("", "pods_list", "", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "pods_list", "", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "read_query", "Execute a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
         ("", "read_query", "Execute a query", "sql", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "read_query", "Execute an INSERT or SELECT query", "", Execute, Confidence::Low, true, Danger::Destructive),
@@ -64,7 +66,11 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("", "get_report", "Trigger a report", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "get_report", "Runs the report", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "run_query", "Run a query", "", Execute, Confidence::Medium, false, Danger::Destructive),
-        ("", "git_log", "Shows the commit logs", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "log", "Shows the commit logs", "", Read, Confidence::Medium, false, Danger::Safe),
+        ("", "git_log", "Shows the commit logs", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "suspend_mailing_list", "Suspends a mailing list", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "deny_list", "Show the list", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("r+", "pods_list", "List the pods", "", Read, Confidence::High, false, Danger::Safe),
         ("", "git_log", "Whatever", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "open_position", "Open a position", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "return_book", "Return a book", "", Execute, Confidence::Low, true, Danger::Destructive),
@@ -98,6 +104,52 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         assert_eq!(!found.review_reasons.is_empty(), *review, "{row}");
         assert_eq!(found_danger, *level, "{row}");
         assert!(found.category != Read || found_danger == Danger::Safe, "R-DIS-4a: {row}");
+    }
+}
+
+/// A verb of reading counts only as the first word, after the name of the source or of the server.
+#[test]
+fn r_dis_4_a_read_begins_with_its_verb() {
+    let judged = |source: &str, server: &str, tool: &str| {
+        let tools =
+            json!({ "tools": [{ "name": tool, "description": "Whatever", "inputSchema": { "type": "object" } }] });
+        let mut from = http(source);
+        from.server = Some(ServerIdentity::read(&json!({ "name": server })));
+        let bundle = normalize(from, RawCapture::from_pages(&[&tools.to_string()]).unwrap());
+        let operation = bundle.normalized_bundle.operations.first().unwrap().clone();
+        (operation.endpoint, operation.needs_review)
+    };
+    for (source, server, tool) in [
+        ("any", "any", "list_issues"),
+        ("github", "any", "github_list_issues"),
+        ("GitHub", "any", "githubListIssues"),
+        ("work", "github-mcp-server", "github.list_issues"),
+        ("issues", "any", "issue/get"),
+        ("issue", "any", "issues-get"),
+        ("google maps", "any", "google_maps_search_places"),
+        ("notion", "any", "API-get-user"),
+        ("any", "any", "mcp__list_files"),
+    ] {
+        assert_eq!(judged(source, server, tool), (Read, false), "{tool} of {source}, {server}");
+    }
+    for (source, server, tool) in [
+        ("any", "any", "suspend_mailing_list"),
+        ("any", "any", "deny_list"),
+        ("any", "any", "freezePriceList"),
+        ("any", "any", "freeze.price.list"),
+        ("any", "any", "suspend/mailing-list"),
+        ("lists", "list-server", "freeze_price_list"),
+        ("mailing", "any", "suspend_mailing_list"),
+        ("list", "any", "deny_list"),
+        ("price", "freeze", "freeze_price_list"),
+        ("any", "github", "gitlab_list_issues"),
+        ("google maps", "any", "google_search_places"),
+        ("delete", "any", "delete_list"),
+        ("any", "any", "flush_view"),
+        ("any", "any", "SUSPEND_GET"),
+    ] {
+        let found = judged(source, server, tool);
+        assert!(found.0 == Delete || (found.0 != Read && found.1), "{tool} of {source}, {server}: {found:?}");
     }
 }
 
@@ -243,7 +295,8 @@ fn r_dis_4_without_annotations_no_write_is_called_read() {
         }
     }
     eprintln!("reads found {found} of {reads}, categories of writes {category} of {writes}");
-    assert!(found * 10 >= reads * 8, "{found} of {reads}");
+    // Half of the names begin with a noun, such as `pods_list`: whether these read is the server's word.
+    assert!(found * 10 >= reads * 5, "{found} of {reads}");
     assert!(category * 10 >= writes * 8, "{category} of {writes}");
 }
 

@@ -125,7 +125,7 @@ fn r_dis_4_only_the_operator_overrules_the_evidence() {
         let text = format!("schema_version: 1.0.0-draft\ntools:\n  delete_draft:\n    {decision}\n");
         let overrides = Overrides::read(&text).unwrap();
         let decisions = overrides.by_tool();
-        let known = KnownEvidence { live: Some(&tools), decisions: Some(&decisions), is_settled: false };
+        let known = KnownEvidence { live: Some(&tools), decisions: Some(&decisions), ..KnownEvidence::default() };
         let (category, danger, _) = held(&adapter, &known);
         assert_eq!((category, danger), expected, "{decision}");
     }

@@ -51,6 +51,18 @@ impl ReflectedSchema {
             concealed => make(concealed),
         }
     }
+
+    /// Says which tables of sessions and tokens are not served, and how to serve them.
+    fn credential_note(&self) -> Option<String> {
+        let tables: Vec<String> = self.model.credential_tables.iter().map(|table| format!("'{table}'")).collect();
+        (!tables.is_empty()).then(|| {
+            format!(
+                "not served because they hold sessions, tokens or keys: {}. To serve one, name it in 'include' or give it an entry in \
+                 'tables'",
+                tables.join(", ")
+            )
+        })
+    }
 }
 
 /// The published schema, and the operations that are denied.
@@ -124,6 +136,10 @@ impl Database {
         if let Some(reason) = reflected.model.unwritable_reason.as_ref().filter(|reason| before != Some(*reason)) {
             tracing::warn!(source = self.settings.name, "only reading is offered, because {reason}");
         }
+        let before = published.reflected.as_ref().and_then(ReflectedSchema::credential_note);
+        if let Some(note) = reflected.credential_note().filter(|note| before.as_ref() != Some(note)) {
+            tracing::warn!(source = self.settings.name, "{note}");
+        }
         self.offer.store(Arc::new(reflected.offer(&published.denied)));
         published.reflected = Some(reflected);
     }
@@ -133,10 +149,11 @@ impl Database {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(reflected) = &published.reflected else { return SourceStatus::default() };
         let reason = reflected.model.unwritable_reason.as_ref();
-        let reason = reason.map(|reason| format!("only reading is offered, because {reason}"));
+        let unwritable = reason.map(|reason| format!("only reading is offered, because {reason}"));
         let writable = reflected.model.tables.iter().filter(|table| table.may.insert || table.may.update);
+        let hidden = writable.filter_map(hidden_constraint_note);
         SourceStatus {
-            notes: reason.into_iter().chain(writable.filter_map(hidden_constraint_note)).collect(),
+            notes: unwritable.into_iter().chain(reflected.credential_note()).chain(hidden).collect(),
             setting_problems: reflected.problems.clone(),
             ..SourceStatus::default()
         }

@@ -19,6 +19,8 @@ pub(crate) struct Model {
     pub(crate) derivations: Vec<ColumnDerivation>,
     /// Existing tables that the configuration excludes.
     pub(crate) excluded: Vec<ExcludedTable>,
+    /// Tables of sessions and tokens that are not served, because the operator does not name them.
+    pub(crate) credential_tables: Vec<String>,
     /// The schema version that was read, if it can change without notice (SQLite).
     pub(crate) stamp: Option<SchemaStamp>,
     /// Why only reading is possible, if the tables could not be written to at the time (SQLite).

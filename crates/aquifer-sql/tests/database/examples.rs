@@ -61,11 +61,12 @@ async fn r_int_2_every_generic_example_succeeds() {
 /// Hidden columns are not read for examples, and an example does not show a key that looks like a secret.
 #[tokio::test]
 async fn r_int_2_examples_reveal_nothing_hidden() {
-    let fixture = Fixture::sqlite(
+    let fixture = Fixture::sqlite_with(
         "CREATE TABLE django_session (session_key varchar(40) NOT NULL PRIMARY KEY, session_data TEXT NOT NULL, expire_date datetime NOT NULL);
          INSERT INTO django_session VALUES ('hunterzz', 'hunterzz', '2026-01-01 10:00:00.5');
          CREATE TABLE links (code TEXT PRIMARY KEY NOT NULL);
          INSERT INTO links VALUES ('ghp_0123456789abcdefghijklmnopqrstuvwxyz');",
+        |settings| settings.include = vec!["django_session".to_owned(), "links".to_owned()],
     )
     .await;
     for operation in fixture.operations() {

@@ -6,6 +6,7 @@ mod bytes;
 mod column_names;
 mod comparison;
 mod conflict_clauses;
+mod credential_tables;
 mod dry_runs;
 mod examples;
 mod fair_shares;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use aquifer_discovery::adapter::KnownEvidence;
+use aquifer_discovery::classify::OwnPrefix;
 use aquifer_discovery::digest::Pin;
 use aquifer_discovery::text::presentable;
 use aquifer_discovery::tool::Tool as Definition;
@@ -47,8 +48,11 @@ impl<'a> SnapshotDraft<'a> {
             Some(adapter) => {
                 let live: HashMap<&str, &Definition> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
                 let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
+                let server_name = capture.interrogation.server.name.as_deref();
+                let prefix = OwnPrefix::new(std::iter::once(settings.name.as_str()).chain(server_name));
                 let known = KnownEvidence {
                     live: Some(&live),
+                    prefix: Some(&prefix),
                     decisions: decisions.as_ref(),
                     is_settled: settings.is_adapter_settled,
                 };

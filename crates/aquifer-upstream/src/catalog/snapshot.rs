@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
+use aquifer_discovery::classify::OwnPrefix;
 use aquifer_discovery::{Call, Offer, OmittedTools};
 use aquifer_engine::Offering;
 use aquifer_engine::shape::{self, ResultShape};
@@ -68,8 +69,13 @@ impl CatalogSnapshot {
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-        let known =
-            KnownEvidence { live: None, decisions: decisions.as_ref(), is_settled: settings.is_adapter_settled };
+        let prefix = OwnPrefix::new([settings.name.as_str()]);
+        let known = KnownEvidence {
+            live: None,
+            prefix: Some(&prefix),
+            decisions: decisions.as_ref(),
+            is_settled: settings.is_adapter_settled,
+        };
         let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
         apply_configured_danger(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));

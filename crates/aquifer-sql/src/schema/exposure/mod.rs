@@ -1,5 +1,6 @@
 //! Determines which columns callers see.
 
+mod credential_tables;
 mod restriction;
 mod secret_names;
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use aquifer_protocol::suggest;
 use aquifer_query::FieldType;
 
+use crate::schema::exposure::credential_tables;
 use crate::schema::exposure::secret_names::looks_secret;
 use crate::schema::model::{
     Column, ColumnDerivation, ColumnId, ExcludedTable, ForeignKey, Key, Model, Table, WithheldColumns,
@@ -90,6 +91,14 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
         mismatches.extend(column_mismatches);
     }
     check_namesakes(model, settings, baseline, &mut mismatches);
+    // Judged before columns are removed. What other tables and views show of their secrets is hidden all the same.
+    let holds_credentials: Vec<bool> = model
+        .tables
+        .iter()
+        .map(|table| credential_tables::holds_credentials(table) && !credential_tables::is_named(table, settings))
+        .collect();
+    let credential_tables = model.tables.iter().zip(&holds_credentials).filter(|(_, holds)| **holds);
+    model.credential_tables = credential_tables.map(|(table, _)| table.full_name()).collect();
     let derivations = all_derivations(model);
     let exempt: HashSet<ColumnId> = model.tables.iter().flat_map(|table| exempt_columns(table, settings)).collect();
     let mut hidden: HashSet<ColumnId> = HashSet::new();
@@ -151,8 +160,8 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             *withdrawn = true;
         }
     }
-    let mut withdrawn = withdrawn.into_iter();
-    model.tables.retain(|_| !withdrawn.next().unwrap_or(false));
+    let mut is_served = withdrawn.into_iter().zip(holds_credentials).map(|(withdrawn, holds)| !withdrawn && !holds);
+    model.tables.retain(|_| is_served.next().unwrap_or(true));
     mismatches
 }
 

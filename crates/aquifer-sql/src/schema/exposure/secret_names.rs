@@ -311,20 +311,42 @@ fn has_purpose(words: &[&str]) -> bool {
     }
 }
 
+/// The words of a table's name, each in the singular.
+fn row_words(snake: &str) -> Vec<&str> {
+    words_of(snake).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect()
+}
+
+/// Whether the rows of a table are sessions, of whatever kind.
+pub(super) fn holds_session(table: &str) -> bool {
+    let snake = snake_identifier(table);
+    row_words(&snake).last().is_some_and(|word| word.ends_with("session"))
+}
+
+/// Whether the rows of a table are credentials: `personal_access_tokens`, `api_keys`, `password_resets`, `oauth_grant`.
+pub(super) fn names_credentials(table: &str) -> bool {
+    let snake = snake_identifier(table);
+    are_credentials(&row_words(&snake))
+        || row_words(&snake).windows(2).any(|pair| pair == ["password", "reset"])
+        || (snake.contains("oauth") && row_words(&snake).last().is_some_and(|word| word.ends_with("grant")))
+}
+
+fn are_credentials(rows: &[&str]) -> bool {
+    rows.last().is_some_and(|word| is_joined(word)) || SECRETS.iter().any(|secret| rows.ends_with(secret))
+}
+
 /// Whether the column is the secret of a table of secrets: `api_keys.key`, `api_keys.hashed_key`,
 /// `recovery_codes.code`, `apitoken.key_hash`, `sessions.payload`.
 fn is_content_of(table: &str, column: &str) -> bool {
     let (table, column) = (snake_identifier(table), snake_identifier(column));
-    let rows: Vec<&str> = words_of(&table).into_iter().map(|word| word.strip_suffix('s').unwrap_or(word)).collect();
+    let rows = row_words(&table);
     let words = words_of(&column);
     let is_of_sessions = rows.last().is_some_and(|word| word.ends_with("session"));
     if is_of_sessions && SESSION_CONTENTS.contains(&words.as_slice()) {
         return true;
     }
-    let is_secret = |secrets: &[&[&str]]| secrets.iter().any(|secret| rows.ends_with(secret));
-    let is_joined = rows.last().is_some_and(|word| is_joined(word));
     let is_of_passwords = rows.last().is_some_and(|word| is_password(word));
-    if !(is_joined || is_of_passwords || is_secret(SECRETS) || is_secret(NUMBERS)) {
+    let are_numbers = NUMBERS.iter().any(|number| rows.ends_with(number));
+    if !(is_of_passwords || are_numbers || are_credentials(&rows)) {
         return false;
     }
     if CONTENTS.contains(&words.as_slice()) {
