@@ -16,6 +16,7 @@ pub mod plan;
 pub mod selection;
 pub mod shape;
 pub mod value;
+mod work;
 
 pub use collection::Collection;
 pub use collection::Field;
@@ -27,3 +28,5 @@ pub use parse::parse_fields;
 pub use parse::parse_query;
 pub use parse::parse_unpaged;
 pub use plan::Plan;
+pub use work::Work;
+pub use work::WorkLimits;

@@ -51,14 +51,13 @@ impl Engine {
             Err(failure) => return SourceResult::Answered(Outcome::Failed(failure)),
         };
         let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
-        let mut shaping =
-            match self.shaper.begin(&operation, &mut params, &context.caller, collection, max_tokens).await {
-                None => None,
-                Some(ShapingStart::CallSource(shaping)) => Some(shaping),
-                Some(ShapingStart::Answered(outcome)) => {
-                    return SourceResult::Answered(with_warnings(outcome, warnings));
-                }
-            };
+        let mut shaping = match self.shaper.begin(&operation, &mut params, context, collection, max_tokens).await {
+            None => None,
+            Some(ShapingStart::CallSource(shaping)) => Some(shaping),
+            Some(ShapingStart::Answered(outcome)) => {
+                return SourceResult::Answered(with_warnings(outcome, warnings));
+            }
+        };
         if let Err(failure) = count_first_read(snapshot, &operation, context).await {
             return SourceResult::Answered(Outcome::Failed(failure));
         }

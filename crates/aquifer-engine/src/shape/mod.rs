@@ -19,7 +19,7 @@ mod pages;
 mod pass_through;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
@@ -29,13 +29,14 @@ use aquifer_protocol::warning::Warning;
 use aquifer_query::shape::{
     Observation, ResultContent, ShapingRequest, refuse_without_rows, shape_object, take_controls, without_rows,
 };
-use aquifer_query::{Collection, CursorKey};
+use aquifer_query::{Collection, CursorKey, Work, WorkLimits};
 use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::clock::SharedClock;
-use crate::source::{Answer, Outcome, PageRequest};
+use crate::source::{Answer, Context, Outcome, PageRequest};
 use crate::store::StateStore;
 use held_results::HeldResults;
 use observations::Observations;
@@ -72,6 +73,8 @@ pub struct Settings {
     pub ttl: Duration,
     /// The token budget of an answer if the caller sets none. `None` means no limit.
     pub max_tokens: Option<usize>,
+    /// What filters, order, aggregates and selected fields of one call may cost.
+    pub work: WorkLimits,
 }
 
 impl Default for Settings {
@@ -88,6 +91,7 @@ impl Default for Settings {
             max_source_pages: 20,
             ttl: Duration::from_secs(10 * 60),
             max_tokens: None,
+            work: WorkLimits::DEFAULT,
         }
     }
 }
@@ -108,6 +112,8 @@ pub(crate) struct Shaping {
     /// The binding of its cursors.
     binding: Vec<u8>,
     caller: Caller,
+    /// Ends the work when the caller is gone.
+    cancelled: CancellationToken,
     /// What is already known about the list.
     progress: Box<ListProgress>,
 }
@@ -185,7 +191,7 @@ impl Shaper {
         &self,
         operation: &Arc<Operation>,
         params: &mut Map<String, Value>,
-        caller: &Caller,
+        context: &Context,
         collection: Option<Arc<Collection>>,
         max_tokens: Option<usize>,
     ) -> Option<ShapingStart> {
@@ -206,14 +212,14 @@ impl Shaper {
             Ok(request) => request.within(max_tokens),
             Err(failure) => return Some(ShapingStart::Answered(Outcome::Failed(failure))),
         };
-        let owner = caller.owner();
+        let owner = context.caller.owner();
         let mut binding = request.cursor_binding(owner, &operation.name, params);
         if let Some(fields) = request.fields_hint().filter(|_| offered.sends_fields) {
             // Held rows have no other fields.
             fields.iter().for_each(|name| binding.extend(std::iter::once(0).chain(name.bytes())));
         }
-        let (caller, progress) = (caller.clone(), Box::default());
-        let mut shaping = Shaping { operation: operation.clone(), request, binding, caller, progress };
+        let (caller, cancelled, progress) = (context.caller.clone(), context.cancelled.clone(), Box::default());
+        let mut shaping = Shaping { operation: operation.clone(), request, binding, caller, cancelled, progress };
         Some(match self.held_page(&shaping).await {
             HeldPage::Found(page) => ShapingStart::Answered(outcome(page, Vec::new(), Vec::new())),
             HeldPage::Continues(progress) => {
@@ -267,7 +273,8 @@ impl Shaper {
             }
             ResultContent::One(value) => {
                 self.observations.record(&shaping.caller, name, Observation::from_object(&value));
-                let shaped = outcome(shape_object(value, &shaping.request), warnings, attachments);
+                let shape = |work: &Work<'_>| shape_object(value, &shaping.request, work);
+                let shaped = outcome(self.within_limits(&shaping, is_long, shape), warnings, attachments);
                 return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
             }
             ResultContent::NoRows(value) => {
@@ -277,6 +284,13 @@ impl Shaper {
             ResultContent::Text(text) => self.first_text(&shaping, text).await,
         };
         ShapingEnd::Finished(outcome(shaped, warnings, attachments))
+    }
+
+    /// Does work on a result within the limits, until the caller is gone or has waited too long.
+    fn within_limits<T>(&self, shaping: &Shaping, takes_long: bool, work: impl FnOnce(&Work<'_>) -> T) -> T {
+        let deadline = Instant::now() + MAX_WORK_TIME;
+        let must_stop = || shaping.cancelled.is_cancelled() || Instant::now() > deadline;
+        run_blocking(takes_long, || work(&Work::new(self.settings.work, &must_stop)))
     }
 
     fn within_budget(&self, shaping: &Shaping, shaped: Outcome) -> Outcome {
@@ -313,6 +327,9 @@ fn is_large(data: &Data) -> bool {
         Data::Value(value) => value.as_str().is_some_and(|text| text.len() > LARGE_TEXT_BYTES),
     }
 }
+
+/// Work on one result ends after this time. On a machine with free processors the number of steps ends it earlier.
+const MAX_WORK_TIME: Duration = Duration::from_secs(10);
 
 /// Sorting and aggregating more rows takes a millisecond or more.
 const MANY_ROWS: usize = 2_000;

@@ -12,7 +12,7 @@ use aquifer_query::shape::{
 use serde_json::Value;
 
 use super::held_results::{HeldContent, HeldRows};
-use super::{MANY_ROWS, ShapedPage, Shaper, Shaping, run_blocking};
+use super::{MANY_ROWS, ShapedPage, Shaper, Shaping};
 
 /// The id of a held result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -281,7 +281,9 @@ impl Shaper {
             max_size: self.settings.max_page_size,
             max_bytes: self.settings.max_page_bytes,
         };
-        run_blocking(rows.len() > MANY_ROWS, || RowSelection::beside(rows, &shaping.request, start_at, pages, reserved))
+        self.within_limits(shaping, rows.len() > MANY_ROWS, |work| {
+            RowSelection::within(rows, &shaping.request, start_at, pages, reserved, work)
+        })
     }
 
     /// The id for the result of this call. `None` for pages by offset or number without an owner.

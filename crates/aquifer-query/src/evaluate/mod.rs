@@ -20,6 +20,7 @@ use crate::cursor::CursorKey;
 use crate::plan::{Embed, MAX_GROUPS, Page, Path, Plan, SortKey};
 use crate::selection::{Selection, element_position, parse_index};
 use crate::value::order::compare;
+use crate::work::Work;
 
 pub use aggregate::CompensatedSum;
 pub use aggregate::insert_nested;
@@ -110,7 +111,7 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
     }
     let mut budget = plan.max_tokens.map(Budget::new);
     if !plan.aggregates.is_empty() {
-        aggregate::insert_all(plan, &matched, budget.as_mut(), &mut data, &mut warnings);
+        aggregate::insert_all(plan, &matched, budget.as_mut(), &Work::unlimited(), &mut data, &mut warnings);
     }
     if plan.items {
         let order = plan.order(collection);

@@ -29,7 +29,11 @@ pub(super) fn parse(
             if names.is_empty() && preset.is_none() {
                 problems.invalid("fields", "is empty. Name fields, or a preset");
             }
-            for (index, name) in names.iter().enumerate() {
+            if names.len() > MAX_FIELDS {
+                problems
+                    .invalid("fields", format!("has more than {MAX_FIELDS} names. Name those you need, or a preset"));
+            }
+            for (index, name) in names.iter().take(MAX_FIELDS).enumerate() {
                 if let (Value::Object(related), false) = (name, collection.references.is_empty()) {
                     for (name, options) in related {
                         embeds.extend(embed(collection, &format!("fields[{index}].{name}"), name, options, problems));
@@ -63,6 +67,9 @@ pub(super) fn parse(
 const OPTIONS: &[&str] = &["fields", "sort", "first", "filter"];
 const DEFAULT_EMBEDDED: usize = 5;
 const MAX_EMBEDDED: usize = 100;
+
+/// The maximum number of names in `fields`.
+const MAX_FIELDS: usize = 1_000;
 /// Databases limit the number of arguments of a function.
 const MAX_EMBEDDED_FIELDS: usize = 90;
 

@@ -48,6 +48,14 @@ impl Calculation {
         }
     }
 
+    /// The number of its values, constants and operations.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Calculation::Value(..) | Calculation::Constant(_) => 1,
+            Calculation::Operation(left, _, right) => 1 + left.size() + right.size(),
+        }
+    }
+
     /// The result, or `None` if there is none. `number` returns the number at a path.
     pub(crate) fn result(&self, number: &impl Fn(&Path, &FieldType) -> Option<f64>) -> Option<f64> {
         let result = match self {

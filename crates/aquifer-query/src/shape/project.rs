@@ -7,14 +7,19 @@ use serde_json::{Map, Value};
 
 use crate::plan::Path;
 use crate::selection::{Selection, element_position, parse_index};
+use crate::work::Work;
 
 /// Follows one step into a value. A list accepts an index, or a name if its elements are objects. The first element
 /// with that name then represents all.
-pub(super) fn step<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
+fn step<'a>(value: &'a Value, step: &str, work: &Work<'_>) -> Option<&'a Value> {
+    work.spend(1);
     match value {
         Value::Array(elements) => match parse_index(step) {
             Some(index) => elements.get(element_position(elements.len(), index)?),
-            None => elements.iter().find_map(|element| element.get(step)),
+            None => elements.iter().take_while(|_| !work.is_stopped()).find_map(|element| {
+                work.spend(1);
+                element.get(step)
+            }),
         },
         Value::Object(object) => object.get(step),
         _ => None,
@@ -22,24 +27,36 @@ pub(super) fn step<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
 }
 
 /// Whether the path exists in the row, even with the value null.
-pub(super) fn has_path(row: &Value, path: &Path) -> bool {
+pub(super) fn has_path(row: &Value, path: &Path, work: &Work<'_>) -> bool {
+    work.spend(1);
     let start = row.get(&*path.name);
-    path.inside.iter().try_fold(start, |value, name| step(value?, name).map(Some)).flatten().is_some()
+    path.inside.iter().try_fold(start, |value, name| step(value?, name, work).map(Some)).flatten().is_some()
 }
 
 /// Whether any value at the path passes. A path through a list leads to a value of each element.
-pub(super) fn any_value(value: &Value, steps: &[Arc<str>], passes: &mut dyn FnMut(&Value) -> bool) -> bool {
+pub(super) fn any_value(
+    value: &Value,
+    steps: &[Arc<str>],
+    work: &Work<'_>,
+    passes: &mut dyn FnMut(&Value) -> bool,
+) -> bool {
+    work.spend(1);
+    if work.is_stopped() {
+        return false;
+    }
     let Some((first, rest)) = steps.split_first() else { return passes(value) };
     let inner = match value {
         Value::Array(elements) => match parse_index(first) {
             Some(index) => element_position(elements.len(), index).and_then(|position| elements.get(position)),
             // Every element. The recursion is no deeper than the path.
-            None => return elements.iter().any(|element| element.is_object() && any_value(element, steps, passes)),
+            None => {
+                return elements.iter().any(|element| element.is_object() && any_value(element, steps, work, passes));
+            }
         },
         Value::Object(object) => object.get(&**first),
         _ => None,
     };
-    inner.is_some_and(|inner| any_value(inner, rest, passes))
+    inner.is_some_and(|inner| any_value(inner, rest, work, passes))
 }
 
 /// The selected fields of rows, prepared once for all rows.
@@ -73,14 +90,15 @@ impl<'a> Projection<'a> {
     }
 }
 
-/// The approximate size of the selected fields as text.
-pub(super) fn estimated_size(row: &Value, select: Option<&[Path]>) -> usize {
+/// The approximate size of the selected fields as text. It looks at the same values as a projection, at the expense of the
+/// work, so a projection that would take too long is never begun.
+pub(super) fn estimated_size(row: &Value, select: Option<&[Path]>, work: &Work<'_>) -> usize {
     let Some(select) = select else { return estimated_value_size(row) };
     let field_size = |path: &Path| {
         let mut bytes = 0;
         if let Some(value) = row.get(&*path.name) {
             // The closure returns false, so that all values are visited and counted.
-            any_value(value, &path.inside, &mut |value| {
+            any_value(value, &path.inside, work, &mut |value| {
                 bytes += estimated_value_size(value) + path.inside.iter().map(|step| step.len() + 6).sum::<usize>();
                 false
             });

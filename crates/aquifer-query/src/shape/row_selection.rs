@@ -14,9 +14,10 @@ use super::request::ShapingRequest;
 use super::{infer, project};
 use crate::answer::table;
 use crate::budget::{Budget, PageBudget, estimate_value};
-use crate::collection::{Collection, PageLimits};
+use crate::collection::{Collection, FieldType, PageLimits};
 use crate::evaluate::{self, Match, PageEnd, aggregate, filter};
 use crate::plan::{Filter, Page, Path, Plan, Test};
+use crate::work::Work;
 
 /// The position before the first row, where an empty page of an unfinished list ends.
 pub(super) const BEFORE_FIRST: usize = usize::MAX;
@@ -69,16 +70,18 @@ impl RowSelection {
         start_at: PageStart,
         pages: PageLimits,
     ) -> Result<Self, Failure> {
-        Self::beside(rows, request, start_at, pages, 0)
+        Self::within(rows, request, start_at, pages, 0, &Work::unlimited())
     }
 
-    /// Like [`new`](Self::new), where other parts of the answer take `reserved` tokens of its budget.
-    pub fn beside(
+    /// Like [`new`](Self::new), where other parts of the answer take `reserved` tokens of its budget. Fails if it takes
+    /// more work than allowed.
+    pub fn within(
         rows: &[Value],
         request: &ShapingRequest,
         start_at: PageStart,
         pages: PageLimits,
         reserved: usize,
+        work: &Work<'_>,
     ) -> Result<Self, Failure> {
         let inferred = match request.collection() {
             Some(_) => None,
@@ -94,12 +97,13 @@ impl RowSelection {
         let (plan, mut warnings) = (parsed.plan, parsed.warnings);
         let select = (!request.selects_whole_rows()).then_some(plan.select.as_slice());
         if collection.open {
-            warnings.extend(unknown_paths_warning(rows, collection, &plan, select));
+            warnings.extend(unknown_paths_warning(rows, collection, &plan, select, work));
         }
         let mut order: Vec<usize> = rows
             .iter()
             .enumerate()
-            .filter(|(_, row)| plan.filter.as_ref().is_none_or(|filter| matches_row(filter, row)))
+            .take_while(|_| !work.is_stopped())
+            .filter(|(_, row)| plan.filter.as_ref().is_none_or(|filter| matches_row(filter, row, work)))
             .map(|(number, _)| number)
             .collect();
         let mut budget = request.max_tokens().map(Budget::new);
@@ -110,14 +114,16 @@ impl RowSelection {
         if !plan.aggregates.is_empty() {
             let matched = order.iter().filter_map(|number| rows.get(*number)).map(|item| Match { item, rank: 0 });
             let matched: Vec<Match<'_>> = matched.collect();
-            aggregate::insert_all(&plan, &matched, budget.as_mut(), &mut aggregations, &mut warnings);
+            aggregate::insert_all(&plan, &matched, budget.as_mut(), work, &mut aggregations, &mut warnings);
         }
         if plan.items && !plan.sort.is_empty() {
-            order.sort_by(|a, b| compare_rows(&plan, rows.get(*a), rows.get(*b)));
+            work.sort_by(&mut order, |a, b| compare_rows(&plan, rows.get(*a), rows.get(*b), work));
         }
+        work.check()?;
         let (start, end) = page_range(&plan.page, start_at, order.len());
         let requested = end - start;
-        let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, &mut warnings);
+        let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, work, &mut warnings);
+        work.check()?;
         let limited = match &budget {
             Some(budget) if plan.items => limit_tokens(rows, &order, (start, end), &plan, select, budget),
             _ => Limited { start, end, room: None },
@@ -181,32 +187,55 @@ impl RowSelection {
 }
 
 /// Whether a row matches a filter. A path through a list matches if any element does.
-fn matches_row(filter: &Filter, row: &Value) -> bool {
+fn matches_row(filter: &Filter, row: &Value, work: &Work<'_>) -> bool {
     match filter {
-        Filter::And(parts) => parts.iter().all(|part| matches_row(part, row)),
-        Filter::Or(parts) => parts.iter().any(|part| matches_row(part, row)),
-        Filter::Not(inner) => !matches_row(inner, row),
+        Filter::And(parts) => parts.iter().all(|part| matches_row(part, row, work)),
+        Filter::Or(parts) => parts.iter().any(|part| matches_row(part, row, work)),
+        Filter::Not(inner) => !matches_row(inner, row, work),
         Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => {
+            work.spend(4);
             filter::matches_filter(filter, row)
         }
         Filter::Test { path, of, test } => {
             let Some(value) = row.get(&*path.name) else { return filter::passes_test(test, of, &Value::Null) };
             if path.inside.is_empty() {
-                return filter::passes_test(test, of, value);
+                return passes_within(test, of, value, work);
             }
             match test {
-                Test::IsNull => !project::any_value(value, &path.inside, &mut |value| !value.is_null()),
-                test => project::any_value(value, &path.inside, &mut |value| filter::passes_test(test, of, value)),
+                Test::IsNull => !project::any_value(value, &path.inside, work, &mut |value| !value.is_null()),
+                test => {
+                    project::any_value(value, &path.inside, work, &mut |value| passes_within(test, of, value, work))
+                }
             }
         }
     }
 }
 
-fn compare_rows(plan: &Plan, a: Option<&Value>, b: Option<&Value>) -> Ordering {
+/// Tests a value at the expense of the work. Once that is used up, nothing passes.
+fn passes_within(test: &Test, of: &FieldType, value: &Value, work: &Work<'_>) -> bool {
+    let each = match of {
+        FieldType::Time => 8,
+        _ => 1,
+    };
+    work.spend_on(value);
+    work.spend(match (test, value) {
+        (Test::In(bounds), _) => each * bounds.len(),
+        // The text is folded to one case first.
+        (Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_), Value::String(text)) => each + text.len() / 16,
+        _ => each,
+    });
+    !work.is_stopped() && filter::passes_test(test, of, value)
+}
+
+fn compare_rows(plan: &Plan, a: Option<&Value>, b: Option<&Value>, work: &Work<'_>) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
     plan.sort
         .iter()
-        .map(|key| key.compare(evaluate::value_at(a, &key.path), evaluate::value_at(b, &key.path)))
+        .map(|key| {
+            let (a, b) = (evaluate::value_at(a, &key.path), evaluate::value_at(b, &key.path));
+            work.spend_on(a);
+            key.compare(a, b)
+        })
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -240,6 +269,7 @@ fn limit_bytes(
     plan: &Plan,
     select: Option<&[Path]>,
     max_bytes: usize,
+    work: &Work<'_>,
     warnings: &mut Vec<Warning>,
 ) -> (usize, usize) {
     if !plan.items {
@@ -248,7 +278,7 @@ fn limit_bytes(
     let page = order.get(start..end).unwrap_or_default();
     let mut bytes = 0;
     let mut fits = |number: &&usize| {
-        bytes += rows.get(**number).map_or(0, |row| project::estimated_size(row, select) + 1);
+        bytes += rows.get(**number).map_or(0, |row| project::estimated_size(row, select, work) + 1);
         bytes <= max_bytes
     };
     let backward = matches!(plan.page, Page::Backward { .. });
@@ -316,6 +346,7 @@ fn unknown_paths_warning(
     collection: &Collection,
     plan: &Plan,
     select: Option<&[Path]>,
+    work: &Work<'_>,
 ) -> Option<Warning> {
     if rows.is_empty() {
         return None;
@@ -330,7 +361,7 @@ fn unknown_paths_warning(
     let mut lacking: Vec<String> = Vec::new();
     for path in used {
         let name = path.to_string();
-        if !lacking.contains(&name) && !rows.iter().any(|row| project::has_path(row, path)) {
+        if !lacking.contains(&name) && !rows.iter().any(|row| work.is_stopped() || project::has_path(row, path, work)) {
             lacking.push(name);
         }
     }

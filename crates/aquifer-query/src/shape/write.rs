@@ -12,6 +12,7 @@ use super::row_selection::{BEFORE_FIRST, RowSelection};
 use crate::budget;
 use crate::collection::PageLimits;
 use crate::plan::Page;
+use crate::work::Work;
 
 /// The rows of a result.
 #[derive(Debug)]
@@ -197,7 +198,7 @@ pub fn envelope_tokens(envelope: &Value) -> usize {
 }
 
 /// Shapes one object. Only `fields` and `preset` apply.
-pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Vec<Warning>), Failure> {
+pub fn shape_object(value: Value, request: &ShapingRequest, work: &Work<'_>) -> Result<(Value, Vec<Warning>), Failure> {
     let mut warnings = Vec::new();
     if !value.is_object() {
         let controls: Vec<&str> = request.controls().keys().map(String::as_str).collect();
@@ -213,7 +214,9 @@ pub fn shape_object(value: Value, request: &ShapingRequest) -> Result<(Value, Ve
         return Ok((value, warnings));
     }
     let lacking: Vec<String> =
-        select.iter().filter(|path| !project::has_path(&value, path)).map(ToString::to_string).collect();
+        select.iter().filter(|path| !project::has_path(&value, path, work)).map(ToString::to_string).collect();
+    project::estimated_size(&value, Some(&select), work);
+    work.check()?;
     if !lacking.is_empty() {
         warnings.push(super::row_selection::missing_fields_warning(&lacking, &collection));
     }

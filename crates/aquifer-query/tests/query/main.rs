@@ -11,3 +11,4 @@ mod result_shape;
 mod selection;
 mod shape;
 mod shape_properties;
+mod work;

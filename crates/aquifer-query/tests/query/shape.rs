@@ -2,6 +2,7 @@
 
 use aquifer_protocol::operation::{Operation, RowPlace, Shaping};
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
+use aquifer_query::Work;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
     self, Controls, Cursors, PageStart, ResultContent, ResultShape, RowSelection, Rows, ShapingRequest, TextPage,
@@ -37,7 +38,7 @@ pub(crate) fn shaped_at(place: &RowPlace, result: Value, params: Value, from: Pa
             }
             Value::Object(data)
         }
-        ResultContent::One(value) => shape::shape_object(value, &request).unwrap().0,
+        ResultContent::One(value) => shape::shape_object(value, &request, &Work::unlimited()).unwrap().0,
         ResultContent::NoRows(value) => shape::without_rows(value, &request).0,
         ResultContent::Text(text) => text.into(),
     }

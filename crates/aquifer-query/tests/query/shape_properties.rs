@@ -6,7 +6,7 @@ use aquifer_query::evaluate::evaluate;
 use aquifer_query::shape::{
     self, Cursors, Observation, PageStart, ResultContent, RowSelection, Rows, ShapingRequest, TextPage,
 };
-use aquifer_query::{QueryKind, parse_query};
+use aquifer_query::{QueryKind, Work, parse_query};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -297,7 +297,7 @@ proptest! {
                         let _ = shape::add_envelope(&mut data, envelope, false);
                     }
                 }
-                ResultContent::One(value) => drop(shape::shape_object(value, &request)),
+                ResultContent::One(value) => drop(shape::shape_object(value, &request, &Work::unlimited())),
                 ResultContent::NoRows(_) | ResultContent::Text(_) => {}
             }
         }

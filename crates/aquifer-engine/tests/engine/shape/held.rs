@@ -139,3 +139,36 @@ async fn r_dis_8_processes_share_small_results() {
     assert_eq!(list(&one, next.clone()).await["success"], true, "too large for the store, held in the process");
     assert!(list(&other, next).await["error"]["message"].as_str().unwrap().contains("Call again"));
 }
+
+/// A source whose caller is gone when it answers.
+struct Slow(Arc<Upstream>);
+
+impl Source for Slow {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn offering(&self) -> Offering {
+        self.0.offering()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        call.context.cancelled.cancel();
+        self.0.call(call)
+    }
+}
+
+#[tokio::test]
+async fn r_req_7_shaping_ends_with_its_budget_and_with_its_caller() {
+    let upstream = Upstream::new(issues(3_000), &[], Controls::Few, None);
+    let sort = json!({ "sort": ["-number", "title"], "first": 1 });
+    assert_eq!(list(&builder(&upstream).build().unwrap(), sort.clone()).await["success"], true);
+    let work = aquifer_query::WorkLimits { max_steps: 1_000, ..aquifer_query::WorkLimits::DEFAULT };
+    let settings = shape::Settings { work, ..shape::Settings::default() };
+    let answer = list(&builder(&upstream).shaping(settings).build().unwrap(), sort.clone()).await;
+    assert_eq!(answer["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE", "{answer}");
+    let engine =
+        Engine::builder(surface()).dangerously_let_everything_pass().source(Arc::new(Slow(upstream))).build().unwrap();
+    let answer = list(&engine, sort).await;
+    assert_eq!(answer["success"], false, "{answer}");
+}
