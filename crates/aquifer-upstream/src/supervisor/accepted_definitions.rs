@@ -1,14 +1,19 @@
 //! The full text of accepted definitions, which a reviewer compares changes with.
 //!
-//! It is stored beside the cached catalog and only displayed. The pin in the state store decides; a definition that
-//! does not match its pin is not displayed.
+//! It is stored beside the cached catalog. The pin in the state store decides; a definition that does not match its pin
+//! is not displayed. If the store has lost its pins, they are derived from this file: a source whose definitions were
+//! accepted before is not new.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use aquifer_discovery::PinBook;
 use aquifer_discovery::digest::pin;
+use aquifer_discovery::name;
+use aquifer_discovery::pins::PinBookReadError;
 use aquifer_discovery::tool::Tool;
+use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -64,11 +69,33 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
     }
 }
 
+/// The pins of the definitions in a file, for a source whose pins the store does not have. `None` if there is no file,
+/// so that the source is new. What a file does not contain (category and danger) is assumed to be the worst.
+pub(crate) fn recover(path: &Path) -> Option<Result<PinBook, PinBookReadError>> {
+    if !path.exists() {
+        return None;
+    }
+    let Some(definitions) = cache::read_bounded(path).and_then(|text| parse(&text)) else {
+        return Some(Err(PinBookReadError));
+    };
+    let tools: Vec<Tool> =
+        definitions.into_values().filter_map(|definition| Tool::from_value(Value::Object(definition)).ok()).collect();
+    let names = name::operations(tools.iter().map(|tool| tool.name.as_str()));
+    let mut book = PinBook::default();
+    for (tool, assigned) in tools.iter().zip(names) {
+        if book.pin(&pin(tool), &assigned.name, Category::Execute, Danger::Destructive, 0).is_err() {
+            return Some(Err(PinBookReadError));
+        }
+    }
+    Some(Ok(book))
+}
+
 fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
     let file: AcceptedFile = serde_json::from_str(text).ok()?;
     (file.version == FORMAT_VERSION).then_some(file.tools)
 }
 
-fn path(settings: &Settings) -> Option<PathBuf> {
+/// The file of an upstream.
+pub(crate) fn path(settings: &Settings) -> Option<PathBuf> {
     cache::identity_path(settings, FILE_EXTENSION)
 }
