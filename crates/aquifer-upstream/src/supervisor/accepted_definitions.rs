@@ -5,19 +5,22 @@
 //! accepted before is not new.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use aquifer_discovery::PinBook;
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use aquifer_discovery::digest::pin;
-use aquifer_discovery::name;
 use aquifer_discovery::pins::PinBookReadError;
 use aquifer_discovery::tool::Tool;
-use aquifer_protocol::category::Category;
-use aquifer_protocol::danger::Danger;
+use aquifer_discovery::{OmittedTools, PinBook};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::cache;
+use crate::catalog::capture::{Capture, Origin};
+use crate::catalog::draft::SnapshotDraft;
+use crate::client::interrogation::Interrogation;
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
 const FORMAT_VERSION: u32 = 1;
@@ -69,33 +72,39 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
     }
 }
 
-/// The pins of the definitions in a file, for a source whose pins the store does not have. `None` if there is no file,
-/// so that the source is new. What a file does not contain (category and danger) is assumed to be the worst.
-pub(crate) fn recover(path: &Path) -> Option<Result<PinBook, PinBookReadError>> {
-    if !path.exists() {
-        return None;
-    }
-    let Some(definitions) = cache::read_bounded(path).and_then(|text| parse(&text)) else {
-        return Some(Err(PinBookReadError));
-    };
-    let tools: Vec<Tool> =
-        definitions.into_values().filter_map(|definition| Tool::from_value(Value::Object(definition)).ok()).collect();
-    let names = name::operations(tools.iter().map(|tool| tool.name.as_str()));
-    let mut book = PinBook::default();
-    for (tool, assigned) in tools.iter().zip(names) {
-        if book.pin(&pin(tool), &assigned.name, Category::Execute, Danger::Destructive, 0).is_err() {
-            return Some(Err(PinBookReadError));
-        }
-    }
-    Some(Ok(book))
+/// The pins of the stored definitions, for a source whose pins the store does not have. `None` if there is no file, so
+/// that the source is new.
+pub(crate) fn recover(settings: &Settings) -> Option<Result<PinBook, PinBookReadError>> {
+    let path = path(settings).filter(|path| path.exists())?;
+    let definitions = cache::read_bounded(&path).and_then(|text| parse(&text));
+    Some(definitions.and_then(|definitions| pin_all(settings, definitions)).ok_or(PinBookReadError))
 }
 
+/// Pins definitions under the names, categories and dangers that they had.
+fn pin_all(settings: &Settings, definitions: BTreeMap<String, Map<String, Value>>) -> Option<PinBook> {
+    let tools: Vec<Map<String, Value>> = definitions.into_values().collect();
+    let interrogation = Interrogation {
+        capture: RawCapture::from_pages(&[&json!({ "tools": tools }).to_string()]).ok()?,
+        server: ServerIdentity::default(),
+        protocol: String::new(),
+        instructions: None,
+        capabilities: Value::Null,
+        left_out: OmittedTools::default(),
+    };
+    let capture = Capture::new(interrogation, Origin::Cache, Timestamp::default());
+    let draft = SnapshotDraft::new(settings, &Sanitizer::new(settings), &capture, None);
+    let mut book = PinBook::default();
+    for pin in &capture.pins {
+        let operation = draft.operations().iter().find(|one| one.backing.tool() == Some(pin.tool.as_str()))?;
+        book.pin(pin, &operation.name, operation.category, operation.danger, 0).ok()?;
+    }
+    Some(book)
+}
 fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
     let file: AcceptedFile = serde_json::from_str(text).ok()?;
     (file.version == FORMAT_VERSION).then_some(file.tools)
 }
 
-/// The file of an upstream.
-pub(crate) fn path(settings: &Settings) -> Option<PathBuf> {
+fn path(settings: &Settings) -> Option<PathBuf> {
     cache::identity_path(settings, FILE_EXTENSION)
 }

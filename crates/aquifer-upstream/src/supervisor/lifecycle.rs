@@ -99,8 +99,7 @@ impl Supervisor {
     pub(crate) fn new(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Self {
         let sanitizer = Sanitizer::new(&settings);
         let observed = ObservedResults::open(&settings);
-        let snapshot =
-            CatalogSnapshot::unknown(&settings, &sanitizer, &observed).with_starting();
+        let snapshot = CatalogSnapshot::unknown(&settings, &sanitizer, &observed).with_starting();
         Self {
             source_capabilities: ArcSwap::from_pointee(capabilities::UNKNOWN_CAPABILITIES),
             sanitizer,

@@ -4,7 +4,6 @@
 //! person can accept definitions from outside. If the store does not answer, the last known pins still apply. Without
 //! any pins nothing can be compared, and nothing that was not compared is called.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -124,8 +123,6 @@ pub(crate) struct PinLedger {
     source: String,
     key: String,
     inherits_pins: bool,
-    /// The file with the accepted definitions, if the store outlives the process: it shows that a source is not new.
-    accepted: Option<PathBuf>,
     last: Mutex<Option<PinSnapshot>>,
     is_failing: AtomicBool,
 }
@@ -134,9 +131,8 @@ impl PinLedger {
     pub(crate) fn new(pin_store: PinStore, settings: &Settings) -> Self {
         let (source, key) = (settings.name.clone(), Self::key(settings));
         let inherits_pins = settings.inherits_pins;
-        let accepted = accepted_definitions::path(settings).filter(|_| pin_store.outlives_process());
         let (last, is_failing) = (Mutex::default(), AtomicBool::new(false));
-        Self { pin_store, source, key, inherits_pins, accepted, last, is_failing }
+        Self { pin_store, source, key, inherits_pins, last, is_failing }
     }
 
     /// The key of the record.
@@ -146,12 +142,14 @@ impl PinLedger {
     }
 
     /// Finds the pins: the source's own record, or else what is left of it, or else those of other sources of its name.
-    pub(crate) async fn find(&self) -> Result<Option<PinRecord>, StoreError> {
+    pub(crate) async fn find(&self, settings: &Settings) -> Result<Option<PinRecord>, StoreError> {
         if let Some(record) = self.pin_store.store.get(&self.key).await? {
             let book = PinBook::read(&record.value);
             return Ok(Some(PinRecord { book, version: Some(record.version), is_recovered: false }));
         }
-        if let Some(book) = self.accepted.as_deref().and_then(accepted_definitions::recover) {
+        if self.pin_store.outlives_process()
+            && let Some(book) = accepted_definitions::recover(settings)
+        {
             return Ok(Some(PinRecord { book, version: None, is_recovered: true }));
         }
         if !self.inherits_pins {
@@ -182,9 +180,9 @@ impl PinLedger {
     }
 
     /// The current pins, or the last known ones if the store does not answer. `None` if it never answered.
-    pub(crate) async fn read(&self) -> Option<PinSnapshot> {
+    pub(crate) async fn read(&self, settings: &Settings) -> Option<PinSnapshot> {
         let read = async {
-            let mut found = self.find().await.map_err(|error| error.to_string())?;
+            let mut found = self.find(settings).await.map_err(|error| error.to_string())?;
             if let Some(PinRecord { book: Ok(book), is_recovered: true, .. }) = &found
                 && self.may_pin()
             {
@@ -194,7 +192,7 @@ impl PinLedger {
                      copy in the state directory"
                 );
                 self.write(book, None).await;
-                found = self.find().await.map_err(|error| error.to_string())?;
+                found = self.find(settings).await.map_err(|error| error.to_string())?;
             }
             let Some(found) = found else { return Ok(PinSnapshot::default()) };
             let book = found.book.map_err(|error| error.to_string())?;
