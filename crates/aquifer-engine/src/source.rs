@@ -24,6 +24,9 @@ use crate::table_model::TableModel;
 
 pub use context::{ClientCapability, ClientSide, Context, Interaction, Progress, ProgressUpdate};
 
+/// When a call to a source that is starting should be repeated.
+const STARTING_RETRY_SECONDS: u64 = 5;
+
 /// A source of operations: an adapter written in Rust, a database, or another server.
 pub trait Source: Send + Sync + 'static {
     /// Its name. With several sources, it prefixes the names of its operations.
@@ -174,6 +177,8 @@ pub enum CatalogState {
     Live,
     /// From an earlier time. The source has not been contacted yet, or its connection has ended.
     Cached,
+    /// There is none yet: the source is starting for the first time.
+    Starting,
     /// The source could not be reached. Its offering, if any, is from an earlier time.
     Unavailable,
 }
@@ -184,9 +189,18 @@ impl CatalogState {
         match self {
             CatalogState::Live => "live",
             CatalogState::Cached => "cached",
+            CatalogState::Starting => "starting",
             CatalogState::Unavailable => "unavailable",
         }
     }
+}
+
+/// The failure for a call to a source that is still starting.
+pub fn starting_failure(source: &str) -> Failure {
+    let message = format!("Source '{source}' is starting. Repeat the call in a moment");
+    Failure::new(Code::UpstreamUnavailable, message)
+        .detail("source", source)
+        .detail("retry_after_seconds", STARTING_RETRY_SECONDS)
 }
 
 /// The origin and age of a source's offering, and what is withheld.

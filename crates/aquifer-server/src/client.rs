@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::log_forwarder::LogForwarder;
+use crate::question;
 
 /// Maximum number of questions that may wait per request.
 const MAX_QUESTIONS: usize = 8;
@@ -43,6 +44,7 @@ pub(crate) struct Question {
 pub(crate) struct SessionClient {
     peer: Peer<RoleServer>,
     can: [bool; 3],
+    can_sample_with_tools: bool,
     questions: mpsc::Sender<Question>,
     log_forwarder: Arc<LogForwarder>,
 }
@@ -63,9 +65,12 @@ impl SessionClient {
             return None;
         }
         let capabilities = context.client_capabilities()?;
-        let can = [capabilities.elicitation.is_some(), capabilities.sampling.is_some(), capabilities.roots.is_some()];
+        let shows_forms = capabilities.elicitation.as_ref().is_some_and(question::shows_forms);
+        let can = [shows_forms, capabilities.sampling.is_some(), capabilities.roots.is_some()];
+        let can_sample_with_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
         let (questions, receiver) = mpsc::channel(MAX_QUESTIONS);
-        let client = Self { peer: context.peer.clone(), can, questions, log_forwarder: log_forwarder.clone() };
+        let log_forwarder = log_forwarder.clone();
+        let client = Self { peer: context.peer.clone(), can, can_sample_with_tools, questions, log_forwarder };
         Some((Arc::new(client), receiver))
     }
 }
@@ -78,6 +83,10 @@ impl ClientSide for SessionClient {
             ClientCapability::Sampling => sampling,
             ClientCapability::Roots => roots,
         }
+    }
+
+    fn can_sample_with_tools(&self) -> bool {
+        self.can_sample_with_tools
     }
 
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {

@@ -33,8 +33,6 @@ pub(crate) enum ElicitationMode {
 
 impl ElicitationMode {
     pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
-        // A client that names no mode can show forms.
-        let shows_forms = |elicitation: &ElicitationCapability| elicitation.form.is_some() || elicitation.url.is_none();
         let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         if !elicitation.as_ref().is_some_and(shows_forms) {
             return ElicitationMode::Never;
@@ -44,6 +42,11 @@ impl ElicitationMode {
             _ => ElicitationMode::Directly,
         }
     }
+}
+
+/// Whether a client can show forms. One that names no mode can.
+pub(crate) fn shows_forms(elicitation: &ElicitationCapability) -> bool {
+    elicitation.form.is_some() || elicitation.url.is_none()
 }
 
 /// Whether the client can be asked to open a page for the person while the call waits.

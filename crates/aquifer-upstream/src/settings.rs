@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
@@ -12,6 +12,19 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::hex::hex_prefix;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+
+/// How long a program that installs a server may take.
+const MAX_INSTALL_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// Programs that install what they run, if it is not installed yet.
+const INSTALLERS: &[&str] = &["npx", "bunx", "pnpx", "uvx", "pipx", "dnx"];
+
+/// Programs that do so with some of their commands.
+const INSTALLING_MANAGERS: &[&str] =
+    &["npm", "pnpm", "yarn", "bun", "deno", "uv", "nix", "docker", "podman", "nerdctl", "go", "cargo", "dotnet"];
+
+/// Number of words of a command line that are searched for such a program.
+const MAX_INSTALLER_WORDS: usize = 16;
 
 /// Settings of one MCP server.
 #[derive(Clone)]
@@ -180,6 +193,29 @@ impl Settings {
     /// The controls of an operation.
     pub(crate) fn controls_of(&self, operation: &str) -> Controls {
         self.operation_controls.get(operation).copied().unwrap_or(self.controls)
+    }
+
+    /// How long a start may take. A program that installs what it runs may take minutes the first time; if it were ended
+    /// earlier, it would begin again each time.
+    pub fn max_start_time(&self) -> Duration {
+        match self.installer() {
+            Some(_) => self.start_timeout.max(MAX_INSTALL_TIME),
+            None => self.start_timeout,
+        }
+    }
+
+    /// The program that installs the server before it runs it, if the server is started with one.
+    pub(crate) fn installer(&self) -> Option<&'static str> {
+        let Transport::Stdio { command, args, .. } = &self.transport else { return None };
+        let find = |known: &[&'static str], word: &str| {
+            let program = Path::new(word).file_stem()?.to_str()?.to_ascii_lowercase();
+            known.iter().find(|known| **known == program).copied()
+        };
+        // A shell or another program may start it.
+        let mut words = args.iter().flat_map(|argument| argument.split_whitespace()).take(MAX_INSTALLER_WORDS);
+        find(INSTALLERS, command)
+            .or_else(|| find(INSTALLING_MANAGERS, command))
+            .or_else(|| words.find_map(|word| find(INSTALLERS, word)))
     }
 
     /// Whether catalogs and accepted definitions are written to the cache.

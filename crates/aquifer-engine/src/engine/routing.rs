@@ -41,7 +41,7 @@ impl Engine {
             Some((operation, _)) => snapshot.surface().admit(operation, receiver),
             None => {
                 let unknown = || unknown_operation(snapshot.catalog(), snapshot.surface(), receiver, name);
-                Err(snapshot.removed_operation(name).unwrap_or_else(unknown))
+                Err(snapshot.missing_operation(name).unwrap_or_else(unknown))
             }
         }
     }
@@ -66,7 +66,7 @@ impl Engine {
                 Some(operation) => check_unlisted(snapshot, receiver, operation, request, strictness)?,
                 None => {
                     let unknown = || unknown_operation(catalog, snapshot.surface(), receiver, &request.operation);
-                    return Err(snapshot.removed_operation(&request.operation).unwrap_or_else(unknown).into());
+                    return Err(snapshot.missing_operation(&request.operation).unwrap_or_else(unknown).into());
                 }
             },
         };

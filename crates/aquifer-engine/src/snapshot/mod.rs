@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::configuration::Configuration;
 use crate::gate::Gate;
-use crate::source::Source;
+use crate::source::{CatalogState, Source, starting_failure};
 use names::EstablishedNames;
 use prefix::RetiredPrefixes;
 
@@ -198,9 +198,23 @@ impl Snapshot {
         [&self.catalog, &self.unlisted].into_iter().find_map(|catalog| Some((catalog.operation(name)?, catalog)))
     }
 
+    /// The failure for an operation that a source no longer offers, or that a source may offer once it has started.
+    pub(crate) fn missing_operation(&self, name: &str) -> Option<Failure> {
+        self.removed_operation(name).or_else(|| self.starting_source(name))
+    }
+
+    /// The failure for an operation of a source whose operations are not known yet.
+    fn starting_source(&self, name: &str) -> Option<Failure> {
+        let may_offer = |mount: &&Mount| {
+            name.starts_with(&*mount.prefix_among(self.mounts.len()))
+                && mount.source.status().state == CatalogState::Starting
+        };
+        self.mounts.iter().find(may_offer).map(|mount| starting_failure(mount.source.name()))
+    }
+
     /// The failure for an operation that a source no longer offers. An operation that policy always denies stays
     /// unknown.
-    pub(crate) fn removed_operation(&self, name: &str) -> Option<Failure> {
+    fn removed_operation(&self, name: &str) -> Option<Failure> {
         self.mounts.iter().find_map(|mount| {
             let prefix = mount.prefix_among(self.mounts.len());
             let removed = |own_name| Some((own_name, mount.source.removed_operation(own_name)?));

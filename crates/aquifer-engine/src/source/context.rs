@@ -50,6 +50,11 @@ pub trait ClientSide: Send + Sync + std::fmt::Debug + 'static {
     /// Whether the client has declared the capability.
     fn can(&self, capability: ClientCapability) -> bool;
 
+    /// Whether its model can use tools in a completion, which a client declares apart from [`ClientCapability::Sampling`].
+    fn can_sample_with_tools(&self) -> bool {
+        false
+    }
+
     /// Asks and waits for the answer. Fails if the client lacks the capability, returns an error, or takes too long.
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>>;
 

@@ -6,7 +6,7 @@ import { age, date, number, plural, span, tokens } from "/lib/format.js";
 
 export const title = () => "Overview";
 
-const STATES = { live: ["badge-ok", "live"], cached: ["badge-warn", "cached"], unavailable: ["badge-danger", "unavailable"] };
+const STATES = { live: ["badge-ok", "live"], cached: ["badge-warn", "cached"], starting: ["badge-warn", "starting"], unavailable: ["badge-danger", "unavailable"] };
 
 export async function render(main) {
   const overview = await get("/overview");

@@ -142,14 +142,24 @@ impl CatalogSnapshot {
         offering
     }
 
+    /// Adds an operation that waits for an upstream that is starting.
+    pub(crate) fn with_starting(self) -> Self {
+        self.with_status_operation("This MCP server is starting. Call this operation to wait for it.")
+    }
+
     /// Adds an operation that reports why the upstream is unavailable.
-    pub(crate) fn with_status(mut self, reason: &str) -> Self {
+    fn with_status(self, reason: &str) -> Self {
+        self.with_status_operation(&format!(
+            "This MCP server is unavailable: {reason}. Call this operation to try again."
+        ))
+    }
+
+    fn with_status_operation(mut self, description: &str) -> Self {
         let mut name = "upstream_status".to_owned();
         while self.tools.contains_key(name.as_str()) || self.quarantined.contains_key(name.as_str()) {
             name.push('_');
         }
-        let description = format!("This MCP server is unavailable: {reason}. Call this operation to try again.");
-        let mut operation = Operation::new(&name, Category::Read, &description);
+        let mut operation = Operation::new(&name, Category::Read, description);
         operation.native = false;
         self.offering.operations.push(operation);
         self

@@ -118,10 +118,10 @@ impl Connection {
             ProtocolMode::Sessions => ProtocolMode::Stateless,
             ProtocolMode::Stateless => ProtocolMode::Sessions,
         };
-        match connection.shake_hands(remembered, settings.start_timeout).await {
+        match connection.shake_hands(remembered, settings.max_start_time()).await {
             // The server may speak the other mode.
             Err(UpstreamError::Refused(first) | UpstreamError::ServerError { error: Some(first), .. }) => {
-                match connection.shake_hands(other, settings.start_timeout).await {
+                match connection.shake_hands(other, settings.max_start_time()).await {
                     Err(UpstreamError::Refused(_)) => {
                         return Err(UpstreamError::unavailable(
                             "it refused to initialize",

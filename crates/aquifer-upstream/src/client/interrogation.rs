@@ -83,7 +83,7 @@ pub async fn interrogate(settings: &Settings) -> Result<Interrogation, Failure> 
         Ok(Interrogation::from_connection(&connection, tool_list.capture, tool_list.left_out))
     };
     // Boxed to keep the callers' futures small.
-    match tokio::time::timeout(settings.start_timeout, Box::pin(request)).await {
+    match tokio::time::timeout(settings.max_start_time(), Box::pin(request)).await {
         Ok(request) => request.map_err(to_failure),
         Err(_) => Err(to_failure(UpstreamError::TimedOut)),
     }

@@ -57,7 +57,7 @@ impl PlainClient {
         };
         let opened =
             Box::pin(Connection::open_with_capabilities(capabilities, &settings, &sanitizer, ProtocolMode::default()));
-        match tokio::time::timeout(settings.start_timeout, opened).await {
+        match tokio::time::timeout(settings.max_start_time(), opened).await {
             Ok(Ok(connection)) => Ok(Self { connection, settings, sanitizer }),
             Ok(Err(error)) => Err(error.into_start_failure(&settings, &sanitizer)),
             Err(_) => Err(UpstreamError::TimedOut.into_start_failure(&settings, &sanitizer)),

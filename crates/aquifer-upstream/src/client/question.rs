@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aquifer_engine::source::ClientCapability;
+use aquifer_engine::source::{ClientCapability, ClientSide};
 use aquifer_protocol::text;
 use serde_json::{Map, Value, json};
 
@@ -33,11 +33,18 @@ const SAMPLING_FIELDS: &[&str] = &[
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) params: Map<String, Value>,
+    /// Whether it needs a model that can use tools.
+    needs_tools: bool,
     /// Choices that are shown differently from the upstream's spelling: field, shown value, exact value.
     exact_values: Vec<(String, String, String)>,
 }
 
 impl Question {
+    /// Whether the client has declared everything that the question needs.
+    pub(crate) fn fits(&self, client: &dyn ClientSide) -> bool {
+        !self.needs_tools || client.can_sample_with_tools()
+    }
+
     /// Translates the client's answer back to the upstream's values.
     pub(crate) fn translate(&self, mut answer: Value) -> Value {
         let Some(content) = answer.get_mut("content").and_then(Value::as_object_mut) else { return answer };
@@ -64,7 +71,7 @@ pub(crate) fn prepare_question(
     params: Map<String, Value>,
 ) -> Option<Question> {
     match capability {
-        ClientCapability::Roots => Some(Question { params: Map::new(), exact_values: Vec::new() }),
+        ClientCapability::Roots => Some(Question { params: Map::new(), needs_tools: false, exact_values: Vec::new() }),
         ClientCapability::Elicitation => {
             if !sanitizer.allowed().elicitation {
                 warn_not_allowed(sanitizer, "elicitation", &sanitizer.warned().elicitation);
@@ -77,7 +84,8 @@ pub(crate) fn prepare_question(
                 warn_not_allowed(sanitizer, "sampling", &sanitizer.warned().sampling);
                 return None;
             }
-            Some(Question { params: sampling_params(sanitizer, params), exact_values: Vec::new() })
+            let needs_tools = needs_tools(&params);
+            Some(Question { params: sampling_params(sanitizer, params), needs_tools, exact_values: Vec::new() })
         }
     }
 }
@@ -115,7 +123,7 @@ fn elicitation_question(sanitizer: &Sanitizer, mut params: Map<String, Value>) -
     if let Some(schema) = params.remove("requestedSchema") {
         forwarded.insert("requestedSchema".to_owned(), clean_form(sanitizer, schema, &mut exact_values)?);
     }
-    Some(Question { params: forwarded, exact_values })
+    Some(Question { params: forwarded, needs_tools: false, exact_values })
 }
 
 /// Quotes every line of a server's text after the first, so that none can imitate our own text.
@@ -192,6 +200,18 @@ fn collect_choices<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     if let Some(items) = object.get("items") {
         collect_choices(items, found);
     }
+}
+
+/// Whether a request for a completion uses tools: it offers them, or its messages contain calls or results of them.
+fn needs_tools(params: &Map<String, Value>) -> bool {
+    let is_of_tool = |content: &Value| matches!(content["type"].as_str(), Some("tool_use" | "tool_result"));
+    let uses_tool = |message: &Value| match &message["content"] {
+        Value::Array(contents) => contents.iter().any(is_of_tool),
+        content => is_of_tool(content),
+    };
+    let messages = params.get("messages").and_then(Value::as_array);
+    ["tools", "toolChoice"].iter().any(|name| params.contains_key(*name))
+        || messages.into_iter().flatten().any(uses_tool)
 }
 
 fn sampling_params(sanitizer: &Sanitizer, mut params: Map<String, Value>) -> Map<String, Value> {

@@ -247,7 +247,9 @@ impl SharedState {
         let question = serde_json::from_str(params)
             .ok()
             .and_then(|params| question::prepare_question(&self.sanitizer, capability, params));
-        let recipient = self.client_for(origin).filter(|(_, client)| client.can(capability));
+        let recipient = self.client_for(origin).filter(|(_, client)| {
+            client.can(capability) && question.as_ref().is_none_or(|question| question.fits(&**client))
+        });
         let permit = self.questions.clone().try_acquire_owned();
         let recipient = recipient.filter(|(call_origin, _)| {
             question.is_none() || permit.is_err() || capability == ClientCapability::Roots || call_origin.may_ask()
@@ -282,9 +284,10 @@ impl SharedState {
     fn decline(self: &Arc<Self>, id: &RawValue, capability: ClientCapability) {
         self.reply(match capability {
             ClientCapability::Elicitation => message::response(id, Ok(json!({ "action": "decline" }))),
-            ClientCapability::Sampling => {
-                message::response(id, Err((-32601, "The client behind this call offers no sampling")))
-            }
+            ClientCapability::Sampling => message::response(
+                id,
+                Err((-32601, "The client behind this call offers no sampling, or none with tools")),
+            ),
             ClientCapability::Roots => message::response(id, Ok(self.roots.list())),
         });
     }

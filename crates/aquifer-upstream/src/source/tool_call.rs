@@ -141,7 +141,7 @@ async fn answer_requests(
         // client.
         let question = question::prepare_question(sanitizer, capability, params);
         let answer = match (client, question) {
-            (Some(client), Some(mut question)) => {
+            (Some(client), Some(mut question)) if question.fits(&**client) => {
                 let params = std::mem::take(&mut question.params);
                 client.ask(capability, params).await.ok().map(|answer| question.translate(answer))
             }
@@ -157,7 +157,7 @@ async fn answer_requests(
             ClientCapability::Sampling => None,
         };
         let answer = answer.or(declined).ok_or(UpstreamError::MissingInput(
-            "It needs a completion (sampling), which is not offered for this call",
+            "It needs a completion (sampling), which the client does not offer for this call",
         ))?;
         round_answers.answers.insert(key, answer);
     }

@@ -86,7 +86,7 @@ impl Upstream {
 
     /// Waits until it is connected and has listed its tools, or has failed to.
     pub async fn ready(&self) -> Result<(), Failure> {
-        self.supervisor.wait_connected().await.map(|_| ())
+        self.supervisor.wait_started().await.map(|_| ())
     }
 
     /// Whether it is connected now.
@@ -292,7 +292,7 @@ impl Source for Upstream {
         async move {
             let is_unconfirmed = {
                 let snapshot = self.supervisor.snapshot.load();
-                snapshot.origin == Origin::Cache && snapshot.failure.is_none()
+                matches!(snapshot.origin, Origin::Cache | Origin::Nothing) && snapshot.failure.is_none()
             };
             if is_unconfirmed && !self.supervisor.wait_connected_within(CONFIRMATION_TIMEOUT).await {
                 tracing::debug!(source = self.supervisor.settings.name, "the cached catalog is not confirmed yet");

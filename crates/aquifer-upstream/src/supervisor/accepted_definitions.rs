@@ -1,18 +1,26 @@
 //! The full text of accepted definitions, which a reviewer compares changes with.
 //!
-//! It is stored beside the cached catalog and only displayed. The pin in the state store decides; a definition that
-//! does not match its pin is not displayed.
+//! It is stored beside the cached catalog. The pin in the state store decides; a definition that does not match its pin
+//! is not displayed. If the store has lost its pins, they are derived from this file: a source whose definitions were
+//! accepted before is not new.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use aquifer_discovery::PinBook;
+use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
 use aquifer_discovery::digest::pin;
+use aquifer_discovery::pins::PinBookReadError;
 use aquifer_discovery::tool::Tool;
+use aquifer_discovery::{OmittedTools, PinBook};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::cache;
+use crate::catalog::capture::{Capture, Origin};
+use crate::catalog::draft::SnapshotDraft;
+use crate::client::interrogation::Interrogation;
+use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
 const FORMAT_VERSION: u32 = 1;
@@ -64,6 +72,34 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
     }
 }
 
+/// The pins of the stored definitions, for a source whose pins the store does not have. `None` if there is no file, so
+/// that the source is new.
+pub(crate) fn recover(settings: &Settings) -> Option<Result<PinBook, PinBookReadError>> {
+    let path = path(settings).filter(|path| path.exists())?;
+    let definitions = cache::read_bounded(&path).and_then(|text| parse(&text));
+    Some(definitions.and_then(|definitions| pin_all(settings, definitions)).ok_or(PinBookReadError))
+}
+
+/// Pins definitions under the names, categories and dangers that they had.
+fn pin_all(settings: &Settings, definitions: BTreeMap<String, Map<String, Value>>) -> Option<PinBook> {
+    let tools: Vec<Map<String, Value>> = definitions.into_values().collect();
+    let interrogation = Interrogation {
+        capture: RawCapture::from_pages(&[&json!({ "tools": tools }).to_string()]).ok()?,
+        server: ServerIdentity::default(),
+        protocol: String::new(),
+        instructions: None,
+        capabilities: Value::Null,
+        left_out: OmittedTools::default(),
+    };
+    let capture = Capture::new(interrogation, Origin::Cache, Timestamp::default());
+    let draft = SnapshotDraft::new(settings, &Sanitizer::new(settings), &capture, None);
+    let mut book = PinBook::default();
+    for pin in &capture.pins {
+        let operation = draft.operations().iter().find(|one| one.backing.tool() == Some(pin.tool.as_str()))?;
+        book.pin(pin, &operation.name, operation.category, operation.danger, 0).ok()?;
+    }
+    Some(book)
+}
 fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
     let file: AcceptedFile = serde_json::from_str(text).ok()?;
     (file.version == FORMAT_VERSION).then_some(file.tools)

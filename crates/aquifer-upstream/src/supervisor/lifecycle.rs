@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
-use aquifer_engine::source::{CatalogState, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{CatalogState, SourceCapabilities, SourceStatus, starting_failure};
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
@@ -99,7 +99,7 @@ impl Supervisor {
     pub(crate) fn new(settings: Settings, clock: SharedClock, pin_store: PinStore) -> Self {
         let sanitizer = Sanitizer::new(&settings);
         let observed = ObservedResults::open(&settings);
-        let snapshot = CatalogSnapshot::unknown(&settings, &sanitizer).with_status("it has not been started yet");
+        let snapshot = CatalogSnapshot::unknown(&settings, &sanitizer).with_starting();
         Self {
             source_capabilities: ArcSwap::from_pointee(capabilities::UNKNOWN_CAPABILITIES),
             sanitizer,
@@ -203,7 +203,14 @@ impl Supervisor {
             Ok((tool_list, connection))
         };
         let to_failure = |error: UpstreamError| error.into_start_failure(&self.settings, &self.sanitizer);
-        match tokio::time::timeout(self.settings.start_timeout, starting).await {
+        let mut starting = std::pin::pin!(starting);
+        let (first, max_time) = (self.settings.start_timeout, self.settings.max_start_time());
+        let mut started = tokio::time::timeout(first, &mut starting).await;
+        if let (Err(_), Some(installer)) = (&started, self.settings.installer()) {
+            tracing::warn!(source = self.settings.name, "it is still starting: {installer} may be installing it");
+            started = tokio::time::timeout(max_time.saturating_sub(first), &mut starting).await;
+        }
+        match started {
             Ok(Ok((tool_list, connection))) => {
                 self.apply_listing(&connection, tool_list).await;
                 Ok(connection)
@@ -275,6 +282,7 @@ impl Supervisor {
         let is_up = self.connection.load().as_ref().is_some_and(|connection| connection.is_alive());
         let state = match snapshot.origin {
             Origin::Server if is_up => CatalogState::Live,
+            Origin::Nothing if snapshot.failure.is_none() => CatalogState::Starting,
             Origin::Nothing => CatalogState::Unavailable,
             _ if snapshot.failure.is_some() => CatalogState::Unavailable,
             _ => CatalogState::Cached,
@@ -303,8 +311,18 @@ impl Supervisor {
     }
 
     /// Returns the live connection with an up-to-date tool list, after starting it if necessary. Waits for a limited
-    /// time.
+    /// time, which does not end the start.
     pub(crate) async fn wait_connected(&self) -> Result<Arc<Connection>, Failure> {
+        self.wait_connected_for(self.settings.start_timeout * 2 + MIN_RETRY_DELAY).await
+    }
+
+    /// Like [`wait_connected`](Self::wait_connected), for as long as one start may take.
+    pub(crate) async fn wait_started(&self) -> Result<Arc<Connection>, Failure> {
+        let max_time = self.settings.max_start_time().max(self.settings.start_timeout * 2);
+        self.wait_connected_for(max_time + MIN_RETRY_DELAY).await
+    }
+
+    async fn wait_connected_for(&self, timeout: Duration) -> Result<Arc<Connection>, Failure> {
         let usable = |connection: &Connection| connection.is_alive() && connection.is_fresh();
         if let Some(connection) = self.connection.load_full().filter(|connection| usable(connection)) {
             return Ok(connection);
@@ -323,9 +341,6 @@ impl Supervisor {
                 }
             }
         };
-        let timeout = self.settings.start_timeout * 2 + MIN_RETRY_DELAY;
-        tokio::time::timeout(timeout, next).await.unwrap_or_else(|_| {
-            Err(crate::error::unavailable_failure(&self.settings.name, "it did not finish starting in time"))
-        })
+        tokio::time::timeout(timeout, next).await.unwrap_or_else(|_| Err(starting_failure(&self.settings.name)))
     }
 }

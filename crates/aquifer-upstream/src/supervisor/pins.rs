@@ -13,6 +13,7 @@ use aquifer_discovery::pins::PinBookReadError;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
 
+use super::accepted_definitions;
 use crate::settings::Settings;
 
 /// How long a record is kept: longer than any server is likely to stay unused.
@@ -110,8 +111,10 @@ pub(crate) enum WriteOutcome {
 /// The pins that a source is compared with.
 pub(crate) struct PinRecord {
     pub(crate) book: Result<PinBook, PinBookReadError>,
-    /// The version of the source's own record. `None` if the pins are inherited.
+    /// The version of the source's own record. `None` if the pins are recovered or inherited.
     pub(crate) version: Option<u64>,
+    /// Whether the store has lost the record.
+    pub(crate) is_recovered: bool,
 }
 
 /// The pins of one upstream.
@@ -128,7 +131,8 @@ impl PinLedger {
     pub(crate) fn new(pin_store: PinStore, settings: &Settings) -> Self {
         let (source, key) = (settings.name.clone(), Self::key(settings));
         let inherits_pins = settings.inherits_pins;
-        Self { pin_store, source, key, inherits_pins, last: Mutex::default(), is_failing: AtomicBool::new(false) }
+        let (last, is_failing) = (Mutex::default(), AtomicBool::new(false));
+        Self { pin_store, source, key, inherits_pins, last, is_failing }
     }
 
     /// The key of the record.
@@ -137,10 +141,16 @@ impl PinLedger {
         format!("pins/{name}/{}", settings.identity())
     }
 
-    /// Finds the pins: the source's own record, or else those of other sources of its name.
-    pub(crate) async fn find(&self) -> Result<Option<PinRecord>, StoreError> {
+    /// Finds the pins: the source's own record, or else what is left of it, or else those of other sources of its name.
+    pub(crate) async fn find(&self, settings: &Settings) -> Result<Option<PinRecord>, StoreError> {
         if let Some(record) = self.pin_store.store.get(&self.key).await? {
-            return Ok(Some(PinRecord { book: PinBook::read(&record.value), version: Some(record.version) }));
+            let book = PinBook::read(&record.value);
+            return Ok(Some(PinRecord { book, version: Some(record.version), is_recovered: false }));
+        }
+        if self.pin_store.outlives_process()
+            && let Some(book) = accepted_definitions::recover(settings)
+        {
+            return Ok(Some(PinRecord { book, version: None, is_recovered: true }));
         }
         if !self.inherits_pins {
             return Ok(None);
@@ -152,7 +162,7 @@ impl PinLedger {
                 book.inherit(other);
             }
         }
-        Ok((!book.is_empty()).then_some(PinRecord { book: Ok(book), version: None }))
+        Ok((!book.is_empty()).then_some(PinRecord { book: Ok(book), version: None, is_recovered: false }))
     }
 
     pub(crate) fn pin_store(&self) -> &PinStore {
@@ -170,9 +180,20 @@ impl PinLedger {
     }
 
     /// The current pins, or the last known ones if the store does not answer. `None` if it never answered.
-    pub(crate) async fn read(&self) -> Option<PinSnapshot> {
+    pub(crate) async fn read(&self, settings: &Settings) -> Option<PinSnapshot> {
         let read = async {
-            let found = self.find().await.map_err(|error| error.to_string())?;
+            let mut found = self.find(settings).await.map_err(|error| error.to_string())?;
+            if let Some(PinRecord { book: Ok(book), is_recovered: true, .. }) = &found
+                && self.may_pin()
+            {
+                tracing::warn!(
+                    source = self.source,
+                    "the state store has lost the accepted definitions of this source. Its tools are compared with the \
+                     copy in the state directory"
+                );
+                self.write(book, None).await;
+                found = self.find(settings).await.map_err(|error| error.to_string())?;
+            }
             let Some(found) = found else { return Ok(PinSnapshot::default()) };
             let book = found.book.map_err(|error| error.to_string())?;
             Ok(PinSnapshot { book: Some(Arc::new(book)), version: found.version })

@@ -103,7 +103,7 @@ pub struct Examination {
 pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock) -> Result<Examination, ReviewError> {
     let interrogation = interrogate(&settings).await.map_err(ReviewError::Unreachable)?;
     let capture = Capture::new(interrogation, Origin::Server, clock.now());
-    let found = PinLedger::new(pin_store.clone(), &settings).find().await?;
+    let found = PinLedger::new(pin_store.clone(), &settings).find(&settings).await?;
     // An unreadable record counts as empty.
     let (book, is_unreadable) = match found.map(|found| found.book) {
         None => (None, false),
@@ -200,7 +200,7 @@ impl Examination {
         }
         let ledger = PinLedger::new(self.pin_store.clone(), &self.settings);
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            let found = ledger.find().await?;
+            let found = ledger.find(&self.settings).await?;
             let version = found.as_ref().and_then(|found| found.version);
             let mut book = found.and_then(|found| found.book.ok()).unwrap_or_default();
             self.pin(&accepted, &mut book)?;

@@ -69,7 +69,9 @@ impl Supervisor {
 
     /// Whether the served snapshot was built from this interrogation and the current pins.
     async fn is_current(&self, interrogation: &Interrogation) -> bool {
-        let Some(pins_version) = self.ledger.read().await.and_then(|pins| pins.version) else { return false };
+        let Some(pins_version) = self.ledger.read(&self.settings).await.and_then(|pins| pins.version) else {
+            return false;
+        };
         let now = SnapshotInputs { interrogation_digest: interrogation.digest(), pins_version };
         self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&now)
     }
@@ -90,7 +92,7 @@ impl Supervisor {
         let mut attempt = 0;
         let (snapshot, pins, snapshot_inputs) = loop {
             attempt += 1;
-            let pins = self.ledger.read().await;
+            let pins = self.ledger.read(&self.settings).await;
             let book = pins.as_ref().and_then(|pins| pins.book.as_deref());
             let draft = SnapshotDraft::new(&self.settings, &self.sanitizer, &capture, book);
             let known = pins.as_ref().map(|pins| pins.book.as_deref()).ok_or(());
@@ -202,7 +204,7 @@ impl Supervisor {
     /// Compares quarantined definitions again if the pins have changed.
     pub(super) async fn recheck_quarantine(&self) {
         if let Some(pending_review) = self.pending_review.load_full() {
-            let pins = self.ledger.read().await;
+            let pins = self.ledger.read(&self.settings).await;
             let is_other =
                 pins.as_ref().is_some_and(|pins| !pending_review.is_read || pins.version != pending_review.version);
             let before = self.snapshot.load_full();
@@ -221,7 +223,7 @@ impl Supervisor {
     /// Triggers a new comparison if the pins have changed, and waits for it briefly.
     pub(crate) async fn refresh_pins(&self) {
         let Some(pending_review) = self.pending_review.load_full() else { return };
-        let pins = self.ledger.read().await;
+        let pins = self.ledger.read(&self.settings).await;
         if pins.is_none_or(|pins| pending_review.is_read && pins.version == pending_review.version) {
             return;
         }

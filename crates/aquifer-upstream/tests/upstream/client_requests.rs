@@ -19,6 +19,7 @@ const BOTH: AllowedRequests = AllowedRequests { elicitation: true, sampling: tru
 pub(crate) struct Client {
     name: &'static str,
     can: Vec<ClientCapability>,
+    samples_with_tools: bool,
     /// The answer to a form, instead of the client's name.
     content: Option<Value>,
     pub(crate) logged: Mutex<Vec<Value>>,
@@ -51,6 +52,10 @@ impl Client {
 impl ClientSide for Client {
     fn can(&self, capability: ClientCapability) -> bool {
         self.can.contains(&capability)
+    }
+
+    fn can_sample_with_tools(&self) -> bool {
+        self.samples_with_tools
     }
 
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
@@ -262,7 +267,8 @@ async fn r_dis_7a_questions_name_their_source_and_are_sanitized() {
             let mut settings = with_allowed(BOTH, settings.clone());
             settings.name = name.to_owned();
             let content = json!({ "which": "one", "several": ["a"], "more": "one" });
-            let client = Arc::new(Client { content: Some(content), ..Client::able("able") });
+            let client = Client { content: Some(content), samples_with_tools: true, ..Client::able("able") };
+            let client = Arc::new(client);
             let gateway = Gateway::ready(settings).await;
             let answer = gateway.ask_as("elicit", json!({}), context_for(&client)).await;
             let expected = json!({ "which": format!("o{DIRT}ne"), "several": [format!("a{DIRT}")], "more": "one" });
@@ -291,6 +297,33 @@ async fn r_dis_7a_questions_name_their_source_and_are_sanitized() {
                 "metadata": { "mimeType": "image/png", "data": clean("m"), "type": "image" },
             });
             assert_eq!(client.asked(), [expected]);
+        }
+    }
+}
+
+/// A client declares tools in completions apart from completions.
+#[tokio::test]
+async fn r_dis_7a_tools_reach_only_clients_that_declare_them() {
+    let hi = json!({ "role": "user", "content": { "type": "text", "text": "hi" } });
+    let called = json!({ "type": "tool_use", "id": "1", "name": "t", "input": {} });
+    let tool = json!([{ "name": "t", "inputSchema": { "type": "object" } }]);
+    let (unable, able) = (Client::able("unable"), Client { samples_with_tools: true, ..Client::able("able") });
+    let (unable, able) = (Arc::new(unable), Arc::new(able));
+    for script in [
+        json!({ "messages": [hi], "maxTokens": 10, "tools": tool }),
+        json!({ "messages": [hi], "maxTokens": 10, "toolChoice": { "mode": "auto" } }),
+        json!({ "messages": [hi, { "role": "assistant", "content": [called] }], "maxTokens": 10 }),
+    ] {
+        let folder = Folder::new();
+        let (all, _servers) = everywhere(&folder, &json!({ "sample": script }));
+        for settings in all {
+            let gateway = Gateway::ready(with_allowed(BOTH, settings)).await;
+            let answer = gateway.ask_as("sample", json!({}), context_for(&unable)).await;
+            assert!(answer.to_string().contains("sampling"), "{answer}");
+            assert_eq!(unable.asked(), Vec::<Value>::new(), "{script}");
+            let answer = gateway.ask_as("sample", json!({}), context_for(&able)).await;
+            assert_eq!(answer["data"]["content"]["text"], "able", "{answer}");
+            assert_eq!(able.asked().len(), 1);
         }
     }
 }

@@ -43,7 +43,15 @@ impl StateFiles {
     /// The trust level that was recorded for exactly these texts.
     pub(crate) fn recorded_trust<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<Trust> {
         let file = self.trust_file(texts).filter(|file| fs::exists(file).unwrap_or_default())?;
-        Trust::from_name(&String::from_utf8(read_small_file(&file).ok()?).ok()?)
+        let text = read_small_file(&file).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let level = text.as_deref().and_then(Trust::from_name);
+        if level.is_none() {
+            tracing::warn!(
+                "{} holds no trust level, so it does not count. Assign it again with aquifer trust",
+                file.display()
+            );
+        }
+        level
     }
 
     fn trust_file<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<PathBuf> {

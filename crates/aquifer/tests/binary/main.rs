@@ -58,6 +58,7 @@ mod secrets;
 mod self_served;
 #[cfg(feature = "test-clients")]
 mod servers;
+mod slow_starts;
 mod sqlite;
 mod sqlite_access;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -14,7 +14,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Copies a state file as it is at one moment. The copy is readable only by its owner, and must not exist yet.
 pub fn copy_state_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     let error = |cause: &dyn std::fmt::Display| StoreError(format!("cannot copy {}: {cause}", from.display()));
-    file::prepare(to).map_err(|cause| error(&cause))?;
+    file::create_empty(to).map_err(|cause| error(&cause))?;
     let copy = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(from, flags)?;

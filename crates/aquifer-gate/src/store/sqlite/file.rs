@@ -12,8 +12,8 @@ const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to create the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Creates the file if it is missing, and restricts it to its owner.
-pub(super) fn prepare(path: &Path) -> Result<()> {
+/// Creates the file with `fill` if it is missing, and restricts it to its owner.
+pub(super) fn prepare(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) => {
             system::restrict_to_owner(path, &metadata)?;
@@ -29,14 +29,16 @@ pub(super) fn prepare(path: &Path) -> Result<()> {
             }
             Ok(())
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => create(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => create(path, fill),
         Err(error) => Err(error),
     }
 }
 
 /// Creates the file under a lock. If an earlier file was deleted, its log and index may be left behind. A new file must
 /// not pick them up, and they must not be deleted if another process has just created them.
-fn create(path: &Path) -> Result<()> {
+///
+/// The file appears with its contents, so that a file without contents is never a new one.
+fn create(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let _lock = lock(&sibling(path, "-lock"))?;
     if std::fs::exists(path)? {
         return Ok(());
@@ -49,14 +51,19 @@ fn create(path: &Path) -> Result<()> {
     }
     // Closing a file releases this process's locks on it, so close it before any lock can be held.
     let draft = sibling(path, "-new");
-    owner_only().truncate(true).open(&draft)?;
+    create_empty(&draft)?;
+    fill(&draft)?;
     std::fs::rename(&draft, path)
 }
 
-/// Whether the file was emptied while changes wait in its log. SQLite would take it for a new database and delete the log.
+/// Creates an empty file for its owner only, or empties it.
+pub(super) fn create_empty(path: &Path) -> Result<()> {
+    owner_only().truncate(true).open(path).map(drop)
+}
+
+/// Whether the file was emptied. SQLite would take it for a new database and delete the log beside it.
 pub(super) fn is_emptied(path: &Path) -> bool {
-    let len = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.len());
-    len(path).is_ok_and(|len| len == 0) && len(&sibling(path, "-wal")).is_ok_and(|len| len > 0)
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0)
 }
 
 /// Takes the lock. It is released when the file is dropped.

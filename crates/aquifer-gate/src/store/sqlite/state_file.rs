@@ -19,6 +19,9 @@ pub(super) const MAX_CALL_TIME: Duration = Duration::from_secs(3);
 const SWEEP_INTERVAL_MS: u64 = 60_000;
 /// One gibibyte, in pages. Unbounded record creation fails before the disk is full.
 const MAX_PAGES: i64 = (1 << 30) / 4096;
+/// What is wrong with a file without tables, and what to do.
+const EMPTIED: &str = "was emptied or shortened. Restore it from a backup. To start again, remove it: limits, approvals and \
+                       confirmations are then forgotten";
 /// Maximum size of the write-ahead log that is kept on disk.
 const MAX_WAL_BYTES: i64 = 4 << 20;
 
@@ -148,27 +151,26 @@ impl StateFile {
 
     fn open_file(&self) -> Result<OpenConnection, StoreError> {
         if self.access == FileAccess::ReadWrite {
-            file::prepare(&self.path).map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
+            file::prepare(&self.path, create_tables)
+                .map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
         }
         let before = Identity::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
         if file::is_emptied(&self.path) {
-            return Err(self.error("was emptied, but the file beside it that ends in -wal was not"));
+            return Err(self.error(EMPTIED));
         }
         let mut connection = connect(&self.path).map_err(|error| self.sqlite_error(&error))?;
         let owner = tables::owner(&connection).map_err(|error| self.sqlite_error(&error))?;
         let prepared = match (owner, self.access) {
             (Owner::NewerVersion, _) => return Err(self.error("was written by a newer version")),
             (Owner::Other, _) => return Err(self.error("is another application's database")),
-            (_, FileAccess::ReadWrite) => initialize_with_retry(&mut connection),
+            // A new file has its tables from the beginning. Without them, limits would start again, and changed
+            // definitions of upstreams would count as new.
+            (Owner::Empty, _) => return Err(self.error(EMPTIED)),
+            (Owner::Ours, FileAccess::ReadWrite) => initialize_with_retry(&mut connection),
             (Owner::Ours, FileAccess::ReadOnly) => {
                 // The last connection to be closed would otherwise move the log into the file.
                 connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
             }
-            // The tables of a new store, outside of the file.
-            (Owner::Empty, FileAccess::ReadOnly) => Connection::open_in_memory().and_then(|empty| {
-                connection = empty;
-                tables::create(&mut connection)
-            }),
         };
         prepared.map_err(|error| self.sqlite_error(&error))?;
         if !Identity::read(&self.path).is_ok_and(|after| after == before) {
@@ -242,14 +244,15 @@ fn initialize_with_retry(connection: &mut Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Only for files of ours, because this writes to a new file.
+/// Only for files of ours.
 fn initialize(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", MAX_WAL_BYTES, |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "max_page_count", MAX_PAGES, |_| Ok(()))?;
-    match tables::owner(connection)? {
-        Owner::Empty => tables::create(connection),
-        _ => Ok(()),
-    }
+    connection.pragma_update_and_check(None, "max_page_count", MAX_PAGES, |_| Ok(()))
+}
+
+/// Creates the tables in an empty file.
+fn create_tables(path: &std::path::Path) -> std::io::Result<()> {
+    connect(path).and_then(|mut connection| tables::create(&mut connection)).map_err(std::io::Error::other)
 }

@@ -73,32 +73,53 @@ async fn a_store_that_is_only_read_stays_as_it_is() {
     assert_eq!((contents(), mode(&folder.file())), (before, 0o644));
 }
 
+/// Emptied, shortened, without the log that holds its tables, and replaced by an empty database. None of them is new.
 #[tokio::test]
-async fn a_file_without_tables_is_read_as_a_new_store() {
-    let folder = Folder::new();
-    let reader = || SqliteStore::read_only(folder.file(), system_clock()).unwrap();
-    assert!(reader().get("k").await.is_err());
-    assert!(!folder.file().exists());
-    std::fs::write(folder.file(), "").unwrap();
-    assert!(reader().get("k").await.unwrap().is_none());
-    assert_eq!(std::fs::metadata(folder.file()).unwrap().len(), 0);
-}
-
-#[tokio::test]
-async fn the_log_of_an_emptied_file_is_kept() {
-    let used = Folder::new();
-    let store = open(&used.file());
-    assert!(put(&store, "k").await.unwrap());
-    let changes = std::fs::read(used.0.join("state.db-wal")).unwrap();
-    let folder = Folder::new();
-    let log = folder.0.join("state.db-wal");
-    std::fs::write(folder.file(), "").unwrap();
-    std::fs::write(&log, &changes).unwrap();
-    let reader = SqliteStore::read_only(folder.file(), system_clock()).unwrap();
-    for store in [reader, open(&folder.file())] {
-        let error = store.get("k").await.unwrap_err().to_string();
-        assert!(error.contains("was emptied") && std::fs::read(&log).unwrap() == changes, "{error}");
+async fn r_saf_6_an_emptied_or_shortened_file_is_not_a_new_store() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
+        ("emptied", |file| std::fs::write(file, "").unwrap()),
+        ("emptied while its log was kept", |file| {
+            std::fs::write(file.with_extension("db-wal"), vec![7; 100]).unwrap();
+            std::fs::write(file, "").unwrap();
+        }),
+        ("shortened", |file| {
+            let bytes = std::fs::read(file).unwrap();
+            std::fs::write(file, &bytes[..4096]).unwrap();
+        }),
+        ("cut inside its header", |file| std::fs::write(file, &std::fs::read(file).unwrap()[..50]).unwrap()),
+        ("replaced by an empty database", |file| {
+            std::fs::remove_file(file).unwrap();
+            Connection::open(file).unwrap().execute_batch("PRAGMA journal_mode = WAL; VACUUM").unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let folder = Folder::new();
+        let (file, log) = (folder.file(), folder.0.join("state.db-wal"));
+        assert!(put(&open(&file), "k").await.unwrap());
+        // The store is closed when its thread ends; the log is then part of the file.
+        while log.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        damage(&file);
+        let left = (std::fs::read(&file).unwrap(), std::fs::read(&log).ok());
+        let reader = SqliteStore::read_only(&file, system_clock()).unwrap();
+        for store in [reader, open(&file), open(&file)] {
+            let error = store.get("k").await.unwrap_err().to_string();
+            let is_named = error.contains("was emptied or shortened") || error.contains("damaged");
+            assert!(is_named && put(&store, "l").await.is_err(), "{what}: {error}");
+            assert_eq!(
+                (std::fs::read(&file).unwrap(), std::fs::read(&log).ok()),
+                left,
+                "{what}: nothing is overwritten"
+            );
+        }
+        // Removing it is a decision of the operator.
+        std::fs::remove_file(&file).unwrap();
+        assert!(put(&open(&file), "k").await.unwrap(), "{what}");
     }
+    let reader = SqliteStore::read_only(Folder::new().file(), system_clock()).unwrap();
+    assert!(reader.get("k").await.is_err(), "a missing file is not created");
 }
 
 #[tokio::test]
