@@ -28,6 +28,27 @@ pub enum AdapterError {
     /// The system provides no random bytes for the cursor key.
     #[error("cannot make a key for cursors: {0}")]
     NoRandomness(String),
+    /// The message of a confirmation has a placeholder that is not a parameter.
+    #[error(
+        "the confirmation of '{operation}' has the placeholder '{placeholder}', which is not one of its parameters"
+    )]
+    UnknownPlaceholder {
+        /// The operation.
+        operation: String,
+        /// The placeholder.
+        placeholder: String,
+    },
+    /// An example has a member that is not a parameter.
+    #[error("an example of '{operation}' has '{member}', which is not one of its parameters")]
+    UnknownInExample {
+        /// The operation.
+        operation: String,
+        /// The member.
+        member: String,
+    },
+    /// The parameters of an example are not an object.
+    #[error("the parameters of an example of '{0}' must be an object")]
+    ExampleNotAnObject(String),
     /// `example` or a similar method was called before an operation was added.
     #[error("'{0}' must follow an operation")]
     NothingToDescribe(&'static str),

@@ -45,7 +45,7 @@ pub use aquifer_derive::{Etag, adapter};
 pub use aquifer_engine::{Caller, Source};
 pub use aquifer_protocol::category::Category;
 pub use aquifer_protocol::danger::Danger;
-pub use aquifer_protocol::error::{Code, Failure};
+pub use aquifer_protocol::error::{Code, Failure, UnexpectedError};
 pub use aquifer_protocol::warning::Warning;
 pub use aquifer_query::plan;
 pub use aquifer_query::{CursorKey, Plan};

@@ -1,5 +1,6 @@
 //! Serves an adapter by itself, behind a gate.
 
+use std::fmt::{Debug, Display, Formatter};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use crate::system::StopSignals;
 /// How many tokens and counters the gate remembers before it drops the oldest.
 const MAX_RECORDS: usize = 100_000;
 
-/// Why an adapter cannot be served.
-#[derive(Debug, thiserror::Error)]
+/// Why an adapter cannot be served. Its `Debug` form is its message, because that is what Rust prints if `main` returns it.
+#[derive(thiserror::Error)]
 pub enum ServeError {
     /// Its definition has problems.
     #[error(transparent)]
@@ -43,6 +44,12 @@ pub enum ServeError {
     /// Signals cannot be received.
     #[error("cannot receive signals: {0}")]
     Signals(#[source] std::io::Error),
+}
+
+impl Debug for ServeError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(self, f)
+    }
 }
 
 /// An engine with the adapter behind a gate with its default settings: operations that destroy something are confirmed

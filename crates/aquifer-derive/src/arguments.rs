@@ -1,6 +1,6 @@
 //! The arguments of `#[operation(…)]`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Ident, LitStr, Meta, Token, braced, parenthesized};
@@ -16,6 +16,10 @@ const DANGERS: &[&str] = &["Safe", "Reversible", "Destructive", "Dangerous", "Fo
 pub(crate) struct OperationArguments {
     pub(crate) category: Option<Ident>,
     pub(crate) long_running: Option<Ident>,
+    /// The message of the confirmation.
+    pub(crate) confirm_message: Option<LitStr>,
+    /// The names of the members of examples.
+    pub(crate) example_members: Vec<LitStr>,
     /// Method calls on the adapter builder that describe the operation.
     pub(crate) modifiers: Vec<TokenStream>,
 }
@@ -68,6 +72,7 @@ impl OperationArguments {
             "confirm" if input.peek(Token![=]) => {
                 let message = text(input)?;
                 self.modifiers.push(quote!(.confirm_message(#message)));
+                self.confirm_message = Some(message);
             }
             "confirm" => self.modifiers.push(quote!(.confirm())),
             "idempotent" => self.modifiers.push(quote!(.idempotent())),
@@ -85,6 +90,7 @@ impl OperationArguments {
                 let params;
                 braced!(params in content);
                 let params: TokenStream = params.parse()?;
+                self.example_members.extend(member_names(&params));
                 self.modifiers.push(quote!(.example(#description, ::aquifer_adapter::macros::json!({ #params }))));
             }
             _ => {
@@ -94,6 +100,16 @@ impl OperationArguments {
         }
         Ok(())
     }
+}
+
+/// The names of the members of an object as `json!` reads it.
+fn member_names(members: &TokenStream) -> Vec<LitStr> {
+    let is_punct =
+        |token: Option<&TokenTree>, wanted| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
+    let tokens: Vec<TokenTree> = members.clone().into_iter().collect();
+    let starts = (0..tokens.len()).filter(|at| *at == 0 || is_punct(tokens.get(at - 1), ','));
+    let names = starts.filter(|at| is_punct(tokens.get(at + 1), ':')).filter_map(|at| tokens.get(at));
+    names.filter_map(|name| syn::parse2(name.clone().into()).ok()).collect()
 }
 
 /// Skips the rest of an argument, up to its comma.

@@ -195,6 +195,30 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_no_parameters_are_reported() {
+        let messages = messages(syn::parse_quote! {
+            impl Board {
+                /// Delete a task.
+                #[operation(confirm = "Delete {title} of {id}? {}", example("One", { "id": 1, "force": { "a": 2 } }))]
+                async fn delete_task(&self, #[doc = "Its number."] id: u64) -> Answer<Task> {}
+                /// The extractor may add parameters, and the other is renamed.
+                #[operation(confirm = "{tenant}", example("One", { "tenant": 1 }))]
+                async fn delete_all(&self, tenant_of: Tenant) -> Answer<Task> {}
+                /// Renamed.
+                #[operation(confirm = "{kind}", example("One", { "kind": 1 }))]
+                async fn delete_kind(&self, #[doc = "Kind."] #[serde(rename = "kind")] r#type: u64) -> Answer<Task> {}
+            }
+        });
+        assert_eq!(
+            messages,
+            [
+                "the placeholder 'title' is not a parameter of this operation",
+                "'force' is not a parameter of this operation"
+            ]
+        );
+    }
+
+    #[test]
     fn a_block_without_operations_is_refused() {
         let messages = messages(syn::parse_quote! {
             impl Board {

@@ -83,6 +83,9 @@ impl Method {
                 parameters.extend(Argument::read(parameter, problems));
             }
         }
+        if category.as_ref().is_some_and(|category| category != "Read") {
+            check_names(&arguments, &parameters, problems);
+        }
         // An operation may have many parameters, each an argument of the method.
         function.attrs.push(syn::parse_quote!(#[allow(clippy::too_many_arguments)]));
         Some(Self { name, description: description?, category: category?, parameters, returns: returns?, arguments })
@@ -204,6 +207,32 @@ fn optional(text: Option<&str>) -> TokenStream {
     match text {
         Some(text) => quote!(::core::option::Option::Some(#text)),
         None => quote!(::core::option::Option::None),
+    }
+}
+
+/// Parameters that the engine adds to operations other than READ.
+const ADDED: &[&str] = &["confirmation_token", "dry_run", "if_match", "max_tokens", "wait"];
+
+/// Reports names in examples and in the confirmation that are not parameters. Only if all parameters are known here: an
+/// argument without a doc comment may be an extractor that adds some, and `serde` may rename them. What cannot be checked
+/// here is checked when the adapter is built.
+fn check_names(arguments: &OperationArguments, parameters: &[Argument], problems: &mut Problems) {
+    let is_renamed =
+        |argument: &Argument| argument.attributes.iter().any(|attribute| attribute.path().is_ident("serde"));
+    if parameters.iter().any(|argument| argument.description.is_none() || is_renamed(argument)) {
+        return;
+    }
+    let is_known = |name: &str| ADDED.contains(&name) || parameters.iter().any(|argument| argument.name == name);
+    if let Some(message) = &arguments.confirm_message {
+        let text = message.value();
+        let names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+        let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        for name in names.filter(is_name).filter(|name| !is_known(name)) {
+            problems.add(message, &format!("the placeholder '{name}' is not a parameter of this operation"));
+        }
+    }
+    for member in arguments.example_members.iter().filter(|member| !is_known(&member.value())) {
+        problems.add(member, &format!("'{}' is not a parameter of this operation", member.value()));
     }
 }
 

@@ -87,17 +87,20 @@ pub(crate) fn read(responses: Option<InputResponses>) -> Map<String, Value> {
     responses.unwrap_or_default().into_iter().collect()
 }
 
-/// Asks in a session. No answer, or a late one, counts as a refusal.
+/// Asks in a session. No answer, or a late one, counts as a refusal, and so does a question that did not reach the person.
 pub(crate) async fn ask(peer: &Peer<RoleServer>, question: InputRequest) -> (String, Value) {
     let key = question.key.clone();
-    let refusal = json!({ "action": "cancel" });
-    let Ok(params) = form(question) else { return (key, refusal) };
+    let unavailable = json!({ "action": "unavailable" });
+    let Ok(params) = form(question) else {
+        tracing::error!(key, "a question has a form that MCP does not have");
+        return (key, unavailable);
+    };
     match peer.create_elicitation_with_timeout(params, Some(TIMEOUT)).await {
-        Ok(result) => (key, serde_json::to_value(result).unwrap_or(refusal)),
+        Ok(result) => (key, serde_json::to_value(result).unwrap_or(unavailable)),
         Err(ServiceError::Timeout { .. }) => (key, json!({ "action": "timeout" })),
         Err(cause) => {
             tracing::debug!(%cause, "could not ask the person");
-            (key, refusal)
+            (key, unavailable)
         }
     }
 }

@@ -12,8 +12,9 @@ use aquifer_engine::{Answer as EngineAnswer, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
-use aquifer_protocol::operation::{Example, Operation, Returns, Role};
+use aquifer_protocol::operation::{Example, Operation, Returns, Role, TOKEN};
 use aquifer_protocol::schema::Types;
+use aquifer_protocol::text::template::{self, Piece};
 use aquifer_query::{Collection, CursorKey};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -207,12 +208,14 @@ impl<S: Send + Sync + 'static> Adapter<S> {
 
     /// Adds an example request.
     #[must_use]
-    pub fn example(self, description: &str, params: Value) -> Self {
+    pub fn example(mut self, description: &str, params: Value) -> Self {
+        let Value::Object(params) = params else {
+            let name = self.operations.last().map(|(operation, _)| operation.name.to_string()).unwrap_or_default();
+            self.problems.push(AdapterError::ExampleNotAnObject(name));
+            return self;
+        };
         self.with_last_operation("example", |operation| {
-            operation.examples.push(Example {
-                description: Some(description.into()),
-                params: params.as_object().cloned().unwrap_or_default(),
-            });
+            operation.examples.push(Example { description: Some(description.into()), params });
         })
     }
 
@@ -273,7 +276,9 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     }
 
     /// Builds the source.
-    pub fn build(self) -> Result<Arc<dyn Source>, AdapterErrors> {
+    pub fn build(mut self) -> Result<Arc<dyn Source>, AdapterErrors> {
+        let unknown = self.operations.iter().flat_map(|(operation, _)| find_unknown_names(operation));
+        self.problems.extend(unknown);
         if !self.problems.is_empty() {
             return Err(AdapterErrors(self.problems));
         }
@@ -290,6 +295,29 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         let Self { name, state, collections, executions, .. } = self;
         Ok(Arc::new(AdapterSource { name, state, offering, handlers, collections, executions, cursor_key }))
     }
+}
+
+/// Parameters that the engine adds.
+const ADDED: [&str; 5] = [TOKEN, "max_tokens", "dry_run", "if_match", "preset"];
+
+/// The names in examples and in the message of a confirmation that are not parameters: nobody would ever see a value there.
+fn find_unknown_names(operation: &Operation) -> Vec<AdapterError> {
+    let is_known = |name: &str| operation.parameter(name).is_some() || ADDED.contains(&name);
+    let name = || operation.name.to_string();
+    let message = operation.safeguards.message.as_deref().unwrap_or_default();
+    let placeholders = template::split(message).into_iter().filter_map(|piece| match piece {
+        Piece::Name(placeholder) if !is_known(placeholder) => Some(placeholder.to_owned()),
+        _ => None,
+    });
+    let mut problems: Vec<AdapterError> =
+        placeholders.map(|placeholder| AdapterError::UnknownPlaceholder { operation: name(), placeholder }).collect();
+    let members = operation.examples.iter().flat_map(|example| example.params.keys());
+    problems.extend(
+        members
+            .filter(|member| !is_known(member))
+            .map(|member| AdapterError::UnknownInExample { operation: name(), member: member.clone() }),
+    );
+    problems
 }
 
 fn random_cursor_key() -> Result<CursorKey, AdapterError> {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aquifer_engine::{Context as EngineContext, InputRequest, Interaction};
 use aquifer_protocol::error::{Code, Failure};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::extract::form::form_schema;
 use crate::extract::{CallParts, FromCall};
 
 /// Asks the person who uses the client.
@@ -54,7 +54,8 @@ impl Elicitation {
         Self { context: context.clone(), state: Arc::default() }
     }
 
-    /// Asks for the fields of `T`: a struct with fields of simple types.
+    /// Asks for the fields of `T`: a struct with fields of simple types, which are texts, numbers, booleans, enums without
+    /// content, and lists of such enums. The doc comments of fields and variants are shown.
     pub fn ask<T: DeserializeOwned + JsonSchema>(&self, message: impl Into<String>) -> Result<T, Failure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.asked += 1;
@@ -62,7 +63,7 @@ impl Elicitation {
         if let Some(answer) = self.context.answers.get(&key) {
             return read_answer(answer);
         }
-        let question = InputRequest { key, message: message.into(), schema: form_schema::<T>() };
+        let question = InputRequest { key, message: message.into(), schema: form_schema::<T>()? };
         if self.context.interaction == Interaction::Available {
             state.question = Some(question.clone());
         }
@@ -92,33 +93,13 @@ fn read_answer<T: DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
         }
         Some("decline") => "the person who was asked declined",
         Some("timeout") => "nobody answered the question in time",
+        Some("unavailable") => {
+            return Err(Failure::new(
+                Code::UpstreamUnavailable,
+                "The client could not show the question of this operation",
+            ));
+        }
         _ => "the person who was asked closed the question without an answer",
     };
     Err(Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}")))
-}
-
-/// The fields of `T` as MCP forms have them: a flat object without references and nulls.
-fn form_schema<T: JsonSchema>() -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let Value::Object(mut schema) = settings.into_generator().into_root_schema_for::<T>().to_value() else {
-        return Map::new();
-    };
-    schema.retain(|name, _| matches!(name.as_str(), "type" | "properties" | "required"));
-    for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
-        let Some(field) = field.1.as_object_mut() else { continue };
-        if let Some(Value::Array(types)) = field.get("type")
-            && let Some(only) = types.iter().find(|name| name.as_str() != Some("null"))
-        {
-            let only = only.clone();
-            field.insert("type".to_owned(), only);
-        }
-        // Widths such as `uint8` are no formats of MCP.
-        field.retain(|name, value| {
-            name != "format" || matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time"))
-        });
-    }
-    schema
 }

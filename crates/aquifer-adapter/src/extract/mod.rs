@@ -2,6 +2,7 @@
 
 pub(crate) mod argument;
 pub(crate) mod elicitation;
+mod form;
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! What handlers return: errors of any type, warnings, streams.
 
-use aquifer_adapter::{Answer, ItemStream, WithWarnings, adapter};
+use aquifer_adapter::{
+    Adapter, Answer, Category, Code, Context, Failure, ItemStream, UnexpectedError, WithWarnings, adapter,
+};
 use aquifer_query::budget::estimate_value;
 use serde_json::json;
 
@@ -30,8 +32,45 @@ impl std::error::Error for Wrapped {
     }
 }
 
+impl UnexpectedError for Wrapped {}
+
+/// An error that callers understand, and that is an error like all others to the rest of the program.
+#[derive(Debug)]
+struct Locked(String);
+
+impl std::fmt::Display for Locked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is locked by pid 4911", self.0)
+    }
+}
+
+impl std::error::Error for Locked {}
+
+impl From<Locked> for Failure {
+    fn from(Locked(file): Locked) -> Self {
+        Failure::new(Code::ConflictConstraint, format!("File '{file}' is locked"))
+    }
+}
+
+fn lock(file: &str) -> Result<(), Locked> {
+    Err(Locked(file.to_owned()))
+}
+
 #[adapter]
 impl Files {
+    /// Get a locked file.
+    #[operation]
+    async fn get_locked(&self) -> Answer<String> {
+        lock("a.txt")?;
+        Ok(String::new())
+    }
+
+    /// Get another locked file.
+    #[operation]
+    async fn get_other_locked(&self) -> Result<String, Locked> {
+        lock("b.txt").map(|()| String::new())
+    }
+
     /// Get the number in a text.
     #[operation]
     async fn get_number(&self, text: String) -> Answer<i64> {
@@ -101,4 +140,39 @@ async fn r_ext_3_an_answer_that_is_no_list_keeps_the_budget() {
     assert_eq!(shortened["data"]["number"], 7);
     let whole = call(&files, "get_file", json!({})).await;
     assert_eq!(whole["data"]["text"].as_str().map(str::len), Some(16_000));
+}
+
+#[tokio::test]
+async fn an_error_says_to_callers_what_its_conversion_says() {
+    let files = open_engine(Files);
+    for (operation, file) in [("get_locked", "a.txt"), ("get_other_locked", "b.txt")] {
+        let failed = call(&files, operation, json!({})).await;
+        let message = format!("File '{file}' is locked");
+        assert_eq!(failed["error"], json!({ "code": "CONFLICT_CONSTRAINT", "message": message }), "{failed}");
+    }
+}
+
+#[test]
+fn names_that_are_no_parameters_are_refused_when_the_adapter_is_built() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[allow(dead_code, reason = "the handler is not called")]
+    /// Erase a file.
+    struct EraseFile {
+        path: String,
+    }
+    let build = |message: &str, example: serde_json::Value| {
+        let adapter = Adapter::new("files", ()).operation(Category::Delete, |_: Context<()>, _: EraseFile| async {
+            Ok::<_, Failure>("erased".to_owned())
+        });
+        adapter.confirm_message(message).example("Erase it", example).build().map(drop)
+    };
+    assert_eq!(build("Erase {path}? {}", json!({ "path": "a", "dry_run": true })), Ok(()));
+    let problems = build("Erase {file} {path}?", json!({ "file": "a" })).unwrap_err().to_string();
+    assert_eq!(
+        problems,
+        "the confirmation of 'erase_file' has the placeholder 'file', which is not one of its parameters\n\
+         an example of 'erase_file' has 'file', which is not one of its parameters"
+    );
+    let problems = build("Erase {path}?", json!(["a"])).unwrap_err().to_string();
+    assert_eq!(problems, "the parameters of an example of 'erase_file' must be an object");
 }

@@ -9,6 +9,7 @@ use aquifer_conformance::run::run;
 use crate::book_index::Library;
 use crate::guest_book::GuestBook;
 use crate::task_board::Board;
+use crate::unusual_types::Badges;
 
 const EXAMPLE: &str = "EXAMPLE_ON_STDIO";
 
@@ -23,6 +24,7 @@ async fn serves_an_example_if_requested() {
         "task_board" => serve_stdio(Board::default()).await.unwrap(),
         "book_index" => serve_stdio(Library::default()).await.unwrap(),
         "guest_book" => serve_stdio(GuestBook::default()).await.unwrap(),
+        "unusual_types" => serve_stdio(Badges::default()).await.unwrap(),
         other => panic!("there is no example {other}"),
     }
 }
@@ -55,4 +57,9 @@ async fn r_con_1_a_collection_over_an_index_is_level_2() {
 #[tokio::test]
 async fn r_con_1_an_adapter_with_its_own_extractor_is_level_2() {
     expect_level_2("guest_book").await;
+}
+
+#[tokio::test]
+async fn r_con_1_an_adapter_with_unusual_types_is_level_2() {
+    expect_level_2("unusual_types").await;
 }

@@ -8,6 +8,7 @@ mod examples;
 mod extractors;
 mod queries;
 mod serving;
+mod unusual_types;
 mod versions;
 
 #[path = "../../examples/book_index.rs"]

@@ -7,14 +7,26 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::book_index::Library;
 use crate::call_family;
+use crate::elicitation::Depot;
 use crate::guest_book::GuestBook;
 use crate::task_board::Board;
 
 /// Sends one HTTP request of MCP 2026-07-28, which needs no session, and returns status and body.
 async fn post(stream: &mut TcpStream, path: &str, host: &str, operation: &str, params: Value) -> (u16, Value) {
+    let (status, response) = post_raw(stream, path, host, operation, params).await;
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
+    let start = body.find('{').unwrap_or(0);
+    let end = body.rfind('}').map_or(0, |end| end + 1);
+    let answer: Value = serde_json::from_str(body.get(start..end).unwrap_or_default()).unwrap_or_default();
+    let result = &answer["result"];
+    (status, result.get("structuredContent").unwrap_or(result).clone())
+}
+
+async fn post_raw(stream: &mut TcpStream, path: &str, host: &str, operation: &str, params: Value) -> (u16, String) {
     let tool = match operation.split('_').next() {
         Some("create") => "mcp_aql_create",
         Some("delete") => "mcp_aql_delete",
+        Some("send") => "mcp_aql_execute",
         _ => "mcp_aql_read",
     };
     let message = json!({
@@ -22,7 +34,12 @@ async fn post(stream: &mut TcpStream, path: &str, host: &str, operation: &str, p
         "params": { "name": tool, "arguments": { "operation": operation, "params": params }, "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "tests", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {}
+            // Who is asked to delete something gets a token instead.
+            "io.modelcontextprotocol/clientCapabilities": if operation.starts_with("send") {
+                json!({ "elicitation": { "form": {} } })
+            } else {
+                json!({})
+            }
         } }
     })
     .to_string();
@@ -36,12 +53,8 @@ async fn post(stream: &mut TcpStream, path: &str, host: &str, operation: &str, p
     stream.write_all(message.as_bytes()).await.unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let start = body.find('{').unwrap_or(0);
-    let end = body.rfind('}').map_or(0, |end| end + 1);
-    let answer: Value = serde_json::from_str(body.get(start..end).unwrap_or_default()).unwrap_or_default();
-    (status, answer["result"]["structuredContent"].clone())
+    let status = response.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, response)
 }
 
 #[tokio::test]
@@ -76,6 +89,9 @@ async fn an_adapter_is_part_of_an_axum_server() {
         post(&mut TcpStream::connect(address).await.unwrap(), path, host, operation, params).await
     };
     let local = address.to_string();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let (_, answer) = post_raw(&mut stream, "/tasks/mcp", &local, "list_tasks", json!({})).await;
+    assert!(answer.to_ascii_lowercase().contains("\r\ncontent-length: "), "sent in one write: {answer}");
     let (status, made) = ask("/tasks/mcp", &local, "create_task", json!({ "title": "x" })).await;
     assert_eq!((status, &made["data"]["id"]), (200, &json!(1)), "{made}");
     let (_, asked) = ask("/tasks/mcp", &local, "delete_task", json!({ "id": 1 })).await;
@@ -88,8 +104,25 @@ async fn an_adapter_is_part_of_an_axum_server() {
 }
 
 #[tokio::test]
+async fn a_question_with_an_enum_reaches_the_client() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move { axum::serve(listener, router(Depot).unwrap()).await });
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let (_, asked) = post(&mut stream, "/mcp", &address.to_string(), "send_parcel", json!({})).await;
+    let form = &asked["inputRequests"]["adapter_1"]["params"];
+    assert_eq!(form["message"], "How is it sent?", "{asked}");
+    let names = &form["requestedSchema"]["properties"]["way"]["enumNames"];
+    assert!(names.to_string().contains("truck: In a few days, by land."), "{asked}");
+    serving.abort();
+}
+
+#[tokio::test]
 async fn an_address_that_is_taken_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let taken = serve_http(Board::default(), listener.local_addr().unwrap()).await;
-    assert!(matches!(taken, Err(ServeError::Http(_))), "{taken:?}");
+    let error = taken.unwrap_err();
+    assert!(matches!(error, ServeError::Http(_)), "{error}");
+    // What Rust prints if `main` returns it.
+    assert_eq!(format!("{error:?}"), error.to_string());
 }

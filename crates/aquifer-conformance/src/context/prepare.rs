@@ -287,6 +287,19 @@ impl CheckContext<'_> {
         values
     }
 
+    /// Why no request can be built: the first required parameter without a value.
+    pub(crate) fn reason_no_request(&self, operation: &Operation) -> String {
+        let is_missing = |parameter: &&Parameter| {
+            self.known_value(operation, parameter).is_none() && self.generate_value(parameter).is_none()
+        };
+        let Some(parameter) = operation.required_parameters().find(is_missing) else { return String::new() };
+        let described = match &parameter.pattern {
+            Some(pattern) => format!("matches the pattern {pattern}"),
+            None => format!("is of type {}", parameter.type_text),
+        };
+        format!(": no value was found for '{}' that {described}. An example with one would help", parameter.name)
+    }
+
     /// The parameters of a valid request, reduced to the required ones.
     pub(crate) fn minimal_params(&self, operation: &Operation) -> Option<Map<String, Value>> {
         let working = self.valid_requests.get(&operation.name).and_then(|params| operation.unwrap_params(params));

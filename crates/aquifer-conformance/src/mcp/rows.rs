@@ -48,7 +48,7 @@ pub(crate) fn object_with<'a>(data: &'a Value, keys: &[String]) -> Option<&'a Ro
     own.or_else(|| data.as_object()?.values().filter_map(Value::as_object).find(has_all))
 }
 
-/// Whether two values are equal: numbers by value, times in any notation.
+/// Whether two values are equal: numbers by value, times in any notation, and a member that is null like one that is absent.
 pub(crate) fn values_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (left.as_f64(), right.as_f64()) {
@@ -60,8 +60,8 @@ pub(crate) fn values_equal(left: &Value, right: &Value) -> bool {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| values_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| values_equal(value, other)))
+            let member = |row: &Row, key: &str| row.get(key).cloned().unwrap_or_default();
+            left.keys().chain(right.keys()).all(|key| values_equal(&member(left, key), &member(right, key)))
         }
         _ => left == right,
     }
@@ -117,6 +117,8 @@ mod tests {
         assert!(values_equal(&json!(1), &json!(1.0)));
         assert!(values_equal(&json!("2024-05-06T07:08:09Z"), &json!("2024-05-06T07:08:09.000+00:00")));
         assert!(values_equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
+        assert!(values_equal(&json!({"a": {"b": 1}}), &json!({"a": {"b": 1, "c": null}, "d": null})));
+        assert!(!values_equal(&json!({"a": 1}), &json!({"a": null})));
         assert!(!values_equal(&json!("1"), &json!(1)));
         assert!(!values_equal(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
     }

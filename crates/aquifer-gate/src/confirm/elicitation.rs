@@ -12,6 +12,8 @@ pub(crate) enum ElicitationAnswer {
     Cancelled,
     /// Nobody answered in time.
     TimedOut,
+    /// The question did not reach the person.
+    Unavailable,
 }
 
 impl ElicitationAnswer {
@@ -20,6 +22,7 @@ impl ElicitationAnswer {
             "accept" => ElicitationAnswer::Yes,
             "decline" => ElicitationAnswer::No,
             "timeout" => ElicitationAnswer::TimedOut,
+            "unavailable" => ElicitationAnswer::Unavailable,
             // An unknown answer is not a yes.
             _ => ElicitationAnswer::Cancelled,
         }
@@ -31,6 +34,7 @@ impl ElicitationAnswer {
             ElicitationAnswer::Yes | ElicitationAnswer::No => "the person who was asked declined",
             ElicitationAnswer::Cancelled => "the person who was asked closed the question without an answer",
             ElicitationAnswer::TimedOut => "nobody answered the question in time",
+            ElicitationAnswer::Unavailable => "the client could not show the question",
         };
         Failure::new(Code::PermissionDenied, format!("Permission denied: {words}. Nothing was done"))
             .detail("operation", &*operation.name)

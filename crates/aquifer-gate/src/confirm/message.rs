@@ -7,6 +7,7 @@
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::text::template::{self, Piece};
 use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value};
 
@@ -318,24 +319,11 @@ fn plain(operation: &Operation) -> String {
 
 /// Replaces `{name}` with the parameter's value. Values are not expanded again.
 fn fill_in(template: &str, params: &Map<String, Value>) -> String {
-    let mut filled = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        match after.split_once('}').filter(|(name, _)| is_name(name)) {
-            Some((name, behind)) => {
-                filled.push_str(params.get(name).map(mention).as_deref().unwrap_or("(not given)"));
-                rest = behind;
-            }
-            None => {
-                filled.push('{');
-                rest = after;
-            }
-        }
-    }
-    filled.push_str(rest);
-    clean(&filled)
+    let fill = |piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Name(name) => params.get(name).map_or_else(|| "(not given)".to_owned(), mention),
+    };
+    clean(&template::split(template).into_iter().map(fill).collect::<String>())
 }
 
 fn mention(value: &Value) -> String {

@@ -198,50 +198,6 @@ impl Failure {
     }
 }
 
-/// Converts any error into an internal error, or into `UPSTREAM_UNAVAILABLE` or `UPSTREAM_TIMEOUT` for the I/O errors
-/// that mean that. Its text is written to the log and never sent to the caller, so `?` cannot leak anything.
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for Failure {
-    fn from(error: E) -> Self {
-        let mut cause = error.to_string();
-        let mut code = Code::InternalError;
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-        let mut is_first = true;
-        while let Some(error) = next {
-            if !is_first {
-                cause.push_str(": ");
-                cause.push_str(&error.to_string());
-            }
-            if let Some(error) = error.downcast_ref::<std::io::Error>() {
-                code = code_of_io_error(error.kind());
-            }
-            is_first = false;
-            next = error.source();
-        }
-        let message = match code {
-            Code::UpstreamTimeout => "A service that this operation needs did not answer in time",
-            Code::UpstreamUnavailable => "A service that this operation needs could not be reached",
-            _ => return Self::internal(cause),
-        };
-        Self::new(code, message).because(cause)
-    }
-}
-
-fn code_of_io_error(kind: std::io::ErrorKind) -> Code {
-    use std::io::ErrorKind as Kind;
-    match kind {
-        Kind::TimedOut => Code::UpstreamTimeout,
-        Kind::ConnectionRefused
-        | Kind::ConnectionReset
-        | Kind::ConnectionAborted
-        | Kind::NotConnected
-        | Kind::HostUnreachable
-        | Kind::NetworkUnreachable
-        | Kind::NetworkDown
-        | Kind::BrokenPipe => Code::UpstreamUnavailable,
-        _ => Code::InternalError,
-    }
-}
-
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

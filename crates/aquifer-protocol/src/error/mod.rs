@@ -5,6 +5,7 @@ mod failure;
 mod from_scan;
 pub mod problems;
 mod too_large;
+mod unexpected;
 pub mod wording;
 
 pub use codes::Code;
@@ -15,3 +16,4 @@ pub use failure::Failure;
 pub use failure::FailureReason;
 pub use problems::Problem;
 pub use too_large::too_large;
+pub use unexpected::UnexpectedError;

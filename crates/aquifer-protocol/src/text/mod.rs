@@ -11,6 +11,7 @@ pub mod secrets;
 pub mod shortened;
 pub mod spelling;
 pub mod suggest;
+pub mod template;
 
 use std::borrow::Cow;
 

@@ -50,7 +50,6 @@ fn nothing_from_a_file_controls_the_terminal() {
         &["policy", "show", "--config", "absent.toml"],
         &["introspect", "--source", "openapi:api.json"],
         &["call", "x", "--source", "openapi:api.json"],
-        &["conformance", "--config", "wrong.toml"],
         &["tokens", ".mcp.json"],
     ] {
         let piped = command(&folder, words).output().unwrap();

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::checks::Check;
 use crate::checks::feature::Feature;
 use crate::context::CheckContext;
+use crate::description::Parameter;
 use crate::record::Purpose;
 use crate::report::Category::ErrorQuality;
 use crate::report::Tally;
@@ -48,11 +49,34 @@ async fn unknown_operation(context: &mut CheckContext<'_>, tally: &mut Tally) {
 /// Text that no existing key equals or ends with.
 const UNUSED_TEXT: &str = "no-such-key-7f3a";
 
-/// A key that does not exist, of the same type as an existing one and no longer, because the length of keys may be
-/// limited.
-fn unused_key(value: &Value) -> Option<Value> {
+/// A number that is probably no key.
+const UNUSED_NUMBER: i64 = 2_147_483_001;
+
+/// How many values are tried until one is not a key.
+const MAX_TRIED: usize = 300;
+
+/// A key that does not exist, of the same type as an existing one. It follows the description of the parameter, because an
+/// invalid key would be refused for another reason, and is no longer than the existing one, because the length of keys may
+/// be limited.
+fn unused_key(
+    value: &Value,
+    known: &[Value],
+    parameter: Option<&Parameter>,
+    generate: impl Fn(&Parameter, usize) -> Option<Value>,
+) -> Option<Value> {
+    let is_unused = |candidate: &Value| candidate != value && !known.contains(candidate);
+    let described = parameter.filter(|own| own.pattern.is_some() || !own.allowed.is_empty());
     match value {
-        Value::Number(_) => Some(json!(2_147_483_001)),
+        Value::Number(_) => {
+            let low = parameter.and_then(|own| own.minimum).map_or(i64::MIN, |minimum| minimum.ceil() as i64);
+            let high = parameter.and_then(|own| own.maximum).map_or(i64::MAX, |maximum| maximum.floor() as i64);
+            let first = UNUSED_NUMBER.clamp(low, high.max(low));
+            (low..=first).rev().take(MAX_TRIED).map(Value::from).find(is_unused)
+        }
+        Value::String(_) if described.is_some() => {
+            let generated = (1..=MAX_TRIED).filter_map(|variant| generate(described?, variant));
+            generated.into_iter().find(is_unused)
+        }
         Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
             Some(json!("00000000-0000-4000-8000-000000007f3a"))
         }
@@ -71,7 +95,13 @@ async fn not_found(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let Some(get) = &resource.get else { continue };
         let Some(mut params) = context.minimal_params(get) else { continue };
         let Some(key) = resource.key.first() else { continue };
-        let Some(other) = params.get(key).and_then(unused_key) else { continue };
+        let known = context.values_in(resource, key);
+        let Some(value) = params.get(key) else { continue };
+        let Some(other) =
+            unused_key(value, &known, get.parameter(key), |own, variant| context.generate_variant(own, variant))
+        else {
+            continue;
+        };
         let shown = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
         params.insert(key.clone(), other);
         let reply = context.call(get, params).await;
@@ -93,9 +123,21 @@ mod tests {
 
     #[test]
     fn unused_keys_are_as_short_as_existing_ones() {
-        assert_eq!(unused_key(&json!("CH")), Some(json!("3a")));
-        assert_eq!(unused_key(&json!("3a")), None, "it is in use");
-        assert_eq!(unused_key(&json!("Zürich")), Some(json!("y-7f3a")));
-        assert_eq!(unused_key(&json!("a much longer key than that")), Some(json!(UNUSED_TEXT)));
+        let plain = |value: Value| unused_key(&value, &[], None, |_, _| None);
+        assert_eq!(plain(json!("CH")), Some(json!("3a")));
+        assert_eq!(plain(json!("3a")), None, "it is in use");
+        assert_eq!(plain(json!("Zürich")), Some(json!("y-7f3a")));
+        assert_eq!(plain(json!("a much longer key than that")), Some(json!(UNUSED_TEXT)));
+    }
+
+    #[test]
+    fn unused_keys_follow_their_description() {
+        let byte = Parameter { minimum: Some(0.0), maximum: Some(255.0), ..Parameter::default() };
+        let known = [json!(1), json!(255), json!(254)];
+        assert_eq!(unused_key(&json!(1), &known, Some(&byte), |_, _| None), Some(json!(253)));
+        assert_eq!(unused_key(&json!(1), &[], None, |_, _| None), Some(json!(UNUSED_NUMBER)));
+        let coded = Parameter { pattern: Some("^[A-Z]{2}$".to_owned()), ..Parameter::default() };
+        let generate = |_: &Parameter, variant: usize| Some(json!(["AA", "AB", "AC"].get(variant)?));
+        assert_eq!(unused_key(&json!("AA"), &[json!("AB")], Some(&coded), generate), Some(json!("AC")));
     }
 }

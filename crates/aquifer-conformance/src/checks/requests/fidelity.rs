@@ -62,7 +62,11 @@ async fn accuracy(context: &mut CheckContext<'_>, tally: &mut Tally) {
     }
     for operation in description.read_operations() {
         let Some(reply) = context.last_replies.get(&operation.name) else {
-            tally.note(format!("{}: no request could be built", operation.name));
+            tally.note(format!(
+                "{}: no request could be built{}",
+                operation.name,
+                context.reason_no_request(operation)
+            ));
             continue;
         };
         if reply.code().is_empty() && reply.says_not_found() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
+use super::pattern;
 use crate::description::{Parameter, Type, ValueKind};
 
 /// The maximum nesting of named types.
@@ -59,7 +60,7 @@ impl ValueGenerator<'_> {
     fn generate_kind(&self, kind: &ValueKind, parameter: &Parameter, depth: usize) -> Option<Value> {
         match kind {
             ValueKind::String => self.text(parameter).map(Value::from),
-            ValueKind::Integer => Some(json!(number(parameter, 1.0 + self.offset()) as i64)),
+            ValueKind::Integer => Some(json!(integer(parameter, 1 + self.offset()))),
             ValueKind::Number => Some(json!(number(parameter, 1.5 + self.variant as f64))),
             ValueKind::Boolean => Some(json!(self.variant % 2 == 1)),
             ValueKind::Object | ValueKind::Any => Some(json!({"note": format!("text {}", self.salt)})),
@@ -76,10 +77,14 @@ impl ValueGenerator<'_> {
         }
     }
 
+    /// The salt as a number.
+    fn salted(&self) -> u32 {
+        u32::from_str_radix(self.salt, 16).unwrap_or_default() % 20_000
+    }
+
     /// The offset of an integer. Small numbers are often taken, so variants use large ones.
-    fn offset(&self) -> f64 {
-        let salted = u32::from_str_radix(self.salt, 16).unwrap_or_default() % 20_000;
-        if self.variant == 0 { 0.0 } else { f64::from(salted) + 1_000.0 + self.variant as f64 }
+    fn offset(&self) -> i64 {
+        if self.variant == 0 { 0 } else { i64::from(self.salted()) + 1_000 + self.variant as i64 }
     }
 
     /// The salt in hexadecimal digits.
@@ -107,10 +112,15 @@ impl ValueGenerator<'_> {
 
     fn text(&self, parameter: &Parameter) -> Option<String> {
         if let Some(pattern) = &parameter.pattern {
-            let pattern = Regex::new(pattern).ok()?;
-            let fits = |text: &&&str| pattern.is_match(text) && length_fits(parameter, text);
+            // A text that people recognize, or else one that is made from the pattern.
+            let compiled = Regex::new(pattern).ok()?;
+            let fits = |text: &&&str| compiled.is_match(text) && length_fits(parameter, text);
             let fitting: Vec<&str> = TEXTS.iter().filter(fits).copied().collect();
-            return fitting.get(self.variant % fitting.len().max(1)).map(|text| (*text).to_owned());
+            if let Some(text) = fitting.get(self.variant) {
+                return Some((*text).to_owned());
+            }
+            let seed = if self.variant == 0 { 0 } else { self.salted() as usize + self.variant };
+            return pattern::matching(pattern, |text| length_fits(parameter, text), seed);
         }
         let day = 6 + self.variant % 20;
         let text = match parameter.format.as_deref() {
@@ -136,6 +146,18 @@ impl ValueGenerator<'_> {
 fn length_fits(parameter: &Parameter, text: &str) -> bool {
     let length = text.chars().count();
     length >= parameter.min_length.unwrap_or_default() && length <= parameter.max_length.unwrap_or(usize::MAX)
+}
+
+/// A whole number within the bounds: `wanted`, or wrapped into a small range, so that variants stay different.
+fn integer(parameter: &Parameter, wanted: i64) -> i64 {
+    let low = parameter.minimum.map_or(i64::MIN, |minimum| minimum.ceil() as i64);
+    let high = parameter.maximum.map_or(i64::MAX, |maximum| maximum.floor() as i64);
+    match high.checked_sub(low) {
+        Some(span @ 0..=1_000_000) if !(low..=high).contains(&wanted) && parameter.minimum.is_some() => {
+            low + wanted.rem_euclid(span + 1)
+        }
+        _ => wanted.max(low).min(high),
+    }
 }
 
 /// The number within the bounds that is closest to `wanted`.

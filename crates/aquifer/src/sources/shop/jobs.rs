@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_adapter::{AdapterErrors, Answer, DryRun, IntoAdapter as _, Progress, Source, adapter};
+use aquifer_adapter::{AdapterErrors, Answer, DryRun, Failure, IntoAdapter as _, Progress, Source, adapter};
 use aquifer_engine::rehearsal::{ChangeKind, Preview, Reached, RehearsalResult, RowCount};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -165,7 +165,7 @@ impl Jobs {
             connection.pragma_update(None, "query_only", true)?;
             read(&connection)
         });
-        Ok(read.await??)
+        read.await.map_err(Failure::from_error)?.map_err(Failure::from_error)
     }
 }
 
