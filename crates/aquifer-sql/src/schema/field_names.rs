@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::operation::is_snake_case;
 
-use crate::schema::model::{Model, Table};
+use crate::schema::model::{HIDDEN_COLUMN, Model, Table};
 
 /// Names reserved for the controls of operations and filters.
 pub(crate) const RESERVED: &[&str] =
@@ -17,9 +17,6 @@ pub(crate) const RESERVED: &[&str] =
 
 /// Names reserved in references to rows, beside the key columns.
 const RESERVED_IN_KEYS: &[&str] = &["element_type", "element_name"];
-
-/// Represents a hidden column of a constraint. No column has this name.
-const HIDDEN_COLUMN: &str = "\0";
 
 /// Assigns a field name to every column, wherever the model refers to it.
 pub(crate) fn assign_field_names(model: &mut Model) {

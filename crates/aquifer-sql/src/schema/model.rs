@@ -201,6 +201,9 @@ pub(crate) enum DefaultPrediction {
     Unknown,
 }
 
+/// Represents a hidden column of a constraint once fields have their names. No column has this name.
+pub(crate) const HIDDEN_COLUMN: &str = "\0";
+
 /// Columns hidden from callers, although the database would show them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldColumns {
@@ -463,7 +466,7 @@ impl Table {
     /// Whether the column exists but is hidden from callers.
     pub(crate) fn is_withheld(&self, column: &str) -> bool {
         let mut all = self.withheld.columns.iter().chain(&self.unlisted);
-        all.any(|name| name.eq_ignore_ascii_case(column))
+        column == HIDDEN_COLUMN || all.any(|name| name.eq_ignore_ascii_case(column))
     }
 
     /// Whether a text mentions a hidden column.

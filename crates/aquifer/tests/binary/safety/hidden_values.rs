@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::{Server, Transport, alter, text};
+use crate::support::{Server, Transport, alter, run, text};
 
 fn update(server: &mut Server, params: Value) -> Value {
     server.call("mcp_aql_update", json!({ "operation": "update_good", "params": params }))
@@ -16,7 +16,7 @@ fn r_ext_6_tries_against_hidden_columns_are_recorded_and_limited() {
     let goods = "CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER, CHECK (price >= least));
         INSERT INTO goods VALUES (1, 100, 73);";
     alter(&fixture.library, goods);
-    let validated = fixture.run(&["validate", &fixture.folder.path("aquifer.toml")]);
+    let validated = run(&["validate", &fixture.folder.path("aquifer.toml")]);
     let warned = text(&validated.stderr);
     assert!(warned.contains("table 'goods'") && warned.contains("says something about hidden columns"), "{warned}");
     let start = |transport| Server::spawn(transport, &mut fixture.command(&["serve"]));
