@@ -16,6 +16,7 @@ use aquifer_protocol::operation::{Backing, Operation};
 use super::capture::{Capture, Origin, run_blocking};
 use super::quarantine::{Candidate, Judgement, QuarantineReason};
 use super::snapshot::{CatalogSnapshot, QuarantinedOperation, apply_configured_danger};
+use crate::client::aql;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
@@ -156,7 +157,9 @@ impl<'a> SnapshotDraft<'a> {
             offer.types = used_types(&offer);
         }
         let left_out = capture.interrogation.left_out;
-        let snapshot = CatalogSnapshot::from_offer(settings, offer, quarantined);
+        let tools = capture.listing.tools.iter();
+        let endpoints = tools.filter_map(|tool| Some((tool.name.as_str(), aql::endpoint(&tool.definition)?))).collect();
+        let snapshot = CatalogSnapshot::from_offer(settings, offer, quarantined).with_endpoints(&endpoints);
         let removed = Arc::new(removed);
         CatalogSnapshot {
             origin: capture.origin,

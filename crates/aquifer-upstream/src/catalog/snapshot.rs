@@ -58,6 +58,8 @@ pub(crate) struct ServedTool {
     pub(crate) call: Call,
     pub(crate) category: Category,
     pub(crate) danger: Danger,
+    /// The endpoint that it is called through, if it is an operation of an MCP-AQL server.
+    pub(crate) endpoint: Option<Arc<str>>,
     schema: OnceLock<Option<ArgumentValidator>>,
 }
 
@@ -96,6 +98,7 @@ impl CatalogSnapshot {
                 name: tool.as_str().into(),
                 category: operation.category,
                 danger: operation.danger,
+                endpoint: None,
                 schema: OnceLock::new(),
                 call,
             };
@@ -186,6 +189,16 @@ impl CatalogSnapshot {
             failure: None,
             ..*self
         }
+    }
+
+    /// Sets the endpoints of the tools that have one, by the names of the tools.
+    pub(super) fn with_endpoints(mut self, endpoints: &HashMap<&str, &str>) -> Self {
+        for tool in self.tools.values_mut() {
+            if let (Some(endpoint), Some(tool)) = (endpoints.get(&*tool.name), Arc::get_mut(tool)) {
+                tool.endpoint = Some((*endpoint).into());
+            }
+        }
+        self
     }
 
     /// The same catalog, confirmed by the server.

@@ -1,4 +1,4 @@
-//! Requests what a server offers, without calling any tool (R-DIS-1).
+//! Requests what a server offers, without calling any tool (R-DIS-1), except `introspect` of an MCP-AQL server.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::aql;
 use super::connection::{Connection, ProtocolMode};
 use super::message::Json;
 use super::pending_calls::CallOrigin;
@@ -97,7 +98,8 @@ pub(crate) struct ToolList {
     pub(crate) changes: u64,
 }
 
-/// Requests all pages of the tool list and leaves out tools that exceed a limit. The connection is stale from here on
+/// Requests all pages of the tool list and leaves out tools that exceed a limit. Endpoints of an MCP-AQL server are
+/// replaced by its operations. The connection is stale from here on
 /// until [`Connection::mark_fresh`] reports that the list is served.
 pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> Result<ToolList, UpstreamError> {
     let changes = *connection.shared.tools_changed.borrow();
@@ -111,8 +113,12 @@ pub(crate) async fn list_tools(connection: &Connection, settings: &Settings) -> 
             }
             pages => pages?,
         };
+    let operations = aql::expand(connection, settings, &pages).await?;
     connection.mark_stale();
-    let mut texts: Vec<&str> = pages.iter().map(Json::text).collect();
+    let mut texts: Vec<&str> = match &operations {
+        Some(operations) => vec![operations],
+        None => pages.iter().map(Json::text).collect(),
+    };
     if texts.is_empty() {
         texts.push("{\"tools\":[]}");
     }

@@ -39,6 +39,11 @@ impl Json {
         Self(message.slice_ref(part.get().as_bytes()))
     }
 
+    /// A text that was made from parts of messages.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text.into())
+    }
+
     pub(crate) fn null() -> Self {
         Self(Bytes::from_static(b"null"))
     }

@@ -1,5 +1,6 @@
 //! The MCP client: messages, transports and live connections.
 
+pub(crate) mod aql;
 pub(crate) mod connection;
 pub(crate) mod delivery;
 mod http;

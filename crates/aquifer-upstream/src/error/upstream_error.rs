@@ -8,7 +8,7 @@ use aquifer_protocol::error::{Code, Failure, FailureReason};
 use aquifer_protocol::limits::LimitKind;
 use aquifer_protocol::response::too_large;
 
-use super::RpcError;
+use super::{OperationError, RpcError};
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
 
@@ -27,6 +27,8 @@ pub(crate) enum UpstreamError {
     TimedOut,
     /// The upstream answered with an error.
     Refused(RpcError),
+    /// An operation of an MCP-AQL server failed.
+    Operation(Box<OperationError>),
     /// The upstream or a proxy failed with an HTTP status that leaves open whether the request was handled.
     ServerError {
         status: u16,
@@ -127,6 +129,7 @@ impl UpstreamError {
     fn is_refusal(&self) -> bool {
         match self {
             UpstreamError::Refused(error) => error.is_refusal(),
+            UpstreamError::Operation(error) => error.is_refusal(),
             UpstreamError::Unauthorized(_)
             | UpstreamError::LoginRenewed
             | UpstreamError::Forbidden { .. }
@@ -184,7 +187,9 @@ impl UpstreamError {
                 "Source '{source}' answered with HTTP status {status}: redirects of such calls are not followed"
             )),
             UpstreamError::MissingInput(_) => Some(format!("Source '{source}' did not finish the call")),
-            UpstreamError::Refused(_) => Some(format!("Source '{source}' answered the call with an error")),
+            UpstreamError::Refused(_) | UpstreamError::Operation(_) => {
+                Some(format!("Source '{source}' answered the call with an error"))
+            }
             UpstreamError::ConfigurationChanged => {
                 Some(format!("The configuration changed before source '{source}' had finished the call"))
             }
@@ -237,6 +242,7 @@ impl UpstreamError {
                 }
                 failure
             }
+            UpstreamError::Operation(error) => error.into_failure(source, sanitizer),
             UpstreamError::ServerError { status, error: None } => {
                 Outage::new("it answers with server errors", format!("HTTP status {status}")).into_failure(source)
             }

@@ -20,6 +20,7 @@ use super::tool_call;
 use super::tool_result;
 use crate::catalog::capture::Origin;
 use crate::catalog::snapshot::CatalogSnapshot;
+use crate::client::aql;
 use crate::client::connection::{Connection, ProtocolMode};
 use crate::client::delivery::Delivery;
 use crate::client::pending_calls::CallOrigin;
@@ -140,8 +141,17 @@ impl Upstream {
             if !tool.only_reads() {
                 delivery.restrict();
             }
-            let result =
-                tool_call::call(supervisor, &connection, &known, &tool.name, &arguments, &context, delivery).await;
+            let result = match &tool.endpoint {
+                None => {
+                    tool_call::call(supervisor, &connection, &known, &tool.name, &arguments, &context, delivery).await
+                }
+                Some(endpoint) => {
+                    let wrapped = aql::wrap_arguments(&tool.name, &arguments);
+                    tool_call::call(supervisor, &connection, &known, endpoint, &wrapped, &context, delivery)
+                        .await
+                        .and_then(|result| aql::unwrap_result(&result))
+                }
+            };
             match result
                 .and_then(|result| tool_result::read_result(&result, &supervisor.sanitizer, uri_prefix.as_deref()))
             {

@@ -35,6 +35,7 @@ mod init_local;
 mod init_projects;
 mod killed;
 mod logins;
+mod mcp_aql_servers;
 mod missing_servers;
 mod moved_configuration;
 mod named_sources;

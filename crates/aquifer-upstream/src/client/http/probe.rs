@@ -86,7 +86,8 @@ fn is_fatal(error: &UpstreamError) -> bool {
         | UpstreamError::TimedOut
         | UpstreamError::Unauthorized(_)
         | UpstreamError::ServerError { .. } => true,
-        UpstreamError::Redirected { .. }
+        UpstreamError::Operation(_)
+        | UpstreamError::Redirected { .. }
         | UpstreamError::LoginRenewed
         | UpstreamError::Forbidden { .. }
         | UpstreamError::RateLimited { .. }

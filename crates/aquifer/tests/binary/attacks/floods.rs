@@ -39,7 +39,9 @@ fn r_dis_7_messages_that_nobody_asked_for_take_little_memory() {
         assert_eq!(answer["result"]["structuredContent"]["success"], true, "{setting:?}: {answer}");
         let logged: Vec<&Value> =
             received.iter().filter(|one| one["method"] == "notifications/message").map(|one| &one["params"]).collect();
-        assert!(!logged.is_empty() && logged.iter().all(|params| params["_meta"].is_null()), "{setting:?}: {logged:?}");
+        assert!(logged.iter().all(|params| params["_meta"].is_null()), "{setting:?}: {logged:?}");
+        // Over HTTP they belong to another stream than the answer.
+        assert!(client == Transport::Http || !logged.is_empty(), "{setting:?}");
         let grown = peak(pid) - before;
         assert!(grown < MAX_GROWTH, "{setting:?}: {grown} kB more, {} log messages", logged.len());
         // It still serves.

@@ -51,7 +51,8 @@ def flood(send, count):
         send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": [text], "progress": number}})
         send({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        sys.stderr.write(f"{text}\n")
+        if len(sys.argv) == 3:
+            sys.stderr.write(f"{text}\n")
     send([{}] * 3_500_000)
     send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": [0] * 5_000_000}})
 

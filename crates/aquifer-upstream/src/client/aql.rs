@@ -1,0 +1,352 @@
+//! MCP-AQL servers as upstreams: their operations take the place of the few tools they are called through.
+//!
+//! Such a server is recognized by the names and schemas of its tools and by its answer to `introspect`, the only
+//! operation that is called here. Each operation becomes a tool definition that names its endpoint in `_meta`, so that
+//! it is pinned, classified and named like any other tool. A server that looks like one but cannot be introspected now
+//! is unavailable: its endpoints are never served as tools, because rules about single operations would not apply.
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use super::connection::Connection;
+use super::delivery::Delivery;
+use super::message::Json;
+use super::pending_calls::CallOrigin;
+use crate::error::{OperationError, UpstreamError};
+use crate::settings::Settings;
+
+/// What the names of endpoints contain.
+const MARK: &str = "mcp_aql";
+
+/// The member of a definition's `_meta` that names the endpoint.
+const ENDPOINT: &str = "mcp-aql/endpoint";
+
+/// The parameter for a token that the server itself asks for. `confirmation_token` is ours.
+pub(crate) const TOKEN_PARAMETER: &str = "upstream_confirmation_token";
+
+/// Maximum number of descriptions that are requested at once.
+const MAX_CONCURRENT: usize = 8;
+
+/// Maximum number of pages of operations.
+const MAX_PAGES: usize = 1_000;
+
+/// Members of a parameter that JSON Schema has as well.
+const SCHEMA_MEMBERS: &[&str] =
+    &["description", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "format"];
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    arguments: Value,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
+
+/// The result of a tool call, as far as it concerns the envelope.
+#[derive(Deserialize)]
+struct CallResult<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct TextBlock {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    success: bool,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<OperationError>,
+}
+
+/// The tool list with the operations of an MCP-AQL server in place of its endpoints. `None` for any other server.
+pub(crate) async fn expand(
+    connection: &Connection,
+    settings: &Settings,
+    pages: &[Json],
+) -> Result<Option<String>, UpstreamError> {
+    #[derive(Deserialize)]
+    struct Page {
+        tools: Vec<Value>,
+    }
+    if !pages.iter().any(|page| page.text().contains(MARK)) {
+        return Ok(None);
+    }
+    let pages = pages.iter().filter_map(|page| serde_json::from_str::<Page>(page.text()).ok());
+    let (endpoints, mut tools): (Vec<Value>, Vec<Value>) = pages.flat_map(|page| page.tools).partition(is_endpoint);
+    let endpoints: Vec<&str> = endpoints.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let reads = |suffix: &&str| endpoints.iter().find(|name| name.ends_with(*suffix)).copied();
+    let Some(reader) = ["_read", "_query", MARK].iter().find_map(reads).or_else(|| endpoints.first().copied()) else {
+        return Ok(None);
+    };
+    let server = AqlServer { connection, settings, reader };
+    let Some((names, has_schemas)) = server.list().await? else { return Ok(None) };
+    let describe = |name: String| server.describe(name, has_schemas);
+    let described: Vec<Value> = stream::iter(names).map(describe).buffered(MAX_CONCURRENT).try_collect().await?;
+    for operation in &described {
+        let is_taken = tools.iter().any(|tool| tool["name"] == operation["name"]);
+        if let (Some(endpoint), false) = (endpoint_of(operation, &endpoints), is_taken) {
+            tools.push(definition(operation, endpoint));
+        }
+    }
+    Ok(Some(json!({ "tools": tools }).to_string()))
+}
+
+/// The endpoint that a definition made here is called through.
+pub(crate) fn endpoint(definition: &Map<String, Value>) -> Option<&str> {
+    definition.get("_meta")?.get(ENDPOINT)?.as_str()
+}
+
+/// The arguments of an endpoint for a call of one of its operations.
+pub(crate) fn wrap_arguments(operation: &str, arguments: &Value) -> Value {
+    let mut params = arguments.clone();
+    if let Some(params) = params.as_object_mut()
+        && let Some(token) = params.remove(TOKEN_PARAMETER)
+    {
+        params.insert("confirmation_token".to_owned(), token);
+    }
+    json!({ "operation": operation, "params": params })
+}
+
+/// The result of an operation without its envelope. The blocks after the envelope stay.
+pub(crate) fn unwrap_result(result: &Json) -> Result<Json, UpstreamError> {
+    let invalid = || UpstreamError::InvalidResponse("an answer without an envelope".to_owned());
+    let parsed: CallResult<'_> = serde_json::from_str(result.text()).map_err(|_| invalid())?;
+    let text = envelope_text(&parsed).ok_or_else(invalid)?;
+    let envelope: Envelope<'_> = serde_json::from_str(&text).map_err(|_| invalid())?;
+    match envelope {
+        Envelope { success: true, data, .. } => {
+            let blocks: Vec<&str> = parsed.content.iter().skip(1).map(|block| block.get()).collect();
+            let data = data.map_or("null", RawValue::get);
+            Ok(Json::new(format!("{{\"content\":[{}],\"structuredContent\":{data}}}", blocks.join(","))))
+        }
+        Envelope { error, .. } => Err(UpstreamError::Operation(Box::new(error.ok_or_else(invalid)?))),
+    }
+}
+
+/// The envelope: the structured content, or the first block of text.
+fn envelope_text(result: &CallResult<'_>) -> Option<String> {
+    if let Some(structured) = result.structured {
+        return Some(structured.get().to_owned());
+    }
+    let block: TextBlock = serde_json::from_str(result.content.first()?.get()).ok()?;
+    block.text.filter(|_| block.kind == "text")
+}
+
+/// Whether a tool has the name and the schema of an endpoint.
+fn is_endpoint(tool: &Value) -> bool {
+    let Some((prefix, family)) = tool["name"].as_str().and_then(|name| name.rsplit_once(MARK)) else { return false };
+    let is_family = |family: &str| !family.is_empty() && family.bytes().all(|byte| byte.is_ascii_lowercase());
+    (prefix.is_empty() || prefix.ends_with('_'))
+        && (family.is_empty() || family.strip_prefix('_').is_some_and(is_family))
+        && tool["inputSchema"]["properties"]["operation"]["type"] == "string"
+}
+
+/// The endpoint that an operation names, or the one of its family, or the only one.
+fn endpoint_of<'a>(operation: &Value, endpoints: &[&'a str]) -> Option<&'a str> {
+    let named = operation["mcpTool"].as_str().and_then(|tool| endpoints.iter().find(|name| **name == tool));
+    let family = || {
+        let family = format!("_{}", operation["endpoint"].as_str()?.to_ascii_lowercase());
+        endpoints.iter().find(|name| name.ends_with(&family))
+    };
+    named.or_else(family).or_else(|| endpoints.first().filter(|_| endpoints.len() == 1)).copied()
+}
+
+/// The definition of an operation as a tool. Anything that is not certain counts as the worse case.
+fn definition(operation: &Value, endpoint: &str) -> Value {
+    let permissions = &operation["permissions"];
+    let only_reads = operation["semantic_category"] == "READ" && permissions["readOnly"] != false;
+    let is_destructive = match operation["danger"].as_str() {
+        Some(danger) => !matches!(danger, "safe" | "reversible"),
+        None => permissions["destructive"] != false,
+    };
+    let mut schema = match &operation["input_schema"] {
+        Value::Object(schema) => Value::Object(schema.clone()),
+        _ => input_schema(&operation["parameters"]),
+    };
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove("confirmation_token");
+        if !only_reads {
+            let description = "The token that this server asked for, if it did.";
+            properties.insert(TOKEN_PARAMETER.to_owned(), json!({ "type": "string", "description": description }));
+        }
+    }
+    json!({
+        "name": operation["name"],
+        "description": operation["description"].as_str().unwrap_or_default(),
+        "inputSchema": schema,
+        "annotations": { "readOnlyHint": only_reads, "destructiveHint": !only_reads && is_destructive },
+        "_meta": { ENDPOINT: endpoint },
+    })
+}
+
+/// A JSON Schema for published parameters. Types that are explained elsewhere accept anything.
+fn input_schema(parameters: &Value) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in parameters.as_array().into_iter().flatten() {
+        let Some(name) = parameter["name"].as_str() else { continue };
+        let members =
+            SCHEMA_MEMBERS.iter().filter_map(|member| Some(((*member).to_owned(), parameter.get(*member)?.clone())));
+        let mut schema: Map<String, Value> = members.collect();
+        schema.extend(type_members(parameter["type"].as_str().unwrap_or_default()));
+        properties.insert(name.to_owned(), Value::Object(schema));
+        if parameter["required"] == true {
+            required.push(name);
+        }
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+/// The type of a parameter, such as `string`, `integer[]` or `string | string[]`.
+fn type_members(words: &str) -> Map<String, Value> {
+    let schema = |word: &str| {
+        const TYPES: &[&str] = &["string", "integer", "number", "boolean", "object", "array", "null"];
+        let is_known = |word: &&str| TYPES.contains(word);
+        match word.strip_suffix("[]") {
+            Some(items) => {
+                Some(items).filter(is_known).map(|items| json!({ "type": "array", "items": { "type": items } }))
+            }
+            None => Some(word).filter(is_known).map(|word| json!({ "type": word })),
+        }
+    };
+    let alternatives: Option<Vec<Value>> = words.split('|').map(str::trim).map(schema).collect();
+    match alternatives {
+        Some(mut one) if one.len() == 1 => match one.pop() {
+            Some(Value::Object(schema)) => schema,
+            _ => Map::new(),
+        },
+        Some(several) => Map::from_iter([("anyOf".to_owned(), several.into())]),
+        None => Map::new(),
+    }
+}
+
+/// A server that is being introspected.
+struct AqlServer<'a> {
+    connection: &'a Connection,
+    settings: &'a Settings,
+    /// The endpoint that introspection is requested from.
+    reader: &'a str,
+}
+
+impl AqlServer<'_> {
+    /// The names of all operations, and whether descriptions can contain JSON Schemas. `None` if the answer is not
+    /// MCP-AQL.
+    async fn list(&self) -> Result<Option<(Vec<String>, bool)>, UpstreamError> {
+        let (mut names, mut params): (Vec<String>, Value) = (Vec::new(), json!({ "query": "operations" }));
+        let mut has_schemas = false;
+        for page in 0..MAX_PAGES {
+            let data = match self.introspect(&params).await {
+                Ok(data) => data,
+                // Its answer is not an envelope, so it is another kind of server.
+                Err(UpstreamError::InvalidResponse(_)) if page == 0 => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let Some(operations) = data["operations"].as_array() else { break };
+            let listed = operations.iter().filter_map(|operation| operation["name"].as_str());
+            names.extend(listed.filter(|name| *name != "introspect").map(str::to_owned));
+            let protocol = &data["_protocol"];
+            let extensions = protocol["extensions"].as_array();
+            has_schemas |= extensions.is_some_and(|all| all.iter().any(|extension| extension == "introspection"));
+            let next = protocol["page"]["endCursor"].as_str().filter(|_| protocol["page"]["hasNextPage"] == true);
+            match next {
+                Some(cursor) if names.len() <= self.settings.limits.max_tools => params["after"] = cursor.into(),
+                _ => break,
+            }
+        }
+        names.truncate(self.settings.limits.max_tools.saturating_add(1));
+        Ok(Some((names, has_schemas)))
+    }
+
+    async fn describe(&self, name: String, has_schemas: bool) -> Result<Value, UpstreamError> {
+        let mut params = json!({ "query": "operations", "name": name });
+        if has_schemas {
+            params["fields"] = "full".into();
+        }
+        Ok(self.introspect(&params).await?["operation"].take())
+    }
+
+    async fn introspect(&self, params: &Value) -> Result<Value, UpstreamError> {
+        let arguments = json!({ "operation": "introspect", "params": params });
+        let call = |_| CallParams { name: self.reader, arguments, meta: self.connection.meta(None) };
+        let (origin, mut delivery) = (Arc::new(CallOrigin::internal()), Delivery::repeatable());
+        let timeout = self.settings.start_timeout;
+        let result =
+            self.connection.deliver(&mut delivery, "tools/call", Some(self.reader), origin, timeout, call).await?;
+        let data = unwrap_result(&result)?;
+        let invalid = |cause: serde_json::Error| UpstreamError::InvalidResponse(cause.to_string());
+        let mut data: Value = serde_json::from_str(data.text()).map_err(invalid)?;
+        Ok(data["structuredContent"].take())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_recognized_by_name_and_schema() {
+        let tool = |name: &str, schema: Value| json!({ "name": name, "inputSchema": schema });
+        let schema = json!({ "type": "object", "properties": { "operation": { "type": "string" } } });
+        for (name, expected) in [
+            ("mcp_aql", true),
+            ("mcp_aql_read", true),
+            ("shop_mcp_aql_delete", true),
+            ("mcp_aql_", false),
+            ("mcp_aqlread", false),
+            ("xmcp_aql_read", false),
+            ("read", false),
+        ] {
+            assert_eq!(is_endpoint(&tool(name, schema.clone())), expected, "{name}");
+        }
+        assert!(!is_endpoint(&tool("mcp_aql_read", json!({ "type": "object" }))));
+    }
+
+    #[test]
+    fn definitions_keep_parameters_and_assume_the_worse() {
+        let parameters = json!([
+            { "name": "id", "type": "integer", "required": true, "minimum": 1, "description": "Which" },
+            { "name": "tags", "type": "string | string[]", "required": false },
+            { "name": "input", "type": "TaskInput", "required": true },
+            { "name": "confirmation_token", "type": "string", "required": false },
+        ]);
+        let operation = json!({ "name": "drop", "semantic_category": "DELETE", "parameters": parameters });
+        let made = definition(&operation, "mcp_aql_delete");
+        assert_eq!(made["annotations"], json!({ "readOnlyHint": false, "destructiveHint": true }));
+        let schema = &made["inputSchema"];
+        assert_eq!(schema["required"], json!(["id", "input"]));
+        assert_eq!(schema["properties"]["id"], json!({ "type": "integer", "minimum": 1, "description": "Which" }));
+        let either = json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] });
+        assert_eq!(schema["properties"]["tags"], either);
+        assert_eq!(schema["properties"]["input"], json!({}));
+        assert!(schema["properties"].get("confirmation_token").is_none());
+        assert_eq!(endpoint(made.as_object().unwrap()), Some("mcp_aql_delete"));
+        let sent = wrap_arguments("drop", &json!({ "id": 1, TOKEN_PARAMETER: "t" }));
+        assert_eq!(sent, json!({ "operation": "drop", "params": { "id": 1, "confirmation_token": "t" } }));
+    }
+
+    #[test]
+    fn envelopes_are_removed_and_blocks_stay() {
+        let block = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+        let text = r#"{"success":true,"data":{"n":1.10}}"#;
+        let result = json!({ "content": [{ "type": "text", "text": text }, block] });
+        let unwrapped = unwrap_result(&Json::new(result.to_string())).unwrap();
+        assert_eq!(unwrapped.text(), format!(r#"{{"content":[{block}],"structuredContent":{{"n":1.10}}}}"#));
+        let failed = json!({ "success": false, "error": { "code": "NOT_FOUND_RESOURCE", "message": "m" } });
+        let failed = json!({ "content": [], "structuredContent": failed, "isError": true });
+        let error = unwrap_result(&Json::new(failed.to_string())).unwrap_err();
+        assert!(matches!(error, UpstreamError::Operation(error) if error.code == "NOT_FOUND_RESOURCE"));
+        assert!(unwrap_result(&Json::new(json!({ "content": [] }).to_string())).is_err());
+    }
+}
