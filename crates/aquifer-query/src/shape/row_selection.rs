@@ -122,8 +122,12 @@ impl RowSelection {
         work.check()?;
         let (start, end) = page_range(&plan.page, start_at, order.len());
         let requested = end - start;
-        let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, pages.max_bytes, work, &mut warnings);
+        let (start, end) = limit_bytes(rows, &order, (start, end), &plan, select, (pages.max_bytes, work));
         work.check()?;
+        if end - start < requested {
+            let reason = PageEnd::Bytes(pages.max_bytes);
+            warnings.push(evaluate::page_truncated(&plan.page, end - start, requested, reason));
+        }
         let limited = match &budget {
             Some(budget) if plan.items => limit_tokens(rows, &order, (start, end), &plan, select, budget),
             _ => Limited { start, end, room: None },
@@ -268,9 +272,7 @@ fn limit_bytes(
     (start, end): (usize, usize),
     plan: &Plan,
     select: Option<&[Path]>,
-    max_bytes: usize,
-    work: &Work<'_>,
-    warnings: &mut Vec<Warning>,
+    (max_bytes, work): (usize, &Work<'_>),
 ) -> (usize, usize) {
     if !plan.items {
         return (start, end);
@@ -288,9 +290,6 @@ fn limit_bytes(
         page.iter().take_while(&mut fits).count()
     };
     let kept = kept.max(1).min(page.len());
-    if kept < page.len() {
-        warnings.push(evaluate::page_truncated(&plan.page, kept, page.len(), PageEnd::Bytes(max_bytes)));
-    }
     if backward { (end - kept, end) } else { (start, start + kept) }
 }
 
