@@ -284,9 +284,10 @@ impl SafetyGate {
             self.apply_quota_error(evaluation, quota_error)?;
         }
         let is_dry_run = is_dry_run(evaluation.request);
-        if operation.tests_hidden {
-            self.count_hidden_test(evaluation, is_dry_run).await?;
-        }
+        let hidden_test = match operation.tests_hidden {
+            true => Box::pin(self.admit_hidden_test(evaluation, is_dry_run)).await?,
+            false => None,
+        };
         let confirmed: Option<Redemption> = match evaluation.decision.effect {
             // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
             Effect::Confirm(_) if is_dry_run => None,
@@ -307,9 +308,8 @@ impl SafetyGate {
         if self.audit.is_enabled() && (confirmed.is_some() || is_recorded) {
             pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed.as_ref())).await?);
         }
-        if operation.tests_hidden && !is_dry_run {
-            let counter = self.quotas.hidden_test_counter(operation, caller);
-            pass.receipt = Some(Box::new(HiddenTestReceipt { counter, inner: pass.receipt.take() }));
+        if let Some(test) = hidden_test {
+            pass.receipt = Some(Box::new(HiddenTestReceipt { test, inner: pass.receipt.take() }));
         }
         Ok(pass)
     }
