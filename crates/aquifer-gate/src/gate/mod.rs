@@ -293,9 +293,10 @@ impl SafetyGate {
         {
             self.apply_quota_error(evaluation, quota_error)?;
         }
-        if operation.tests_hidden {
-            self.count_hidden_test(evaluation, is_dry_run).await?;
-        }
+        let hidden_test = match operation.tests_hidden {
+            true => Box::pin(self.admit_hidden_test(evaluation, is_dry_run)).await?,
+            false => None,
+        };
         let confirmed: Option<Redemption> = match required {
             Some(required) => {
                 // Boxed, so that calls without confirmation do not pay for its size.
@@ -314,9 +315,8 @@ impl SafetyGate {
         if self.audit.is_enabled() && (confirmed.is_some() || is_recorded) {
             pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed.as_ref())).await?);
         }
-        if operation.tests_hidden && !is_dry_run {
-            let counter = self.quotas.hidden_test_counter(operation, caller);
-            pass.receipt = Some(Box::new(HiddenTestReceipt { counter, inner: pass.receipt.take() }));
+        if let Some(test) = hidden_test {
+            pass.receipt = Some(Box::new(HiddenTestReceipt { test, inner: pass.receipt.take() }));
         }
         Ok(pass)
     }

@@ -4,6 +4,7 @@
 //! and spent after it. All counts are sliding windows in the state store, so that several processes share them.
 
 mod counter;
+mod hidden_tests;
 mod settings;
 mod status;
 mod unused;
@@ -25,6 +26,9 @@ use crate::confirm::{format_seconds, whole_seconds};
 use crate::policy::selector::{Selector, SelectorKeys};
 use crate::timeout::with_timeout;
 use counter::Counter;
+use hidden_tests::ChangesInFlight;
+
+pub(crate) use hidden_tests::HiddenTest;
 
 pub use settings::CostSettings;
 pub use settings::CounterScope;
@@ -64,30 +68,6 @@ pub fn describe_counter_resets(before: &QuotaSettings, after: &QuotaSettings) ->
 /// Costs are counted in millionths.
 const MICROS_PER_UNIT: f64 = 1_000_000.0;
 
-/// How often an hour a caller may try a change whose success depends on values that callers cannot see.
-const MAX_HIDDEN_TESTS: u64 = 20;
-/// The name of that limit. Limits of the configuration cannot have it, because of the '/'.
-const HIDDEN_TESTS: &str = "hidden/values";
-
-/// Counts tries of one operation by one caller against values that callers cannot see.
-pub(crate) struct HiddenTestCounter {
-    store: Arc<dyn StateStore>,
-    key: String,
-}
-
-impl HiddenTestCounter {
-    /// Counts a failed change, which is a try as well. It has happened, so it counts beyond the limit.
-    pub(crate) async fn count_failure(&self) {
-        if let Err(error) = self.spend(1, u64::MAX).await {
-            tracing::error!(%error, "a failed change was not counted");
-        }
-    }
-
-    async fn spend(&self, amount: u64, limit: u64) -> Result<SpendResult, StoreError> {
-        with_timeout(self.store.spend(&self.key, amount, limit, WindowUnit::Hour.duration())).await
-    }
-}
-
 /// The limits in force.
 pub(crate) struct Quotas {
     store: Arc<dyn StateStore>,
@@ -96,6 +76,7 @@ pub(crate) struct Quotas {
     quotas: Vec<Quota>,
     prices: Vec<Price>,
     currency: Option<String>,
+    hidden_tests: ChangesInFlight,
 }
 
 /// The limits and quotas that count calls of an operation, and how much of each quota one call uses. Depends only on
@@ -240,7 +221,7 @@ impl Quotas {
             return Err(QuotaSettingsError(problems));
         }
         let currency = settings.currency.clone().or_else(|| declared.currency.clone());
-        Ok(Self { store, clock, rates, quotas, prices, currency })
+        Ok(Self { store, clock, rates, quotas, prices, currency, hidden_tests: ChangesInFlight::default() })
     }
 
     /// The limits and quotas that count calls of this operation.
@@ -358,35 +339,6 @@ impl Quotas {
             }
         }
         Ok(charge)
-    }
-
-    /// Counts a try against values that callers cannot see ([`Operation::tests_hidden`]), or with an amount of 0 checks
-    /// whether one is left. All callers without a principal share one count: a new connection gives no new tries.
-    pub(crate) async fn count_hidden_test(
-        &self,
-        operation: &Operation,
-        caller: &Caller,
-        amount: u64,
-    ) -> Result<(), QuotaError> {
-        let counter = self.hidden_test_counter(operation, caller);
-        let room = MAX_HIDDEN_TESTS.saturating_sub(1 - amount.min(1));
-        let spent = counter.spend(amount, room).await?;
-        if spent.accepted {
-            return Ok(());
-        }
-        let (name, limit) = (HIDDEN_TESTS.to_owned(), MAX_HIDDEN_TESTS);
-        let failure = self.rate_limit_failure(&name, limit, WindowUnit::Hour, &spent);
-        Err(QuotaError::RateLimited { name, limit, failure })
-    }
-
-    /// The counter of tries against values that callers cannot see.
-    pub(crate) fn hidden_test_counter(&self, operation: &Operation, caller: &Caller) -> HiddenTestCounter {
-        let owner = match &caller.principal {
-            Some(principal) => format!("p:{:x}", Sha256::digest(principal.as_bytes())),
-            None => "-".to_owned(),
-        };
-        let key = format!("gate/spent/{HIDDEN_TESTS}/{}:{}/{owner}", operation.source, operation.own_name);
-        HiddenTestCounter { store: self.store.clone(), key }
     }
 
     fn price(&self, operation: &Operation) -> u64 {

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::{Server, Transport, alter, run, text};
+use crate::support::{HttpServer, Server, Transport, alter, run, text, try_call};
+
+const GOODS: &str = "
+    CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER, CHECK (price >= least));
+    INSERT INTO goods VALUES (1, 100, 73);";
 
 fn update(server: &mut Server, params: Value) -> Value {
     server.call("mcp_aql_update", json!({ "operation": "update_good", "params": params }))
@@ -13,9 +17,7 @@ fn update(server: &mut Server, params: Value) -> Value {
 #[test]
 fn r_ext_6_tries_against_hidden_columns_are_recorded_and_limited() {
     let fixture = Fixture::with_source("[source.tables.goods]\nhide = [\"least\"]\n", "");
-    let goods = "CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER, CHECK (price >= least));
-        INSERT INTO goods VALUES (1, 100, 73);";
-    alter(&fixture.library, goods);
+    alter(&fixture.library, GOODS);
     let validated = run(&["validate", &fixture.folder.path("aquifer.toml")]);
     let warned = text(&validated.stderr);
     assert!(warned.contains("table 'goods'") && warned.contains("says something about hidden columns"), "{warned}");
@@ -50,6 +52,23 @@ fn r_ext_6_tries_against_hidden_columns_are_recorded_and_limited() {
     let intents = audited.lines().filter(|line| line.contains("OPERATION_INTENT") && line.contains("update_good"));
     assert_eq!(intents.count(), 21, "{audited}");
     assert!(!audited.contains("update_book"), "{audited}");
+}
+
+/// A change that has not failed yet takes the place of a try.
+#[test]
+fn r_ext_6_many_changes_at_once_are_no_way_around_the_limit() {
+    let fixture = Fixture::with_source("[source.tables.goods]\nhide = [\"least\"]\n", "");
+    alter(&fixture.library, GOODS);
+    let served = HttpServer::spawn(&mut fixture.command(&["serve", "--http", "127.0.0.1:0"]));
+    let params = json!({ "id": 1, "input": { "price": 1 } });
+    let call =
+        || try_call(&served.authority, "mcp_aql_update", json!({ "operation": "update_good", "params": params }));
+    let answers: Vec<Option<Value>> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..60).map(|_| scope.spawn(call)).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    let told = answers.iter().flatten().filter(|answer| answer["error"]["code"] == "CONFLICT_CONSTRAINT").count();
+    assert!((1..=20).contains(&told), "{told}: {answers:?}");
 }
 
 /// Where nothing may be read, changes and dry runs give back what was sent, and the key.
