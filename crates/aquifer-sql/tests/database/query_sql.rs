@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::needs::denying;
 use crate::statements::{DENIED, INVALID, SECRET, TABLES, assert_refused, enable, rows};
-use crate::support::{Backing, File, Fixture, fixtures_with};
+use crate::support::{Backing, File, Fixture, TIMEOUT, fixtures_with};
 
 async fn sqlite(sql: &str) -> Fixture {
     Fixture::sqlite_with(&format!("{TABLES}{sql}"), enable).await
@@ -44,6 +44,24 @@ async fn r_ext_5_it_is_off_unless_the_source_allows_it() {
 /// Long texts of one letter.
 const LONG: &str = "printf('%.*c', 900000, 'a')";
 const LONG_OTHER: &str = "printf('%.*c', 400000, 'b')";
+
+/// Functions that SQLite does not interrupt, with arguments on which its own take minutes.
+#[tokio::test]
+async fn r_ext_5_functions_take_time_proportional_to_their_arguments() {
+    let fixture = Fixture::sqlite_with(TABLES, |settings| {
+        enable(settings);
+        settings.timeout = TIMEOUT;
+    })
+    .await;
+    for (sql, expected) in [
+        (format!("SELECT length(trim({LONG}, {LONG_OTHER} || 'a'))"), json!([[0]])),
+        (format!("SELECT length(ltrim({LONG} || 'c', {LONG_OTHER} || 'a'))"), json!([[1]])),
+        (format!("SELECT length(replace({LONG}, substr({LONG}, 1, 400000) || 'b', 'c'))"), json!([[900_000]])),
+        (format!("SELECT instr({LONG}, substr({LONG}, 1, 400000) || 'b')"), json!([[0]])),
+    ] {
+        assert_eq!(rows(&fixture, &sql, json!([])).await, expected, "{sql}");
+    }
+}
 
 /// Ways to a hidden column, an excluded table, the catalog, files and changes.
 #[tokio::test]
@@ -447,15 +465,6 @@ async fn r_ext_5_rows_bytes_and_time_are_limited() {
     ] {
         let answer = fixture.call("query_sql", json!({ "sql": sql })).await;
         assert_eq!(answer["error"]["code"], code, "{}: {answer}", sql.chars().take(100).collect::<String>());
-    }
-    // Functions that SQLite does not interrupt, with arguments on which its own take minutes.
-    for (sql, expected) in [
-        (format!("SELECT length(trim({LONG}, {LONG_OTHER} || 'a'))"), json!([[0]])),
-        (format!("SELECT length(ltrim({LONG} || 'c', {LONG_OTHER} || 'a'))"), json!([[1]])),
-        (format!("SELECT length(replace({LONG}, substr({LONG}, 1, 400000) || 'b', 'c'))"), json!([[900_000]])),
-        (format!("SELECT instr({LONG}, substr({LONG}, 1, 400000) || 'b')"), json!([[0]])),
-    ] {
-        assert_eq!(rows(&fixture, &sql, json!([])).await, expected, "{sql}");
     }
     // The source still answers.
     assert_eq!(rows(&fixture, "SELECT count(*) FROM people", json!([])).await, json!([[3]]));

@@ -10,14 +10,18 @@
 
 mod assigned;
 mod formats;
+mod name_words;
 mod names;
 mod shapes;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+pub use names::SecretKind;
+pub use names::is_secret_form;
 pub use names::may_name_secret;
 pub use names::names_secret;
+pub use names::secret_kind;
 
 /// The text that replaces a credential.
 pub const REDACTED: &str = "[redacted]";

@@ -1,208 +1,152 @@
-//! Names of secrets.
+//! Names of secrets: the only list in the project, for parameters, settings, text and columns of databases.
 //!
-//! The last word of a name denotes its value: `secret_name` is a name, `token_id` an id, `max_tokens` a number, but
-//! `db_password` is a password. Some last words need a qualifier: a `key` is a secret if it is an API key, but not if
-//! it is a primary key.
+//! Names are split into words in any style: `passwordHash`, `PASSWORD_HASH` and `password hash` are the same. The last
+//! word of a name denotes its value: `secret_name` is a name, `token_id` an id, `max_tokens` a number, but `db_password`
+//! is a password. Some last words need a qualifier: a `key` is a secret if it is an API key, but not if it is a primary
+//! key. A representation of a secret is as sensitive as the secret (`token_hash`), and a description of one is not
+//! (`password_changed_at`, `has_password`).
+
+use super::name_words::{
+    DESCRIBING_WORDS, DESCRIPTIONS, DIGEST_SUBJECTS, ENDINGS, FORMS, NUMBERS, OTHER_TOKENS, PASS_OWNERS, PASSWORDS,
+    QUALIFIED, REPEATED, SECRET_ALONE, SECRETS, SUSPECT, TOKEN_PURPOSES,
+};
+use crate::case::snake_identifier;
 
 /// The maximum length of a name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Last words that denote a secret whatever precedes them.
-const SECRETS: &[&str] = &[
-    "password",
-    "passwords",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "pw",
-    "secret",
-    "secrets",
-    "token",
-    "authorization",
-    "credential",
-    "credentials",
-    "apikey",
-    "apikeys",
-    "cookie",
-    "cookies",
-    "bearer",
-    "jwt",
-    "dsn",
-    "otp",
-    "totp",
-    "cvv",
-    "cvc",
-    "cvv2",
-];
+/// The kind of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretKind {
+    /// A token, a key or the like, which is never a number.
+    Text,
+    /// A password.
+    Password,
+    /// May also be stored as a number: a card number, a PIN.
+    Number,
+}
 
-/// Words that denote a secret only if they are the whole name.
-const SECRET_ALONE: &[&str] = &["tokens", "auth", "pass", "pin"];
-
-/// Last words that denote a secret after one of these qualifiers.
-const QUALIFIED: &[(&[&str], &[&str])] = &[
-    (
-        &["key", "keys"],
-        &[
-            "api",
-            "access",
-            "secret",
-            "private",
-            "signing",
-            "encryption",
-            "decryption",
-            "account",
-            "auth",
-            "authorization",
-            "master",
-            "shared",
-            "service",
-            "admin",
-            "ssh",
-            "gpg",
-            "pgp",
-            "deploy",
-            "hmac",
-            "session",
-            "storage",
-            "subscription",
-            "client",
-            "app",
-            "application",
-            "license",
-            "webhook",
-        ],
-    ),
-    (&["tokens"], &["access", "refresh", "api", "auth", "bearer", "session", "id", "secret"]),
-    (&["auth"], &["basic", "http", "proxy", "x", "registry", "user"]),
-    (&["pass"], &["user", "db", "database", "admin", "root", "login", "smtp", "mail", "ftp", "http"]),
-    (&["pin"], &["user", "card", "sim", "login", "security", "access", "account", "new", "old", "current"]),
-    (&["pat"], &["github", "gitlab", "azure", "ado", "my", "user"]),
-    (
-        &["code", "codes"],
-        &["recovery", "backup", "mfa", "otp", "2fa", "verification", "security", "access", "auth", "authorization"],
-    ),
-    (&["hash", "digest", "salt"], &["password", "passwd", "pwd", "secret", "token", "pin", "passphrase"]),
-    (
-        &["value", "string", "data", "text", "plaintext", "binary", "content"],
-        &["secret", "secrets", "password", "token", "credential", "credentials"],
-    ),
-    (&["phrase"], &["seed", "recovery", "pass"]),
-    (&["string", "str"], &["connection", "conn"]),
-    (&["url", "uri"], &["database", "db"]),
-];
-
-/// Words before `token` that denote a page token, a token of text or a nonce instead of a secret.
-const OTHER_TOKENS: &[&str] = &[
-    "page",
-    "next",
-    "prev",
-    "previous",
-    "continuation",
-    "pagination",
-    "sync",
-    "cursor",
-    "start",
-    "stop",
-    "end",
-    "first",
-    "last",
-    "eos",
-    "bos",
-    "pad",
-    "mask",
-    "special",
-    "progress",
-    "delta",
-    "change",
-    "max",
-    "min",
-    "per",
-    "idempotency",
-    "idempotent",
-    "concurrency",
-    "version",
-];
-
-/// First words of names that describe a secret instead of containing it.
-const DESCRIBING_WORDS: &[&str] = &[
-    "is", "has", "had", "show", "hide", "use", "uses", "require", "requires", "required", "need", "needs", "allow",
-    "allows", "enable", "enabled", "disable", "include", "exclude", "without", "no", "public",
-];
-
-/// Last words that are ignored: `password_confirmation`.
-const REPEATED: &[&str] =
-    &["confirmation", "confirm", "again", "repeat", "repeated", "verify", "new", "old", "current"];
-
-/// Further words that make a configured value suspicious, anywhere in its name.
-const SUSPECT: &[&str] = &[
-    "tokens",
-    "auth",
-    "authentication",
-    "pass",
-    "pin",
-    "pat",
-    "key",
-    "keys",
-    "session",
-    "signature",
-    "sig",
-    "cert",
-    "private",
-];
-
-/// Whether the value of this name is a secret: `db_password`, `apiKey`, `X-Api-Key`, not `secret_name` or `max_tokens`.
-pub fn names_secret(name: &str) -> bool {
+/// The kind of secret that a value of this name is: `db_password`, `apiKey`, `X-Api-Key`. `None` for `secret_name` or
+/// `max_tokens`.
+pub fn secret_kind(name: &str) -> Option<SecretKind> {
     if name.len() > MAX_NAME_BYTES {
-        return false;
+        return None;
     }
-    let words = words(name);
-    let mut words: &[String] = &words;
-    while let [before @ .., last] = words
-        && !before.is_empty()
-        && (REPEATED.contains(&last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
-    {
-        words = before;
+    let snake = snake_words(name);
+    let words = words_of(&snake);
+    let mut words = words.as_slice();
+    let describes = words.len() > 1 && words.first().is_some_and(|first| DESCRIBING_WORDS.contains(first));
+    if describes || words.contains(&"public") {
+        return None;
     }
-    let [before @ .., last] = words else { return false };
-    let last = match last.trim_end_matches(|c: char| c.is_ascii_digit()) {
-        "" => last.as_str(),
-        _ if last == "cvv2" => last.as_str(),
-        word => word,
-    };
-    if before.first().is_some_and(|first| DESCRIBING_WORDS.contains(&first.as_str()))
-        || before.iter().any(|word| word == "public")
-    {
-        return false;
+    if words == ["pass"] {
+        return Some(SecretKind::Text);
     }
-    if before.is_empty() && SECRET_ALONE.contains(&last) {
-        return true;
+    let is_pass =
+        words.windows(2).any(is_personal_pass) || words.windows(3).any(|three| three == ["mot", "de", "passe"]);
+    if is_pass || words.iter().any(|word| is_password(word)) {
+        let is_about = words.last().is_some_and(|last| DESCRIPTIONS.contains(last));
+        return (!is_about).then_some(SecretKind::Password);
     }
-    let before: Vec<&str> = before.iter().map(String::as_str).collect();
-    // `passWord` and `accesstoken` are the same names, split differently.
-    let (joined, compound) = (before.last().map(|word| format!("{word}{last}")), split_compound(last));
-    is_secret(last, &before)
-        || joined.is_some_and(|joined| SECRETS.contains(&joined.as_str()))
-        || compound.is_some_and(|(word, end)| {
-            let before: Vec<&str> = before.iter().copied().chain([word]).collect();
-            is_secret(end, &before)
-        })
+    loop {
+        if NUMBERS.iter().any(|secret| words.ends_with(secret)) || is_pin(words) {
+            return Some(SecretKind::Number);
+        }
+        if is_text_secret(words) {
+            return Some(SecretKind::Text);
+        }
+        match words.split_last() {
+            Some((last, before)) if FORMS.contains(last) || REPEATED.contains(last) => words = before,
+            _ => return None,
+        }
+    }
+}
+
+/// Whether the value of this name is a secret.
+pub fn names_secret(name: &str) -> bool {
+    secret_kind(name).is_some()
 }
 
 /// Whether the value of this name may be a secret. Broader than [`names_secret`], for configurations, where hiding too
 /// much does no harm.
 pub fn may_name_secret(name: &str) -> bool {
-    let is_suspect = |word: &String| SUSPECT.contains(&word.as_str()) || SECRETS.contains(&word.as_str());
-    names_secret(name) || words(name).iter().any(is_suspect)
+    let snake = snake_words(name);
+    let is_suspect = |word: &&str| {
+        let is_secret = |secret: &&[&str]| *secret == [*word];
+        SUSPECT.contains(word) || is_password(word) || SECRETS.iter().chain(NUMBERS).any(is_secret)
+    };
+    names_secret(name) || words_of(&snake).iter().any(is_suspect)
 }
 
-fn is_secret(last: &str, before: &[&str]) -> bool {
-    if SECRETS.contains(&last) {
-        return last != "token" || before.last().is_none_or(|word| !OTHER_TOKENS.contains(word));
+/// Whether a word of a name says in which form a secret is stored: `hash`, `encrypted`.
+pub fn is_secret_form(word: &str) -> bool {
+    FORMS.contains(&word)
+}
+
+/// The name in snake_case. An identifier would begin with a letter: `n2fa_code`.
+fn snake_words(name: &str) -> String {
+    let snake = snake_identifier(name);
+    let has_digit = name.starts_with(|first: char| first.is_ascii_digit());
+    snake.strip_prefix('n').filter(|_| has_digit).map(str::to_owned).unwrap_or(snake)
+}
+
+/// The words of a snake_case name, without trailing digits.
+fn words_of(snake: &str) -> Vec<&str> {
+    let words = snake.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    // A word of digits only (`password_2`) is dropped.
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn is_text_secret(words: &[&str]) -> bool {
+    let Some((last, before)) = words.split_last() else { return false };
+    // `passWord` and `accesstoken` are the same names, split differently.
+    let (word, end) = split_compound(last).map_or((None, *last), |(word, end)| (Some(word), end));
+    if end == "token" && word.or(before.last().copied()).is_some_and(|word| OTHER_TOKENS.contains(&word)) {
+        return false;
     }
-    QUALIFIED
-        .iter()
-        .any(|(lasts, qualifiers)| lasts.contains(&last) && before.iter().any(|word| qualifiers.contains(word)))
+    let is_qualified = |last: &str, before: &[&str]| {
+        let holds = |(lasts, qualifiers): &(&[&str], &[&str])| {
+            lasts.contains(&last) && before.iter().any(|word| qualifiers.contains(word))
+        };
+        QUALIFIED.iter().any(holds)
+    };
+    SECRETS.iter().any(|secret| words.ends_with(secret))
+        || (before.is_empty() && SECRET_ALONE.contains(last))
+        || ENDINGS.iter().any(|ending| last.ends_with(ending))
+        || has_purpose(words)
+        || is_qualified(last, before)
+        || word.is_some_and(|word| is_qualified(end, &[before, &[word]].concat()))
+}
+
+/// A PIN of a person or a card, and not one of a circuit.
+fn is_pin(words: &[&str]) -> bool {
+    let Some((&"pin", before)) = words.split_last() else { return false };
+    let of_pins = |(lasts, qualifiers): &(&[&str], &[&str])| {
+        lasts.contains(&"pin") && before.iter().any(|word| qualifiers.contains(word))
+    };
+    before.is_empty() || QUALIFIED.iter().any(of_pins)
+}
+
+/// Whether the last two words name a credential by its purpose: `access_tokens`, `remember_digest`.
+fn has_purpose(words: &[&str]) -> bool {
+    match words {
+        [.., purpose, "tokens"] => TOKEN_PURPOSES.contains(purpose),
+        [.., purpose, "digest"] => DIGEST_SUBJECTS.contains(purpose),
+        _ => false,
+    }
+}
+
+fn is_password(word: &str) -> bool {
+    PASSWORDS.contains(&word) || word.starts_with("password") || word.ends_with("password")
+}
+
+fn is_personal_pass(pair: &[&str]) -> bool {
+    match pair {
+        ["pass", "word" | "phrase" | "code"] => true,
+        [owner, "pass"] => PASS_OWNERS.contains(owner),
+        ["pass", form] => ["hash", "salt", "digest"].contains(form),
+        _ => false,
+    }
 }
 
 /// Splits a compound without a separator: `clientsecret`.
@@ -220,30 +164,6 @@ fn split_compound(word: &str) -> Option<(&str, &str)> {
     let known = QUALIFIED.iter().flat_map(|(_, qualifiers)| *qualifiers).filter(|known| known.len() > 2);
     let known = known.chain(OTHER_TOKENS).filter(|known| rest.ends_with(**known)).max_by_key(|known| known.len());
     Some((known.copied().unwrap_or(rest), *end))
-}
-
-/// The words of a name in any style, in lower case.
-fn words(name: &str) -> Vec<String> {
-    let characters: Vec<char> = name.chars().take(MAX_NAME_BYTES).collect();
-    let mut words: Vec<String> = vec![String::new()];
-    for (index, &character) in characters.iter().enumerate() {
-        if !character.is_alphanumeric() {
-            words.push(String::new());
-            continue;
-        }
-        let before = index.checked_sub(1).and_then(|index| characters.get(index)).copied().unwrap_or(' ');
-        let next_is_small = characters.get(index + 1).is_some_and(|next| next.is_lowercase());
-        let begins = character.is_uppercase()
-            && (before.is_lowercase() || before.is_numeric() || (before.is_uppercase() && next_is_small));
-        if begins {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.extend(character.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 #[cfg(test)]
@@ -316,6 +236,11 @@ mod tests {
             "cvv2",
             "recovery_codes",
             "mfa_code",
+            "2fa_code",
+            "ssn",
+            "credit_card_number",
+            "signing_keys",
+            "remember_digest",
             "password_hash",
             "connection_string",
             "ConnectionString",

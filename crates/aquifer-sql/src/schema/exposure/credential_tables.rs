@@ -3,10 +3,11 @@
 //! Hiding the secret of such a row is not enough: that a person is logged in, since when and from where, is no business
 //! of a caller, and deleting or changing a row logs somebody out or keeps them logged in.
 
+use aquifer_query::FieldType;
+
 use super::secret_names::{holds_session, looks_secret, names_credentials};
 use crate::schema::model::Table;
 use crate::settings::Settings;
-use aquifer_query::FieldType;
 
 /// Words in the names of columns that say how long a session lasts.
 const LIFETIME_WORDS: &[&str] = &["expire", "expires", "expiry", "expiration", "activity", "accessed", "ttl"];

@@ -1,0 +1,332 @@
+//! The words that names of secrets consist of.
+
+/// Words that are a secret at the end of a name.
+pub(super) const SECRETS: &[&[&str]] = &[
+    &["token"],
+    &["authorization"],
+    &["cookie"],
+    &["cookies"],
+    &["bearer"],
+    &["jwt"],
+    &["secret"],
+    &["secrets"],
+    &["credential"],
+    &["credentials"],
+    &["api", "key"],
+    &["api", "keys"],
+    &["apikey"],
+    &["apikeys"],
+    &["private", "key"],
+    &["privkey"],
+    &["access", "key"],
+    &["secret", "key"],
+    &["session", "key"],
+    &["session", "data"],
+    &["session", "cookie"],
+    &["encryption", "key"],
+    &["signing", "key"],
+    &["master", "key"],
+    &["auth", "key"],
+    &["hmac", "key"],
+    &["ssh", "key"],
+    &["otp", "key"],
+    &["totp", "key"],
+    &["mfa", "key"],
+    &["activation", "key"],
+    &["activation", "code"],
+    &["reset", "key"],
+    &["reset", "code"],
+    &["verification", "key"],
+    &["verification", "code"],
+    &["login", "code"],
+    &["auth", "code"],
+    &["authorization", "code"],
+    &["device", "code"],
+    &["code", "verifier"],
+    &["wrapped", "key"],
+    &["dek"],
+    &["mfa", "code"],
+    &["otp", "seed"],
+    &["totp", "seed"],
+    &["seed", "phrase"],
+    &["mnemonic"],
+    &["security", "answer"],
+    &["secret", "answer"],
+    &["salt"],
+    // These usually contain a password.
+    &["database", "url"],
+    &["database", "uri"],
+    &["db", "url"],
+    &["db", "uri"],
+    &["connection", "string"],
+    &["dsn"],
+];
+
+/// Words that are a secret even in a numeric column.
+pub(super) const NUMBERS: &[&[&str]] = &[
+    &["ssn"],
+    &["social", "security"],
+    &["social", "security", "number"],
+    &["social", "security", "no"],
+    &["credit", "card"],
+    &["credit", "card", "number"],
+    &["credit", "card", "no"],
+    &["creditcard"],
+    &["debit", "card"],
+    &["debit", "card", "number"],
+    &["card", "number"],
+    &["card", "no"],
+    &["cc", "number"],
+    &["cvv"],
+    &["cvv", "code"],
+    &["cvc"],
+    &["cvc", "code"],
+    &["card", "verification", "code"],
+    &["security", "code"],
+    &["otp"],
+    &["totp"],
+    &["otp", "code"],
+    &["totp", "code"],
+    &["recovery", "code"],
+    &["recovery", "codes"],
+    &["backup", "code"],
+    &["backup", "codes"],
+];
+
+/// Words that are a secret anywhere in a name, unless the name ends in a description.
+pub(super) const PASSWORDS: &[&str] = &[
+    "password",
+    "passwords",
+    "passwd",
+    "pwd",
+    "pw",
+    "pwhash",
+    "pwdhash",
+    "passphrase",
+    "passcode",
+    "passhash",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "senha",
+    "wachtwoord",
+    "motdepasse",
+];
+
+/// Words before `pass` that make it a password rather than, say, a mountain pass.
+pub(super) const PASS_OWNERS: &[&str] =
+    &["user", "db", "smtp", "mail", "ftp", "admin", "login", "account", "auth", "root", "member", "hashed"];
+
+/// Words before `tokens` that make them credentials. Other `tokens` usually count a language model's tokens.
+pub(super) const TOKEN_PURPOSES: &[&str] = &[
+    "access", "refresh", "auth", "api", "session", "bearer", "oauth", "reset", "login", "device", "push", "csrf",
+    "jwt", "secret",
+];
+
+/// Words before `digest` that make it the digest of a credential (`remember_digest`).
+pub(super) const DIGEST_SUBJECTS: &[&str] =
+    &["remember", "activation", "reset", "confirm", "confirmation", "login", "session", "unlock", "invitation"];
+
+/// Endings of joined words: `accesstoken`, `userpassword`.
+pub(super) const ENDINGS: &[&str] =
+    &["password", "passwd", "token", "secret", "apikey", "privatekey", "secretkey", "accesskey"];
+
+/// Words that denote a secret only if they are the whole name.
+pub(super) const SECRET_ALONE: &[&str] = &["tokens", "auth", "pass", "pin"];
+
+/// Last words that denote a secret after one of these qualifiers.
+pub(super) const QUALIFIED: &[(&[&str], &[&str])] = &[
+    (
+        &["key", "keys"],
+        &[
+            "api",
+            "access",
+            "secret",
+            "private",
+            "signing",
+            "encryption",
+            "decryption",
+            "account",
+            "auth",
+            "authorization",
+            "master",
+            "shared",
+            "service",
+            "admin",
+            "ssh",
+            "gpg",
+            "pgp",
+            "deploy",
+            "hmac",
+            "session",
+            "storage",
+            "subscription",
+            "client",
+            "app",
+            "application",
+            "license",
+            "webhook",
+        ],
+    ),
+    (&["tokens"], &["access", "refresh", "api", "auth", "bearer", "session", "id", "secret"]),
+    (&["auth"], &["basic", "http", "proxy", "x", "registry", "user"]),
+    (&["pass"], &["user", "db", "database", "admin", "root", "login", "smtp", "mail", "ftp", "http"]),
+    (&["pin"], &["user", "card", "sim", "login", "security", "access", "account", "new", "old", "current"]),
+    (&["pat"], &["github", "gitlab", "azure", "ado", "my", "user"]),
+    (
+        &["code", "codes"],
+        &["recovery", "backup", "mfa", "otp", "2fa", "verification", "security", "access", "auth", "authorization"],
+    ),
+    (&["hash", "digest", "salt"], &["password", "passwd", "pwd", "secret", "token", "pin", "passphrase"]),
+    (
+        &["value", "string", "data", "text", "plaintext", "binary", "content"],
+        &["secret", "secrets", "password", "token", "credential", "credentials"],
+    ),
+    (&["phrase"], &["seed", "recovery", "pass"]),
+    (&["string", "str"], &["connection", "conn"]),
+    (&["url", "uri"], &["database", "db"]),
+];
+
+/// Words before `token` that denote a page token, a token of text or a nonce instead of a secret.
+pub(super) const OTHER_TOKENS: &[&str] = &[
+    "page",
+    "next",
+    "prev",
+    "previous",
+    "continuation",
+    "pagination",
+    "sync",
+    "cursor",
+    "start",
+    "stop",
+    "end",
+    "first",
+    "last",
+    "eos",
+    "bos",
+    "pad",
+    "mask",
+    "special",
+    "progress",
+    "delta",
+    "change",
+    "max",
+    "min",
+    "per",
+    "idempotency",
+    "idempotent",
+    "concurrency",
+    "version",
+];
+
+/// Representations of a secret, which are just as sensitive.
+pub(super) const FORMS: &[&str] = &[
+    "hash",
+    "hashed",
+    "hashes",
+    "digest",
+    "encrypted",
+    "enc",
+    "cipher",
+    "ciphertext",
+    "salt",
+    "bcrypt",
+    "argon",
+    "md",
+    "sha",
+    "hmac",
+    "pem",
+    "der",
+    "hex",
+    "base",
+    "value",
+    "plain",
+    "plaintext",
+    "clear",
+    "cleartext",
+    "raw",
+    "text",
+    "old",
+    "new",
+    "current",
+    "previous",
+    "confirmation",
+    "backup",
+];
+
+/// Last words that are ignored: `password_confirmation`.
+pub(super) const REPEATED: &[&str] =
+    &["confirmation", "confirm", "again", "repeat", "repeated", "verify", "new", "old", "current"];
+
+/// Words after a secret that make the column a description of it.
+pub(super) const DESCRIPTIONS: &[&str] = &[
+    "at",
+    "on",
+    "date",
+    "time",
+    "timestamp",
+    "changed",
+    "updated",
+    "created",
+    "expires",
+    "expired",
+    "expiry",
+    "expiration",
+    "set",
+    "reset",
+    "required",
+    "enabled",
+    "disabled",
+    "count",
+    "attempts",
+    "tries",
+    "failures",
+    "length",
+    "strength",
+    "policy",
+    "id",
+    "ids",
+    "type",
+    "kind",
+    "name",
+    "version",
+    "algorithm",
+    "algo",
+    "method",
+    "rounds",
+    "iterations",
+    "cost",
+    "age",
+    "days",
+    "ttl",
+    "status",
+    "state",
+    "url",
+    "link",
+    "label",
+    "description",
+];
+
+/// Further words that make a configured value suspicious, anywhere in its name.
+pub(super) const SUSPECT: &[&str] = &[
+    "tokens",
+    "auth",
+    "authentication",
+    "pass",
+    "pin",
+    "pat",
+    "key",
+    "keys",
+    "session",
+    "signature",
+    "sig",
+    "cert",
+    "private",
+];
+
+/// First words of names that describe a secret instead of containing it.
+pub(super) const DESCRIBING_WORDS: &[&str] = &[
+    "is", "has", "have", "had", "show", "hide", "use", "uses", "require", "requires", "required", "need", "needs",
+    "allow", "allows", "enable", "enabled", "disable", "include", "exclude", "without", "no", "must", "can", "should",
+    "force",
+];
