@@ -49,3 +49,4 @@ pub use source::ProgressUpdate;
 pub use source::Resolution;
 pub use source::Source;
 pub use source::SourceStatus;
+pub use source::TargetCheck;
