@@ -7,6 +7,7 @@ use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
@@ -62,6 +63,22 @@ pub trait Gate: Send + Sync + 'static {
     /// `read_resource`, `get_prompt`, `complete` and the lists.
     fn admit<'a>(&'a self, _reading: &'a Operation, _context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
+    }
+
+    /// Decides about an operation that the source of a call was led to, for example by a redirect, with the parameters
+    /// that it would have. Nobody can be asked in the middle of a call, so what needs confirmation is refused. By
+    /// default, everything is refused that [`restricts`](Gate::restricts) names.
+    fn admit_target(
+        &self,
+        operation: &Operation,
+        _params: &Map<String, Value>,
+        _types: &Types,
+        _context: &Context,
+    ) -> Result<(), Failure> {
+        if self.restricts(operation) {
+            return Err(Failure::new(Code::PermissionDenied, "Permission denied: the operation is restricted"));
+        }
+        Ok(())
     }
 
     /// Counts another request to the source of a call that already runs: a further page of a list, or the read before a

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::{Attachment, Data};
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 use crate::configuration::Validity;
 use crate::rehearsal::RehearsalResult;
 use crate::shape::ResultShape;
+use crate::snapshot::Snapshot;
 use crate::table_model::TableModel;
 
 pub use context::{ClientCapability, ClientSide, Context, Interaction, Progress, ProgressUpdate};
@@ -401,6 +403,47 @@ pub struct Call {
     pub page: PageRequest,
     /// Whether the call may still be carried out. A source that queues calls checks again after the wait.
     pub validity: Validity,
+    /// Decides about other operations that the call is led to.
+    pub targets: TargetCheck,
+}
+
+/// Decides whether a call may be led to another operation of its source, for example by a redirect.
+#[derive(Clone)]
+pub struct TargetCheck {
+    /// `None` for a rehearsal, which is led nowhere.
+    snapshot: Option<Arc<Snapshot>>,
+    /// The operation that was called.
+    called: Arc<Operation>,
+    context: Arc<Context>,
+}
+
+impl TargetCheck {
+    pub(crate) fn new(snapshot: Option<Arc<Snapshot>>, called: Arc<Operation>, context: Arc<Context>) -> Self {
+        Self { snapshot, called, context }
+    }
+
+    /// Judges the operation with this name of the source, with the parameters that it would have, as if the caller had
+    /// called it. Another operation than that of the call is refused if it does more than read.
+    ///
+    /// # Errors
+    ///
+    /// If the caller may not call it, or not without confirmation. The message names the operation, which may be
+    /// concealed from the caller.
+    pub fn judge(&self, own_name: &Arc<str>, params: &Map<String, Value>) -> Result<(), Failure> {
+        let gone = || Failure::new(Code::NotFoundOperation, "The operation is gone");
+        let snapshot = self.snapshot.as_ref().ok_or_else(gone)?;
+        let (operation, catalog) = snapshot.operation_of(&self.called.source, own_name).ok_or_else(gone)?;
+        if operation.category != Category::Read && operation.name != self.called.name {
+            return Err(Failure::new(Code::PermissionDenied, "Permission denied: the operation does more than read"));
+        }
+        snapshot.gate().admit_target(operation, params, catalog.types(), &self.context)
+    }
+}
+
+impl std::fmt::Debug for TargetCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TargetCheck").field("called", &self.called.name).finish_non_exhaustive()
+    }
 }
 
 /// Which page of a list a source returns, and how large it should be.
@@ -412,6 +455,9 @@ pub struct PageRequest {
     pub rows: Option<usize>,
     /// The fields of rows that are needed, for operations whose shaping sends them. `None` if all may be needed.
     pub fields: Option<Vec<String>>,
+    /// Whether the caller selects, counts or pages rows, so that further pages may be needed. Otherwise the result is
+    /// passed on as it is.
+    pub is_shaped: bool,
 }
 
 /// The outcome of a call.
@@ -437,6 +483,9 @@ pub struct Answer {
     /// Where the list continues, if it has another page. Only the source understands it, and callers never see it.
     /// Boxed because it is rare and answers are moved often.
     pub next_page: Option<Box<Value>>,
+    /// Whether the list may have more rows that cannot be fetched. A warning says so. The answer must not claim that
+    /// these are all rows.
+    pub is_partial: bool,
     /// Whether it consists of pages or groups that already fit the budget of the call. The engine must not shorten such
     /// an answer, because its cursors have to stay intact.
     pub keeps_budget: bool,
@@ -445,7 +494,14 @@ pub struct Answer {
 impl Answer {
     /// A result without warnings.
     pub fn new(data: impl Into<Data>) -> Self {
-        Self { data: data.into(), warnings: Vec::new(), attachments: Vec::new(), next_page: None, keeps_budget: false }
+        Self {
+            data: data.into(),
+            warnings: Vec::new(),
+            attachments: Vec::new(),
+            next_page: None,
+            is_partial: false,
+            keeps_budget: false,
+        }
     }
 }
 

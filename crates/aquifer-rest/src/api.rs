@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 
-use crate::route::Route;
+use crate::route::{Method, Route};
 
 /// An HTTP API.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +34,20 @@ pub struct Api {
     pub default_fields: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The operations of the description that are not served.
     pub omitted: Vec<OmittedOperation>,
+    /// The requests that the description contains and that are not served, because they were excluded, deleted by a
+    /// reviewer, or cannot be served. Nothing may lead to them.
+    pub unserved: Vec<UnservedRequest>,
     /// Notes for the operator about the description.
     pub notes: Vec<String>,
+}
+
+/// A request of a description that is not served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnservedRequest {
+    /// The method, or `None` for all.
+    pub method: Option<Method>,
+    /// The path with `{placeholders}`.
+    pub path: Arc<str>,
 }
 
 /// An operation of a description that is not served, and why.

@@ -39,6 +39,8 @@ pub(crate) enum RestProblem {
     TimedOut,
     /// The target sent a redirect that is not followed.
     Redirected { status: u16, reason: &'static str },
+    /// A redirect or a link to the next page leads to something that the caller may not request.
+    ForbiddenLink,
     /// The response is too large. `size` is the announced size, or the number of bytes read so far.
     TooLarge { max_bytes: usize, size: usize },
     /// The response body is not JSON.
@@ -84,6 +86,7 @@ impl RestProblem {
             | RestProblem::Network { .. }
             | RestProblem::TimedOut
             | RestProblem::Redirected { .. }
+            | RestProblem::ForbiddenLink
             | RestProblem::TooLarge { .. }
             | RestProblem::InvalidResponse { .. }
             | RestProblem::AlreadySent
@@ -121,12 +124,17 @@ impl RestProblem {
             RestProblem::Redirected { status, reason } => {
                 refused(source, format!("HTTP status {status}: {reason}")).detail("http_status", status)
             }
+            RestProblem::ForbiddenLink => {
+                let reason = format_args!("source '{source}' leads this call to something it may not request");
+                Failure::explained(Code::PermissionDenied, "Permission denied", reason).detail("source", source)
+            }
             RestProblem::TooLarge { max_bytes, size } => {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
             RestProblem::InvalidResponse { media_type, cause } => {
                 let message = format_args!("Source '{source}' gave an unreadable answer");
-                let reason = format_args!("it is not JSON ({media_type})");
+                let problem = if cause.starts_with("recursion limit") { "nested too deeply" } else { "not JSON" };
+                let reason = format_args!("it is {problem} ({media_type})");
                 Failure::explained(Code::SerializationParseError, message, reason)
                     .detail("source", source)
                     .because(cause)

@@ -15,7 +15,7 @@ pub mod route;
 mod source;
 
 pub use adapter::{AdapterError, BuildError, beyond_front_matter, build_adapter};
-pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation, Security};
+pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation, Security, UnservedRequest};
 pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRules};
 pub use description::fetch_description;
 pub use error::RestError;

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use aquifer_query::shape::{RowLocation, announced_total, announces_more};
+use aquifer_query::shape::{RowLocation, announced_page, announced_total, announces_more};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LINK};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::route::{HttpRequest, Notation, Pagination, Place, Route, RouteParameter, Style, is_same_origin};
+use crate::route::{
+    BodyEncoding, HttpRequest, Method, Notation, Pagination, Place, Route, RouteParameter, Style, is_same_origin,
+};
 
 /// The page size for targets that do not state a maximum.
 const DEFAULT_PAGE_SIZE: usize = 100;
@@ -96,25 +98,34 @@ impl Pagination {
     /// Where the list continues after a page, if it does.
     pub(crate) fn next(&self, page: &RequestedPage, response: &PageAnswer<'_>) -> Option<Position> {
         let rows = u64::try_from(response.rows).ok()?;
-        // If no size was requested, only an empty page marks the end.
-        let is_full = rows > 0 && page.size.is_none_or(|size| rows >= size);
+        // If no size was requested, only an empty page marks the end. If the maximum is unknown, the target may have
+        // returned its own, which is a round number.
+        let may_be_maximum = self.max_size().is_none() && (rows.is_multiple_of(10) || rows == 25);
+        let is_full = rows > 0 && (may_be_maximum || page.size.is_none_or(|size| rows >= size));
         match self {
             Pagination::Offset { .. } => {
                 let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
                 let end = skipped.checked_add(rows)?;
-                let by_total = announced_total(response.body).map(|total| end < total);
+                let by_total = response.total().map(|total| end < total);
                 let has_more = by_total.or_else(|| announces_more(response.body)).unwrap_or(is_full);
                 (rows > 0 && has_more).then_some(Position::Offset(end))
             }
             Pagination::Page { first, .. } => {
-                let number = if let Some(Position::Page(number)) = page.position { number } else { *first };
-                let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(*first).saturating_add(1)));
+                // Whether the first page has the number 0 or 1 is not always described.
+                let reported = announced_page(response.body).filter(|number| *number <= 1).unwrap_or(*first);
+                let first = if page.position.is_none() { reported } else { *first };
+                let number = if let Some(Position::Page(number)) = page.position { number } else { first };
+                let seen = page.size.map(|size| size.saturating_mul(number.saturating_sub(first).saturating_add(1)));
                 // A target may return fewer rows than requested on every page, so that they cannot be counted.
-                let by_total = announced_total(response.body).zip(seen).map(|(total, seen)| seen < total);
+                let by_total = response.total().zip(seen).map(|(total, seen)| seen < total);
                 let has_more = announces_more(response.body).or(by_total).unwrap_or(is_full);
                 (rows > 0 && has_more).then_some(Position::Page(number.checked_add(1)?))
             }
             Pagination::Cursor { next, .. } => {
+                // Every page has a last row, so its key does not say whether the list continues.
+                if is_key_of_last_row(next) && !announces_more(response.body).unwrap_or(is_full) {
+                    return None;
+                }
                 let next_cursor = at_path(response.body, next)?;
                 let is_present = match next_cursor {
                     Value::String(cursor) => !cursor.is_empty(),
@@ -123,9 +134,19 @@ impl Pagination {
                 };
                 is_present.then(|| Position::Cursor(next_cursor.clone()))
             }
-            Pagination::Link { .. } => next_link(response.headers, response.url).map(Position::Url),
+            Pagination::Link { .. } => response.next_link().map(Position::Url),
         }
     }
+}
+
+/// Whether the cursor at this path is a value of the last row, such as `data.-1.id`.
+fn is_key_of_last_row(path: &str) -> bool {
+    steps(path).any(|step| step == "-1")
+}
+
+/// The steps of a path such as `meta.next_cursor`.
+pub(crate) fn steps(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').filter(|step| !step.is_empty() && *step != "$")
 }
 
 impl Pagination {
@@ -133,8 +154,10 @@ impl Pagination {
     /// mislead them.
     pub(crate) fn remove_cursor(&self, body: &mut Value) {
         let Pagination::Cursor { next, .. } = self else { return };
-        let steps: Vec<&str> = next.split('.').filter(|step| !step.is_empty() && *step != "$").collect();
-        remove_field(body, &steps);
+        let steps: Vec<&str> = steps(next).collect();
+        // An object such as `next_page` describes nothing but the next page.
+        let end = if let [.., "next" | "next_page", _] = steps.as_slice() { steps.len() - 1 } else { steps.len() };
+        remove_field(body, steps.get(..end).unwrap_or_default());
     }
 }
 
@@ -160,20 +183,62 @@ pub(crate) struct PageAnswer<'a> {
     pub(crate) rows: usize,
 }
 
+impl PageAnswer<'_> {
+    /// The total number of rows that the response reports, in its body or in a header.
+    pub(crate) fn total(&self) -> Option<u64> {
+        const TOTAL_HEADERS: &[&str] = &["x-total-count", "x-total", "total-count", "x-pagination-total-count"];
+        let header = |name: &&str| self.headers.get(*name)?.to_str().ok()?.trim().parse().ok();
+        announced_total(self.body).or_else(|| TOTAL_HEADERS.iter().find_map(header))
+    }
+
+    /// The link with `rel="next"` of its `Link` header (RFC 8288), as an absolute URL.
+    pub(crate) fn next_link(&self) -> Option<String> {
+        next_link(self.headers, self.url)
+    }
+
+    /// The URLs of the next page that the body contains: `next` and its spellings, in the body itself, in an object
+    /// about the page, or beside the rows (JSON:API, HAL, OData and others).
+    pub(crate) fn next_urls(&self) -> Vec<String> {
+        const URL_NAMES: &[&str] =
+            &["next", "next_url", "nextUrl", "next_link", "nextLink", "next_page_url", "@odata.nextLink", "next_page"];
+        const PAGE_OBJECTS: &[&str] = &["links", "_links", "meta", "paging", "pagination", "page_info", "pageInfo"];
+        let Ok(base) = Url::parse(self.url) else { return Vec::new() };
+        let is_list_holder = |value: &&Value| value.as_object().is_some_and(|one| one.values().any(Value::is_array));
+        let inside = self.body.as_object().into_iter().flat_map(|fields| fields.values()).filter(is_list_holder);
+        let holders: Vec<&Value> = std::iter::once(self.body).chain(inside).collect();
+        let mut objects = holders.clone();
+        for holder in holders {
+            objects.extend(PAGE_OBJECTS.iter().filter_map(|name| holder.get(*name)));
+        }
+        let text = |value: &Value| value.as_str().or_else(|| value.get("href")?.as_str()).map(str::to_owned);
+        let named = objects.iter().flat_map(|one| URL_NAMES.iter().filter_map(|name| text(one.get(*name)?)));
+        // Other texts, such as cursors, are not URLs.
+        let is_url = |text: &String| text.starts_with(['/', '?']) || text.contains("://");
+        named.filter(is_url).filter_map(|text| base.join(&text).ok()).map(Into::into).collect()
+    }
+
+    /// Whether the list certainly continues after this page, or certainly ends, if the response says so.
+    pub(crate) fn continues(&self) -> Option<bool> {
+        let rows = u64::try_from(self.rows).unwrap_or(u64::MAX);
+        announces_more(self.body).or_else(|| self.total().map(|total| total > rows))
+    }
+}
+
 impl Route {
     /// Adds the paging parameters that the description does not list for the operation.
     pub(crate) fn complete_paging(&mut self) {
         let Some(pagination) = &self.pagination else { return };
         let is_known = |name: &str| self.parameters.iter().any(|parameter| &*parameter.original_name == name);
         let notation = Notation::Style { style: Style::Form, explode: true };
+        let has_json_body = self.body.as_ref().is_some_and(|body| body.encoding == BodyEncoding::Json);
+        let place = match has_json_body && !matches!(self.method, Method::Get | Method::Head) {
+            true => Place::BodyField,
+            false => Place::Query { notation, allow_reserved: false },
+        };
         let missing: Vec<RouteParameter> = pagination
             .parameters()
             .filter(|name| !is_known(name))
-            .map(|name| RouteParameter {
-                name: name.into(),
-                original_name: name.into(),
-                place: Place::Query { notation, allow_reserved: false },
-            })
+            .map(|name| RouteParameter { name: name.into(), original_name: name.into(), place })
             .collect();
         self.parameters.extend(missing);
     }
@@ -200,10 +265,13 @@ pub(crate) fn count_rows(body: &Value, unwrap: Option<&str>) -> usize {
     RowLocation::find(body, unwrap).map_or(0, |location| location.count(body))
 }
 
-/// The value at a path such as `meta.next_cursor`.
+/// The value at a path such as `meta.next_cursor`. Negative indexes of lists count from the end.
 pub(crate) fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').filter(|step| !step.is_empty() && *step != "$").try_fold(value, |value, step| match value {
-        Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+    steps(path).try_fold(value, |value, step| match value {
+        Value::Array(elements) => match step.strip_prefix('-') {
+            Some(from_end) => elements.get(elements.len().checked_sub(from_end.parse().ok()?)?),
+            None => elements.get(step.parse::<usize>().ok()?),
+        },
         value => value.get(step),
     })
 }
@@ -311,6 +379,40 @@ mod tests {
     }
 
     #[test]
+    fn the_last_row_can_be_the_cursor() {
+        let pages = |next: &str| Pagination::Cursor {
+            cursor: "starting_after".into(),
+            next: next.into(),
+            limit: Some("limit".into()),
+            max_size: Some(2),
+        };
+        let at = |id: &str| Some(Position::Cursor(json!(id)));
+        let body = |more: bool| json!({ "data": [{ "id": "a" }, { "id": "b" }], "has_more": more });
+        assert_eq!(after(&pages("data.-1.id"), None, None, &body(true)), at("b"));
+        assert_eq!(after(&pages("data.-1.id"), None, None, &body(false)), None);
+        assert_eq!(after(&pages("-1.id"), None, None, &json!([{ "id": "a" }, { "id": "b" }])), at("b"));
+        assert_eq!(after(&pages("-1.id"), None, None, &json!([{ "id": "a" }])), None, "a short page is the last");
+        let mut kept = body(true);
+        pages("data.-1.id").remove_cursor(&mut kept);
+        assert_eq!(kept, body(true));
+    }
+
+    #[test]
+    fn bodies_can_contain_the_url_of_the_next_page() {
+        for (body, expected) in [
+            (json!({ "next": "https://a.example/x?page=2" }), &["https://a.example/x?page=2"][..]),
+            (json!({ "links": { "next": "/x?page=2" } }), &["https://a.example/x?page=2"]),
+            (json!({ "_links": { "next": { "href": "?page=2" } } }), &["https://a.example/x?page=2"]),
+            (json!({ "artists": { "items": [], "next": "/x?after=7" } }), &["https://a.example/x?after=7"]),
+            (json!({ "next": "c2", "next_page": 2, "links": { "next": null } }), &[]),
+            (json!([{ "next": "/x" }]), &[]),
+        ] {
+            let answer = PageAnswer { body: &body, headers: &HeaderMap::new(), url: "https://a.example/x", rows: 1 };
+            assert_eq!(answer.next_urls(), expected, "{body}");
+        }
+    }
+
+    #[test]
     fn the_cursor_of_the_target_is_removed() {
         let pages =
             |next: &str| Pagination::Cursor { cursor: "c".into(), next: next.into(), limit: None, max_size: None };
@@ -318,6 +420,11 @@ mod tests {
             ("meta.next", json!({ "data": [], "meta": { "next": "c2" } }), json!({ "data": [] })),
             ("meta.next", json!({ "meta": { "next": "c2", "n": 1 } }), json!({ "meta": { "n": 1 } })),
             ("next", json!({ "next": null, "data": [1] }), json!({ "data": [1] })),
+            (
+                "next_page.offset",
+                json!({ "data": [], "next_page": { "offset": "a", "uri": "b" } }),
+                json!({ "data": [] }),
+            ),
             ("meta.next", json!({ "meta": 5 }), json!({ "meta": 5 })),
             ("next", json!([1]), json!([1])),
         ] {

@@ -12,7 +12,7 @@ use super::Engine;
 use super::source_call::{panic_message, validity};
 use crate::rehearsal::{Rehearsal, RehearsalResult};
 use crate::snapshot::Snapshot;
-use crate::source::{Call, Context, PageRequest};
+use crate::source::{Call, Context, PageRequest, TargetCheck};
 
 /// How long a rehearsal may take. Sources keep to shorter limits of their own.
 const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,13 +41,15 @@ impl Rehearsal for SnapshotRehearsal<'_> {
         // The parameters of a concealed operation were not checked.
         let route = self.snapshot.route(&operation.name).filter(|route| !route.is_denied && can_rehearse(request));
         let Some(route) = route else { return std::future::ready(RehearsalResult::Unknown).boxed() };
+        let context_of_call = Arc::new(context.clone());
         let call = Call {
+            targets: TargetCheck::new(None, operation.clone(), context_of_call.clone()),
             page: PageRequest::default(),
             max_tokens: None,
             name: route.name.clone(),
             operation: operation.clone(),
             params: request.params().clone(),
-            context: Arc::new(context.clone()),
+            context: context_of_call,
             uri_prefix: route.uri_prefix.clone(),
             validity: validity(self.snapshot, operation.category),
         };

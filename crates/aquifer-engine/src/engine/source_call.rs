@@ -17,7 +17,7 @@ use crate::configuration::Validity;
 use crate::event::Event;
 use crate::shape::{ResultShape, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
-use crate::source::{Answer, Call, Context, Outcome};
+use crate::source::{Answer, Call, Context, Outcome, TargetCheck};
 use crate::trace::Stage;
 
 /// The result of calling a source.
@@ -66,6 +66,7 @@ impl Engine {
         let validity = validity(snapshot, category);
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
+        let targets = TargetCheck::new(Some(self.snapshot.load_full()), operation.clone(), context.clone());
         let on_observed = |shape: &ResultShape| {
             let has_new_controls = route.source.record_observation(&route.name, shape);
             // The next call can use them.
@@ -83,6 +84,7 @@ impl Engine {
                 max_tokens,
                 page,
                 validity: validity.clone(),
+                targets: targets.clone(),
             };
             let running = AssertUnwindSafe(async { route.source.call(call).await }).catch_unwind();
             let Some(outcome) = run_unless_cancelled(running, &context.cancelled).await else {

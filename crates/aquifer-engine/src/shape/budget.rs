@@ -9,7 +9,8 @@ use aquifer_query::budget::{
 };
 use serde_json::{Map, Value};
 
-use super::{Shaper, Shaping, is_large, run_blocking};
+use super::pages::exact_data;
+use super::{Shaper, Shaping, is_large, may_hold_exact, run_blocking};
 use crate::source::{Answer, Outcome};
 
 impl Shaper {
@@ -48,13 +49,14 @@ impl Shaper {
         if answer.keeps_budget || fits(&answer.data, room) {
             return Outcome::Done(answer);
         }
+        let may_hold_exact = may_hold_exact(&answer.data);
         let shrunk = run_blocking(is_large(&answer.data), || {
             let value = super::into_value(answer.data)?;
             Ok(shrink_answer(value, room, max_tokens, remedy(operation)))
         });
         match shrunk {
             Ok((value, warning)) => {
-                answer.data = value.into();
+                answer.data = exact_data(value, may_hold_exact);
                 answer.warnings.push(warning);
                 Outcome::Done(answer)
             }

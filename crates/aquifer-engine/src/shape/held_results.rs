@@ -27,6 +27,12 @@ pub(super) enum HeldContent {
 pub(super) struct HeldRows {
     pub(super) rows: Vec<Value>,
     pub(super) next_page: Option<Value>,
+    /// Whether the source may have more rows, which cannot be fetched.
+    #[serde(default)]
+    pub(super) is_partial: bool,
+    /// Whether rows may contain numbers that are held as text, so that they keep all digits.
+    #[serde(default)]
+    pub(super) may_hold_exact: bool,
 }
 
 impl HeldContent {
@@ -197,7 +203,7 @@ mod tests {
 
     fn rows(count: usize) -> Arc<HeldContent> {
         let rows = vec![json!({ "text": "x".repeat(100) }); count];
-        Arc::new(HeldContent::Rows(HeldRows { rows, next_page: None }))
+        Arc::new(HeldContent::Rows(HeldRows { rows, ..HeldRows::default() }))
     }
 
     #[test]

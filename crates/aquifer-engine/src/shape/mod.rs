@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::exact_number;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::{Operation, RowPlace, Shaping as Offered};
 use aquifer_protocol::response::{Attachment, Data};
@@ -40,7 +41,7 @@ use crate::source::{Answer, Context, Outcome, PageRequest};
 use crate::store::StateStore;
 use held_results::HeldResults;
 use observations::Observations;
-use pages::{HeldPage, ListPage, ListProgress};
+use pages::{HeldPage, ListPage, ListProgress, SourcePage, exact_data};
 
 pub use aquifer_query::shape::Controls;
 pub use aquifer_query::shape::ResultShape;
@@ -135,7 +136,7 @@ pub(crate) enum ShapingEnd {
 }
 
 /// A page and its warnings.
-type ShapedPage = Result<(Value, Vec<Warning>), Failure>;
+type ShapedPage = Result<(Data, Vec<Warning>), Failure>;
 
 impl Shaping {
     /// Whether the operation has this control.
@@ -147,10 +148,12 @@ impl Shaping {
     pub(crate) fn page_request(&self) -> PageRequest {
         let shaping = self.operation.shaping.as_ref();
         let fields = shaping.filter(|shaping| shaping.sends_fields).and_then(|_| self.request.fields_hint());
+        let is_shaped = !self.request.is_empty();
         if !shaping.is_some_and(|shaping| shaping.is_paged) {
-            return PageRequest { fields, ..PageRequest::default() };
+            return PageRequest { fields, is_shaped, ..PageRequest::default() };
         }
-        PageRequest { resume: self.progress.next_page.clone().map(Box::new), rows: self.request.rows_hint(), fields }
+        let (resume, rows) = (self.progress.next_page.clone().map(Box::new), self.request.rows_hint());
+        PageRequest { resume, rows, fields, is_shaped }
     }
 
     /// The session with which its held results end. Those of a principal outlive its sessions.
@@ -242,18 +245,26 @@ impl Shaper {
         if is_whole && shaping.request.is_empty() && self.fits(&shaping, &answer) {
             return ShapingEnd::Finished(self.pass_through(&shaping, answer, on_observed).await);
         }
-        let Answer { data, warnings, attachments, next_page, .. } = answer;
+        let Answer { data, mut warnings, attachments, next_page, is_partial, .. } = answer;
         let next_page = next_page.map(|next| *next);
+        let (is_long, may_hold_exact) = (is_large(&data), may_hold_exact(&data));
         if shaping.request.collection().is_some() {
             return match into_value(data).and_then(into_items) {
                 Ok(rows) => {
-                    shaping.progress.add(rows, Value::Null, warnings, next_page);
+                    let envelope = Value::Null;
+                    shaping.progress.add(SourcePage {
+                        rows,
+                        envelope,
+                        warnings,
+                        next_page,
+                        is_partial,
+                        may_hold_exact,
+                    });
                     self.list_page(shaping, attachments).await
                 }
                 Err(failure) => ShapingEnd::Finished(Outcome::Failed(failure)),
             };
         }
-        let is_long = is_large(&data);
         let parse = || Ok(ResultContent::new(into_value(data)?, shaping.rows(), shaping.request.controls()));
         let content = match run_blocking(is_long, parse) {
             Ok(content) => content,
@@ -265,20 +276,27 @@ impl Shaper {
         {
             return ShapingEnd::Finished(Outcome::Failed(failure));
         }
+        if next_page.is_some() && !matches!(content, ResultContent::Rows { .. }) {
+            warnings.push(continues_warning());
+        }
         let shaped = match content {
             ResultContent::Rows { rows, envelope, location } => {
                 self.observations.record(&shaping.caller, name, Observation::from_rows(&rows, &location));
-                shaping.progress.add(rows, envelope, warnings, next_page);
+                shaping.progress.add(SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact });
                 return self.list_page(shaping, attachments).await;
             }
             ResultContent::One(value) => {
                 self.observations.record(&shaping.caller, name, Observation::from_object(&value));
                 let shape = |work: &Work<'_>| shape_object(value, &shaping.request, work);
-                let shaped = outcome(self.within_limits(&shaping, is_long, shape), warnings, attachments);
+                let shaped = self
+                    .within_limits(&shaping, is_long, shape)
+                    .map(|(value, more)| (exact_data(value, may_hold_exact), more));
+                let shaped = outcome(shaped, warnings, attachments);
                 return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
             }
             ResultContent::NoRows(value) => {
-                let shaped = outcome(Ok(without_rows(value, &shaping.request)), warnings, attachments);
+                let (value, more) = without_rows(value, &shaping.request);
+                let shaped = outcome(Ok((exact_data(value, may_hold_exact), more)), warnings, attachments);
                 return ShapingEnd::Finished(self.within_budget(&shaping, shaped));
             }
             ResultContent::Text(text) => self.first_text(&shaping, text).await,
@@ -351,10 +369,23 @@ fn outcome(shaped: ShapedPage, mut warnings: Vec<Warning>, attachments: Vec<Atta
     }
 }
 
+/// Whether shaping may have to keep numbers with more digits than a double has, in JSON or in text that contains JSON.
+fn may_hold_exact(data: &Data) -> bool {
+    match data {
+        Data::Text(text) => exact_number::may_occur(text.get()),
+        Data::Value(value) => exact_number::may_occur_in(value),
+    }
+}
+
+/// The warning for a result without rows whose source says that it continues.
+fn continues_warning() -> Warning {
+    Warning::new("RESULT_INCOMPLETE", "The source returned only the first page of this result").before_data()
+}
+
 fn into_value(data: Data) -> Result<Value, Failure> {
     match data {
         Data::Value(value) => Ok(value),
-        Data::Text(text) => serde_json::from_str(text.get())
+        Data::Text(text) => exact_number::parse(text.get())
             .map_err(|cause| Failure::internal(format!("a source's text is not JSON: {cause}"))),
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::exact_number;
+use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::PageLimits;
 use aquifer_query::shape::{
@@ -62,6 +64,17 @@ pub(super) struct ListProgress {
     continued: Option<(HeldId, PageStart)>,
 }
 
+/// A page of a list from its source.
+#[derive(Debug, Default)]
+pub(super) struct SourcePage {
+    pub(super) rows: Vec<Value>,
+    pub(super) envelope: Value,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) next_page: Option<Value>,
+    pub(super) is_partial: bool,
+    pub(super) may_hold_exact: bool,
+}
+
 impl ListProgress {
     /// Whether nothing has been fetched yet.
     pub(super) fn is_at_start(&self) -> bool {
@@ -69,12 +82,15 @@ impl ListProgress {
     }
 
     /// Adds a page of the source.
-    pub(super) fn add(&mut self, rows: Vec<Value>, envelope: Value, warnings: Vec<Warning>, next_page: Option<Value>) {
+    pub(super) fn add(&mut self, page: SourcePage) {
+        let SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact } = page;
         if self.is_at_start() {
             (self.held.rows, self.envelope) = (rows, envelope);
         } else {
             self.held.rows.extend(rows);
         }
+        self.held.is_partial |= is_partial;
+        self.held.may_hold_exact |= may_hold_exact;
         self.warnings.extend(warnings);
         // A page that refers to itself would be fetched forever.
         self.next_page = next_page.filter(|next| self.next_page.as_ref() != Some(next));
@@ -109,7 +125,10 @@ impl Shaper {
             let start_at = start_at(param, position);
             return match &*content {
                 HeldContent::Rows(held) => self.later_rows(shaping, held, start_at, id),
-                HeldContent::Text(text) => HeldPage::Found(Ok(self.text_page(shaping, text, position, &id))),
+                HeldContent::Text(text) => {
+                    let (page, warnings) = self.text_page(shaping, text, position, &id);
+                    HeldPage::Found(Ok((page.into(), warnings)))
+                }
             };
         }
         if !shaping.request.is_later_counted_page() {
@@ -141,23 +160,30 @@ impl Shaper {
         };
         let mut incomplete = None;
         if selection.needs_more_rows() {
-            let may_fetch = !shaping.progress.is_limited && shaping.progress.pages < self.settings.max_source_pages;
+            let max_pages = shaping.operation.shaping.as_ref().and_then(|shaping| shaping.max_pages);
+            let max_pages = max_pages.unwrap_or(self.settings.max_source_pages);
+            let may_fetch = !shaping.progress.is_limited && shaping.progress.pages < max_pages;
             if may_fetch && self.held.has_room_for(rows) {
                 shaping.progress.envelope = envelope;
                 return ListPage::NeedsMore(shaping);
             }
             incomplete = Some(incomplete_warning(rows.len(), &shaping.progress, selection.needs_all_rows()));
         } else if shaping.progress.next_page.is_none()
+            && !shaping.progress.held.is_partial
             && shaping.request.controls().keys().any(|name| !["fields", "preset", "shape"].contains(&name.as_str()))
         {
             incomplete = unfetched_warning(rows.len(), shaping.progress.pages, &envelope);
+            shaping.progress.held.is_partial = incomplete.is_some();
+        }
+        if shaping.progress.held.is_partial {
+            selection = selection.partial();
         }
         let ListProgress { mut held, next_page, mut warnings, continued, .. } = *std::mem::take(&mut shaping.progress);
         // Rows that are added later would have to be sorted and counted with the others.
         held.next_page = next_page.filter(|_| !selection.needs_all_rows());
         warnings.extend(incomplete);
         warnings.append(&mut selection.warnings);
-        let has_items = selection.has_items();
+        let (has_items, may_hold_exact) = (selection.has_items(), held.may_hold_exact);
         let id = match continued {
             Some((id, _)) => Some(id),
             None if selection.is_part() => self.held_id(&shaping),
@@ -184,7 +210,7 @@ impl Shaper {
             warnings.extend(add_envelope(data, envelope, is_filtered));
         }
         warnings.extend(shortened);
-        ListPage::Ready(Ok((data, warnings)))
+        ListPage::Ready(Ok((exact_data(data, may_hold_exact), warnings)))
     }
 
     fn later_rows(&self, shaping: &Shaping, held: &HeldRows, start_at: PageStart, id: HeldId) -> HeldPage {
@@ -194,10 +220,11 @@ impl Shaper {
         };
         let mut selection = match &held.next_page {
             Some(_) => selection.open_ended(),
+            None if held.is_partial => selection.partial(),
             None => selection,
         };
         if selection.needs_more_rows() {
-            let (held, next_page) = (HeldRows { rows: held.rows.clone(), next_page: None }, held.next_page.clone());
+            let (held, next_page) = (HeldRows { next_page: None, ..held.clone() }, held.next_page.clone());
             let continued = Some((id, start_at));
             return HeldPage::Continues(Box::new(ListProgress {
                 held,
@@ -209,7 +236,7 @@ impl Shaper {
         let mut warnings = std::mem::take(&mut selection.warnings);
         let (data, shortened) = self.write(shaping, selection, Rows::Shared(&held.rows), Some(&id));
         warnings.extend(shortened);
-        HeldPage::Found(Ok((data, warnings)))
+        HeldPage::Found(Ok((exact_data(data, held.may_hold_exact), warnings)))
     }
 
     fn write(
@@ -229,7 +256,7 @@ impl Shaper {
         let page = self.page_of_text(shaping, &text, 0);
         if page.next.is_none() {
             let warnings = self.unused_controls_warning(shaping).into_iter().collect();
-            return Ok((Value::String(text), warnings));
+            return Ok((Value::String(text).into(), warnings));
         }
         let id = if page.next.is_some() && shaping.is_offered("after") { self.random_id() } else { None };
         match id {
@@ -239,12 +266,13 @@ impl Shaper {
                 let HeldContent::Text(text) = &*content else {
                     return Err(Failure::internal("the held result has no text"));
                 };
-                Ok(self.text_page(shaping, text, 0, &id))
+                let (page, warnings) = self.text_page(shaping, text, 0, &id);
+                Ok((page.into(), warnings))
             }
             _ => {
                 let mut warnings: Vec<Warning> = self.unused_controls_warning(shaping).into_iter().collect();
                 warnings.extend(page.next.map(|_| not_held_warning()));
-                Ok((page.write(None), warnings))
+                Ok((page.write(None).into(), warnings))
             }
         }
     }
@@ -333,6 +361,11 @@ impl Shaper {
             _ => PageStart::Start,
         }
     }
+}
+
+/// The data of a page. Numbers that were held as text become numbers again.
+pub(super) fn exact_data(data: Value, may_hold_exact: bool) -> Data {
+    if may_hold_exact { Data::Text(JsonText::vouched(exact_number::to_text(&data))) } else { Data::Value(data) }
 }
 
 fn start_at(param: CursorParam<'_>, position: usize) -> PageStart {

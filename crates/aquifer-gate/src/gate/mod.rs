@@ -26,9 +26,10 @@ use aquifer_engine::{Caller, Context};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::introspect::signature::Mark;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::schema::Types;
 use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{
@@ -321,6 +322,22 @@ impl SafetyGate {
         Ok(pass)
     }
 
+    /// Decides where nobody can be asked: what needs confirmation is refused, because of `reason`.
+    fn admit_unasked(&self, subject: &Subject<'_>, reason: &str, context: &Context) -> Result<(), Failure> {
+        let (operation, decision) = (subject.operation, self.policy.decide(subject));
+        if let Effect::Allow = decision.effect {
+            return Ok(());
+        }
+        self.submit(|| Entry::for_operation(Event::Denied, operation).context(context).reason(&decision.explanation()));
+        Err(match decision.effect {
+            Effect::Confirm(_) => {
+                let message = format!("Permission denied: {reason}. {}", decision.reason_for_caller());
+                Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller())
+            }
+            _ => decision.failure(operation).unwrap_or_else(|| Failure::internal("a denial without words")),
+        })
+    }
+
     /// Queues an entry without waiting until it is written.
     fn submit(&self, entry: impl FnOnce() -> Entry) {
         if self.audit.is_enabled()
@@ -371,27 +388,22 @@ impl Gate for SafetyGate {
         async move {
             let subject =
                 Subject { operation: reading, caller: &context.caller, scopes: &[], params: None, types: None };
-            let decision = self.policy.decide(&subject);
-            let entry =
-                |event: Event| Entry::for_operation(event, reading).context(context).reason(&decision.explanation());
-            match decision.effect {
-                Effect::Allow => {}
-                Effect::Deny(_) => {
-                    self.submit(|| entry(Event::Denied));
-                    return Err(decision
-                        .failure(reading)
-                        .unwrap_or_else(|| Failure::internal("a denial without words")));
-                }
-                Effect::Confirm(_) => {
-                    self.submit(|| entry(Event::Denied));
-                    let words = "Permission denied: resources and prompts cannot be confirmed";
-                    let message = format!("{words}. {}", decision.reason_for_caller());
-                    return Err(Failure::new(Code::PermissionDenied, message).detail("policy", decision.for_caller()));
-                }
-            }
+            self.admit_unasked(&subject, "resources and prompts cannot be confirmed", context)?;
             self.count(&self.quotas.counters_for(reading), reading, context).await
         }
         .boxed()
+    }
+
+    fn admit_target(
+        &self,
+        operation: &Operation,
+        params: &Map<String, Value>,
+        types: &Types,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let (caller, params, types) = (&context.caller, Some(params), Some(types));
+        let subject = Subject { operation, caller, scopes: &[], params, types };
+        self.admit_unasked(&subject, "nobody can be asked while the call runs", context)
     }
 
     fn count_page<'a>(&'a self, operation: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {

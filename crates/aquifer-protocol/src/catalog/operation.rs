@@ -188,6 +188,8 @@ pub struct Shaping {
     pub rows: RowPlace,
     /// Whether the source returns lists page by page, and is asked for the next page when more rows are needed.
     pub is_paged: bool,
+    /// The maximum number of pages that one call fetches, if it is not that of all operations.
+    pub max_pages: Option<usize>,
     /// The fields of a result that are returned if the caller asks for none.
     pub default_fields: Vec<Arc<str>>,
     /// Whether the source is told which fields are needed, and may leave out the others.

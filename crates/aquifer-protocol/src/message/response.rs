@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::batch::BatchAnswer;
 use crate::error::Failure;
+use crate::exact_number;
 use crate::limits::{LimitKind, Limits};
 use crate::warning::{Warning, arrange};
 
@@ -32,9 +33,11 @@ impl JsonText {
         Self(Arc::new(text))
     }
 
-    /// Text from elsewhere, if it is valid JSON.
+    /// Text from elsewhere, if it is valid JSON, and not nested so deeply that parsers refuse it.
     pub fn checked(text: String) -> Option<Self> {
-        let is_fine = if may_hold_huge_number(text.as_bytes()) {
+        let is_fine = if is_nested_deeply(text.as_bytes()) {
+            false
+        } else if may_hold_huge_number(text.as_bytes()) {
             serde_json::from_str::<Value>(&text).is_ok()
         } else {
             serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok()
@@ -218,7 +221,7 @@ impl Response {
     pub(crate) fn with_parsed_data(self) -> Self {
         match self {
             Response::Success(Success { data: Data::Text(text), warnings, attachments, meta }) => {
-                match serde_json::from_str::<Value>(text.get()) {
+                match exact_number::parse(text.get()) {
                     Ok(value) => Response::Success(Success { data: value.into(), warnings, attachments, meta }),
                     Err(cause) => Response::Failure(Failure::internal(format!("a source's text is not JSON: {cause}"))),
                 }
@@ -243,7 +246,7 @@ fn success_value(success: Success) -> (Value, Vec<Attachment>) {
         // `with_parsed_data` has turned text into a value.
         Data::Text(_) => Value::Null,
     };
-    protect_integers(&mut data);
+    protect_numbers(&mut data);
     let mut envelope = Map::with_capacity(4);
     envelope.insert("success".to_owned(), Value::Bool(true));
     let warnings = arrange(success.warnings);
@@ -264,8 +267,9 @@ fn failure_value(failure: &Failure) -> Value {
     json!({ "success": false, "error": failure })
 }
 
-/// Converts integers that JavaScript would round to strings (R-RES-5).
-fn protect_integers(value: &mut Value) {
+/// Converts numbers that JavaScript would round to strings: integers (R-RES-5), and numbers with more digits than a
+/// double has.
+fn protect_numbers(value: &mut Value) {
     const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
     match value {
         Value::Number(number) => {
@@ -275,8 +279,13 @@ fn protect_integers(value: &mut Value) {
                 *value = Value::String(number.to_string());
             }
         }
-        Value::Array(elements) => elements.iter_mut().for_each(protect_integers),
-        Value::Object(fields) => fields.values_mut().for_each(protect_integers),
+        Value::String(text) => {
+            if let Some(number) = exact_number::held_number(text) {
+                *text = number.to_owned();
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(protect_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(protect_numbers),
         _ => {}
     }
 }
@@ -311,6 +320,27 @@ pub fn may_hold_huge_number(text: &[u8]) -> bool {
         let exponent = run > 0 && matches!(byte, b'e' | b'E');
         run = if byte.is_ascii_digit() { run + 1 } else { 0 };
         exponent || run > MAX_SAFE_DIGITS
+    })
+}
+
+/// Whether a JSON text has more levels than common parsers accept.
+fn is_nested_deeply(text: &[u8]) -> bool {
+    const MAX_DEPTH: usize = 127;
+    let is_opening = |byte: &&u8| matches!(**byte, b'[' | b'{');
+    if text.iter().filter(is_opening).count() <= MAX_DEPTH {
+        return false;
+    }
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    text.iter().any(|byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b'[' | b'{' if !is_string => depth += 1,
+            b']' | b'}' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MAX_DEPTH
     })
 }
 

@@ -78,7 +78,8 @@ pub enum Problem {
         /// The decoded key, truncated to 64 characters.
         key: String,
     },
-    /// A number whose value would silently change: an integer beyond 64 bits, or one that overflows to infinity.
+    /// A number whose value would silently change: an integer beyond 64 bits, one that overflows to infinity, or one with
+    /// more digits than a double keeps.
     NumberOutOfRange {
         /// Its first byte.
         offset: usize,

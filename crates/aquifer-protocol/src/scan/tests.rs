@@ -139,7 +139,11 @@ fn r_req_1_a_number_that_would_change_its_value_is_refused() {
             ("-1e99999999999999999999", out_of_range(0)),
             ("0e99999999999999999999", Ok(())),
             ("1e-99999999999999999999", Ok(())),
-            (&long_but_finite, Ok(())),
+            (&long_but_finite, out_of_range(0)),
+            ("1234567890123456.78", out_of_range(0)),
+            ("0.30000000000000004", Ok(())),
+            ("1234567890123456.75", Ok(())),
+            ("3.14159265358979323846", out_of_range(0)),
             (&long_and_infinite, out_of_range(1)),
         ],
     );

@@ -2,6 +2,7 @@
 //!
 //! Each function takes the offset of a token's first byte and returns where the token ends. None has state.
 
+use crate::exact_number::keeps_digits;
 use crate::limits::{LimitKind, Limits};
 
 use super::{Problem, Stop};
@@ -136,8 +137,9 @@ pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
     let keeps_its_value = if end == integer_end {
         end - first_digit < SURE_INTEGER_DIGITS || text.get(start..end).is_some_and(is_integer)
     } else {
-        end == fraction_end && integer_end - first_digit < SURE_FLOAT_DIGITS
-            || text.get(start..end).is_some_and(is_finite)
+        let is_short = end - first_digit < SURE_DECIMAL_BYTES;
+        end == fraction_end && is_short
+            || text.get(start..end).is_some_and(|literal| is_finite(literal) && (is_short || keeps_digits(literal)))
     };
     if keeps_its_value {
         Ok(end)
@@ -148,8 +150,8 @@ pub(super) fn number(text: &str, start: usize) -> Result<usize, Stop> {
 
 /// Integers with fewer digits always fit into 64 bits.
 const SURE_INTEGER_DIGITS: usize = 19;
-/// Numbers with fewer digits before the point are always finite.
-const SURE_FLOAT_DIGITS: usize = 308;
+/// Decimal numbers with fewer bytes, without an exponent, are always finite and keep all digits.
+const SURE_DECIMAL_BYTES: usize = 17;
 
 fn is_integer(literal: &str) -> bool {
     literal.parse::<i64>().is_ok() || literal.parse::<u64>().is_ok()

@@ -5,6 +5,7 @@
 
 pub mod canonical_json;
 pub mod case;
+pub mod exact_number;
 pub mod glob;
 pub mod hex;
 pub mod secrets;

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::collection::FieldType;
 use crate::plan::calculation::rounded;
 use crate::plan::{Aggregate, Function, GroupKey, GroupOrder, NumericFunction, Path, Plan};
-use crate::value::order::{as_float, as_integer, compare};
+use crate::value::order::{as_float, as_integer, compare, number_text};
 use crate::work::Work;
 
 /// Adds the results of the aggregates to an answer: first which groups are shown, then the results.
@@ -338,7 +338,7 @@ fn float_value(number: f64) -> Value {
 }
 
 fn is_numeric(value: &Value) -> bool {
-    value.is_number() || value.as_str().is_some_and(|text| text.parse::<f64>().is_ok())
+    value.is_number() || value.as_str().is_some_and(|text| number_text(text).parse::<f64>().is_ok())
 }
 
 fn extreme(path: &Path, field_type: &FieldType, items: &[&Value], wanted: Ordering, work: &Work<'_>) -> Value {

@@ -3,16 +3,27 @@
 use serde_json::Value;
 
 /// Members of a response that describe the page.
-const PAGE_OBJECTS: &[&str] = &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links"];
+const PAGE_OBJECTS: &[&str] =
+    &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links", "_links", "page"];
 
 /// Names of a flag that says whether there are more pages.
 const MORE_NAMES: &[&str] = &["has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"];
 
 /// Names of the link to, or the number of, the next page.
-const NEXT_NAMES: &[&str] = &["next", "next_page", "nextPage", "next_url", "nextUrl"];
+#[rustfmt::skip]
+const NEXT_NAMES: &[&str] = &[
+    "next", "next_page", "nextPage", "next_url", "nextUrl", "next_cursor", "nextCursor", "next_page_token",
+    "nextPageToken", "next_token", "nextToken", "nextLink", "next_link", "@odata.nextLink",
+];
 
 /// Fields in which targets report the total number of rows.
-const TOTAL_NAMES: &[&str] = &["total", "total_count", "totalCount", "total_items", "totalItems", "total_results"];
+#[rustfmt::skip]
+const TOTAL_NAMES: &[&str] = &[
+    "total", "total_count", "totalCount", "total_items", "totalItems", "total_results", "totalElements",
+];
+
+/// Fields in which targets report the number of the page.
+const PAGE_NUMBER_NAMES: &[&str] = &["page", "page_number", "pageNumber", "current_page", "currentPage", "number"];
 
 /// The objects of a response that may describe the page: the response itself, and members for that purpose.
 fn page_objects(body: &Value) -> impl Iterator<Item = &Value> {
@@ -24,6 +35,11 @@ pub fn announced_total(body: &Value) -> Option<u64> {
     page_objects(body).find_map(|object| TOTAL_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
 }
 
+/// The number of the page that a response reports.
+pub fn announced_page(body: &Value) -> Option<u64> {
+    page_objects(body).find_map(|object| PAGE_NUMBER_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
+}
+
 /// Whether a response says that the list continues: by a flag, or by a link or number of the next page.
 pub fn announces_more(body: &Value) -> Option<bool> {
     let flag = |object: &Value| MORE_NAMES.iter().find_map(|name| object.get(*name)?.as_bool());
@@ -32,6 +48,8 @@ pub fn announces_more(body: &Value) -> Option<bool> {
             Value::Null => Some(false),
             Value::String(next) => Some(!next.is_empty()),
             Value::Number(_) => Some(true),
+            // An object that describes the next page, such as `{"offset": …, "uri": …}`.
+            Value::Object(next) => Some(!next.values().all(Value::is_null)),
             _ => None,
         })
     };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aquifer_protocol::exact_number;
 use serde_json::Value;
 
 use crate::collection::{Collection, Field, FieldType, PageLimits};
@@ -41,6 +42,7 @@ impl ValueKinds {
             Value::Bool(_) => Self::BOOLEAN,
             Value::Number(number) if number.is_i64() => Self::WHOLE,
             Value::Number(_) => Self::NUMBER,
+            Value::String(text) if exact_number::held_number(text).is_some() => Self::NUMBER,
             Value::String(text) if may_be_time && parse_timestamp(text).is_some() => Self::TIME,
             Value::String(_) => Self::TEXT,
             Value::Array(_) => Self::LIST,

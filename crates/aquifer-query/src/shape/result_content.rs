@@ -1,5 +1,6 @@
 //! Classifies a result as rows, one value, or text. Parses only what is needed, and loses nothing.
 
+use aquifer_protocol::exact_number;
 use aquifer_protocol::operation::RowPlace;
 use serde_json::{Map, Value};
 
@@ -173,7 +174,7 @@ pub fn parse_json_text(text: &str) -> Option<Value> {
     if !looks_like_json(text) {
         return None;
     }
-    if let Ok(value) = serde_json::from_str(text) {
+    if let Ok(value) = exact_number::parse(text) {
         return Some(value);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
@@ -181,7 +182,7 @@ pub fn parse_json_text(text: &str) -> Option<Value> {
     lines.peek()?;
     std::iter::once(first)
         .chain(lines)
-        .map(|line| if line.starts_with('{') { serde_json::from_str::<Value>(line).ok() } else { None })
+        .map(|line| if line.starts_with('{') { exact_number::parse(line).ok() } else { None })
         .collect::<Option<Vec<Value>>>()
         .map(Value::Array)
 }

@@ -52,6 +52,8 @@ pub struct RowSelection {
     pub(super) paged: bool,
     /// Whether the source has more rows than these.
     pub(super) is_open: bool,
+    /// Whether the source may have more rows than these, which cannot be fetched.
+    pub(super) is_partial: bool,
     /// Whether all rows are needed: they are sorted, counted, aggregated, or taken from the end.
     needs_all: bool,
     /// The tokens that the only row of the page may take, if it does not fit in full.
@@ -149,6 +151,7 @@ impl RowSelection {
             total: plan.total,
             paged: request.is_paged() || request.collection().is_some(),
             is_open: false,
+            is_partial: false,
             needs_all: plan.needs_all_rows(),
             room,
             max_tokens: request.max_tokens().unwrap_or_default(),
@@ -162,6 +165,12 @@ impl RowSelection {
     #[must_use]
     pub fn open_ended(self) -> Self {
         Self { is_open: true, ..self }
+    }
+
+    /// Marks that the source may have more rows, which cannot be fetched.
+    #[must_use]
+    pub fn partial(self) -> Self {
+        Self { is_partial: true, ..self }
     }
 
     /// Whether rows are missing that the source may still have.

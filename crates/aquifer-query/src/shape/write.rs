@@ -39,6 +39,7 @@ impl RowSelection {
     /// The `data` of the response, and a warning if a row was shortened.
     pub fn write(self, rows: Rows<'_>, cursors: &Cursors<'_>) -> (Map<String, Value>, Option<Warning>) {
         let (room, max_tokens) = (self.room, self.max_tokens);
+        let is_partial = self.is_partial;
         let Self { order, start, end, select, aggregations, page, items, table, edges, total, paged, is_open, .. } =
             self;
         let mut data = aggregations;
@@ -81,7 +82,9 @@ impl RowSelection {
         }
         let returned = shown.len();
         let more = end < all || is_open;
-        let total = total && !is_open;
+        // Nothing is said about an end that is not known.
+        let has_more = (more || !is_partial).then_some(more);
+        let total = total && !is_open && !is_partial;
         // Without a requested page, a complete result needs no page information.
         if !(paged || more || start > 0 || edges || total) {
             return (data, shortened);
@@ -90,7 +93,7 @@ impl RowSelection {
         let mut put = |name: &str, value: Value| drop(info.insert(name.to_owned(), value));
         let name = match page {
             Page::Forward { .. } | Page::Backward { .. } => {
-                put("hasNextPage", more.into());
+                has_more.into_iter().for_each(|more| put("hasNextPage", more.into()));
                 put("hasPreviousPage", (start > 0).into());
                 for (name, place) in [("startCursor", start), ("endCursor", end.saturating_sub(1))] {
                     if end > start
@@ -118,7 +121,7 @@ impl RowSelection {
                 if total {
                     put("total_items", all.into());
                 }
-                put("has_more", more.into());
+                has_more.into_iter().for_each(|more| put("has_more", more.into()));
                 "pagination"
             }
             Page::Numbered { page, size } => {
@@ -128,7 +131,7 @@ impl RowSelection {
                     put("total_items", all.into());
                     put("total_pages", all.div_ceil(size.max(1)).into());
                 }
-                put("has_more", more.into());
+                has_more.into_iter().for_each(|more| put("has_more", more.into()));
                 "pagination"
             }
         };

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use aquifer_protocol::exact_number;
 use serde_json::Value;
 
 use crate::collection::FieldType;
@@ -74,15 +75,20 @@ fn compare_floats(a: f64, b: f64) -> Ordering {
 
 /// The value as an integer, if it is one or is text that represents one.
 pub(crate) fn as_integer(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| text(value)?.parse().ok())
+    value.as_i64().or_else(|| number_text(text(value)?).parse().ok())
 }
 
 pub(crate) fn as_float(value: &Value) -> f64 {
     match value {
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
-        Value::String(text) => text.parse().unwrap_or(f64::NAN),
+        Value::String(text) => number_text(text).parse().unwrap_or(f64::NAN),
         _ => f64::NAN,
     }
+}
+
+/// The number in a text that holds one exactly, otherwise the text itself.
+pub(crate) fn number_text(text: &str) -> &str {
+    exact_number::held_number(text).unwrap_or(text)
 }
 
 fn text(value: &Value) -> Option<&str> {

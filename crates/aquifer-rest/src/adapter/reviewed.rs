@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::AdapterError;
 use super::build::{maps_to, written_pagination};
 use super::record::ApiRecord;
-use crate::api::Api;
+use crate::api::{Api, UnservedRequest};
 use crate::route::{Pagination, Route};
 
 /// The keys with which a reviewer can narrow a parameter, or give it another default.
@@ -65,6 +65,9 @@ pub(super) fn add<'a>(
         api.routes.insert(name, route);
         api.operations.push(operation);
     }
+    let deleted = unclaimed.into_values().flatten().filter_map(|operation| described.routes.get(&operation.name));
+    let deleted = deleted.map(|route| UnservedRequest { method: Some(route.method), path: route.path.clone() });
+    api.unserved = described.unserved.into_iter().chain(deleted).collect();
     Ok(others)
 }
 

@@ -1,5 +1,6 @@
 //! Responses of a target.
 
+use aquifer_protocol::exact_number;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
@@ -19,6 +20,8 @@ pub struct HttpAnswer {
     pub body: Bytes,
     /// The URL that responded, without credentials.
     pub url: String,
+    /// Whether the target was still sending when a limit was reached. Only streams of events are cut.
+    pub is_partial: bool,
     /// Whether the request may have changed something.
     pub(super) is_in_doubt: bool,
 }
@@ -26,7 +29,7 @@ pub struct HttpAnswer {
 impl HttpAnswer {
     pub(super) fn new(status: u16, headers: HeaderMap, body: Bytes, url: String) -> Self {
         let media_type = media_type(&headers);
-        Self { status, headers, media_type, body, url, is_in_doubt: false }
+        Self { status, headers, media_type, body, url, is_partial: false, is_in_doubt: false }
     }
 
     /// Whether the body is JSON by its media type.
@@ -36,7 +39,8 @@ impl HttpAnswer {
         })
     }
 
-    /// The body as JSON, or null if it is empty. The media type is ignored, because many targets state a wrong one.
+    /// The body as JSON, or null if it is empty. Numbers with more digits than a double has are held as text
+    /// ([`exact_number`]). The media type is ignored, because many targets state a wrong one.
     ///
     /// # Errors
     ///
@@ -47,7 +51,11 @@ impl HttpAnswer {
         if text.trim_ascii().is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(text).map_err(|cause| {
+        let parsed = match std::str::from_utf8(text) {
+            Ok(text) => exact_number::parse(text),
+            Err(_) => serde_json::from_slice(text),
+        };
+        parsed.map_err(|cause| {
             let media_type = self.media_type.as_deref().unwrap_or("no media type");
             let media_type = if media_type.len() > 100 { "another media type" } else { media_type };
             RestError::new(
@@ -67,6 +75,18 @@ impl std::fmt::Debug for HttpAnswer {
             .field("body_bytes", &self.body.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a response consists of separate events, so that its beginning is useful without its end.
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
+    const STREAMS: &[&str] = &[
+        "text/event-stream",
+        "application/x-ndjson",
+        "application/jsonl",
+        "application/stream+json",
+        "application/json-seq",
+    ];
+    media_type(headers).is_some_and(|media_type| STREAMS.contains(&media_type.as_str()))
 }
 
 fn media_type(headers: &HeaderMap) -> Option<String> {

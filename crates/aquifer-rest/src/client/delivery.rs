@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aquifer_engine::Validity;
 use aquifer_engine::trace::Trace;
+use reqwest::{Method, Url};
 
 use crate::api::Security;
 use crate::error::RestProblem;
@@ -36,13 +37,21 @@ pub struct SendRules {
     pub validity: Validity,
     /// Records what is sent and returned, if somebody follows the call.
     pub trace: Trace,
+    /// Judges redirects. Without one, all redirects to the same origin are followed.
+    pub links: Option<Arc<dyn LinkCheck>>,
+}
+
+/// Decides whether a call may be led to another URL of its target.
+pub trait LinkCheck: std::fmt::Debug + Send + Sync {
+    /// Whether the caller may send a request with this method to this URL.
+    fn allows(&self, method: &Method, url: &Url) -> bool;
 }
 
 impl SendRules {
     /// The rules for a request of a route.
     pub fn for_route(route: &Route, effect: Effect, validity: Validity) -> Self {
         let (idempotency_header, security) = (route.idempotency_header.clone(), route.security.clone());
-        Self { effect, idempotency_header, security, validity, trace: Trace::default() }
+        Self { effect, idempotency_header, security, validity, trace: Trace::default(), links: None }
     }
 }
 

@@ -7,13 +7,12 @@ use aquifer_engine::trace::Trace;
 use bytes::BytesMut;
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::address::AddressPolicy;
-use super::answer::HttpAnswer;
+use super::answer::{HttpAnswer, is_event_stream};
 use super::auth::{Authenticator, Credentials};
 use super::clients::Clients;
 use super::connect_error::classify;
@@ -122,10 +121,10 @@ impl HttpClient {
         HttpAnswer { body, ..response }
     }
 
-    /// Removes the credentials from a value.
-    pub(crate) fn without_credentials_in_value(&self, value: Value) -> Value {
-        let redacted = self.authenticator.secrets().remove_from_body(value.to_string().into());
-        serde_json::from_slice(&redacted).unwrap_or(Value::Null)
+    /// Removes the credentials from a JSON text.
+    pub(crate) fn without_credentials_in_text(&self, json: String) -> String {
+        let redacted = self.authenticator.secrets().remove_from_body(json.into());
+        String::from_utf8_lossy(&redacted).into_owned()
     }
 
     /// Prepares a text of the target for display: removes credentials and invisible characters, and truncates it.
@@ -174,7 +173,7 @@ impl HttpClient {
         let _permit = self.permits.acquire().await;
         let mut attempt = 1;
         loop {
-            let problem = match self.send_authenticated(request, security, delivery).await {
+            let problem = match self.send_authenticated(request, security, delivery, deadline).await {
                 Ok(response) => return Ok(response),
                 Err(problem) => problem,
             };
@@ -206,20 +205,21 @@ impl HttpClient {
         request: &Prepared,
         security: &Security,
         delivery: &mut Delivery,
+        deadline: Instant,
     ) -> Result<HttpAnswer, RestProblem> {
         let credentials = if self.is_trusted(&request.url) {
             self.authenticator.credentials(security, &self.clients).await?
         } else {
             Credentials::new()
         };
-        let mut response = self.send_with_redirects(request, &credentials, delivery).await?;
+        let mut response = self.send_with_redirects(request, &credentials, delivery, deadline).await?;
         if response.status == 401
             && let Some(renewed) = self.authenticator.renew(&self.clients, &credentials).await?
         {
             if !delivery.may_send() {
                 return Err(RestProblem::TokenRenewed);
             }
-            response = self.send_with_redirects(request, &renewed, delivery).await?;
+            response = self.send_with_redirects(request, &renewed, delivery, deadline).await?;
         }
         if (200..300).contains(&response.status) {
             return Ok(response);
@@ -232,6 +232,7 @@ impl HttpClient {
         request: &Prepared,
         credentials: &Credentials,
         delivery: &mut Delivery,
+        deadline: Instant,
     ) -> Result<HttpAnswer, RestProblem> {
         let mut url = request.url.clone();
         let mut redirects = 0;
@@ -240,7 +241,7 @@ impl HttpClient {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION);
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return self.read(response, url, credentials, &request.trace).await;
+                return self.read(response, url, credentials, &request.trace, deadline).await;
             };
             let refuse = |reason| Err(RestProblem::Redirected { status, reason });
             let is_followed = matches!(request.method, Method::GET | Method::HEAD)
@@ -255,6 +256,9 @@ impl HttpClient {
                 }
                 Some(next) if next.username().is_empty() && next.password().is_none() => {
                     self.check(&next)?;
+                    if request.links.as_ref().is_some_and(|links| !links.allows(&request.method, &next)) {
+                        return Err(RestProblem::ForbiddenLink);
+                    }
                     url = next;
                 }
                 _ => return refuse("it redirects to an invalid URL"),
@@ -303,8 +307,12 @@ impl HttpClient {
         mut url: Url,
         credentials: &Credentials,
         trace: &Trace,
+        deadline: Instant,
     ) -> Result<HttpAnswer, RestProblem> {
         let is_success = response.status().is_success();
+        let is_stream = is_success && is_event_stream(response.headers());
+        // A stream may never end. What arrived is returned before the call as a whole times out.
+        let stream_deadline = deadline - self.timeout / 20;
         let max_bytes = if is_success { self.max_answer_bytes } else { self.max_answer_bytes.min(MAX_ERROR_BYTES) };
         let too_large = |size| RestProblem::TooLarge { max_bytes, size };
         let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
@@ -312,17 +320,32 @@ impl HttpClient {
             return Err(too_large(announced));
         }
         let mut body = BytesMut::new();
+        let mut is_partial = false;
         loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break,
-                Err(_) if !is_success => break,
-                Err(error) => return Err(classify(error, self.authenticator.secrets()).problem),
+            let received = match is_stream {
+                true => tokio::time::timeout_at(stream_deadline, response.chunk()).await.ok(),
+                false => Some(response.chunk().await),
+            };
+            let chunk = match received {
+                Some(Ok(Some(chunk))) => chunk,
+                Some(Ok(None)) => break,
+                Some(Err(_)) if !is_success => break,
+                Some(Err(_)) if is_stream && !body.is_empty() => {
+                    is_partial = true;
+                    break;
+                }
+                Some(Err(error)) => return Err(classify(error, self.authenticator.secrets()).problem),
+                None if body.is_empty() => return Err(RestProblem::TimedOut),
+                None => {
+                    is_partial = true;
+                    break;
+                }
             };
             let size = body.len() + chunk.len();
-            if size > max_bytes && is_success {
+            if size > max_bytes && is_success && !is_stream {
                 return Err(too_large(size));
             }
+            is_partial = is_stream && size > max_bytes;
             let room = max_bytes.saturating_sub(body.len()).min(chunk.len());
             body.extend_from_slice(chunk.get(..room).unwrap_or_default());
             if size > max_bytes {
@@ -335,7 +358,8 @@ impl HttpClient {
             }
         }
         let status = response.status().as_u16();
-        let answer = HttpAnswer::new(status, std::mem::take(response.headers_mut()), body.freeze(), url.into());
+        let headers = std::mem::take(response.headers_mut());
+        let answer = HttpAnswer { is_partial, ..HttpAnswer::new(status, headers, body.freeze(), url.into()) };
         wire_log::record_answer(trace, &answer, self.authenticator.secrets());
         Ok(answer)
     }

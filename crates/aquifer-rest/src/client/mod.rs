@@ -23,7 +23,7 @@ mod wire_log;
 
 pub use answer::HttpAnswer;
 pub use auth::Authenticator;
-pub use delivery::{Effect, SendRules};
+pub use delivery::{Effect, LinkCheck, SendRules};
 pub use http_client::HttpClient;
 pub use settings::{BaseUrlOrigin, ClientSettings};
 pub(crate) use status::StatusError;

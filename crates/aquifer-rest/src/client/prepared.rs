@@ -1,5 +1,7 @@
 //! A request that is ready to be sent: validated, and with an idempotency key. Credentials are added to each copy.
 
+use std::sync::Arc;
+
 use aquifer_engine::trace::Trace;
 use aquifer_protocol::secrets::may_name_secret;
 use bytes::Bytes;
@@ -7,7 +9,7 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderNam
 use reqwest::{Method, Url};
 
 use super::auth::{Authenticator, Credential};
-use super::delivery::SendRules;
+use super::delivery::{LinkCheck, SendRules};
 use crate::api::CredentialPlace;
 use crate::error::RestProblem;
 use crate::route::{HttpRequest, is_reserved_header};
@@ -22,6 +24,7 @@ pub(super) struct Prepared {
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
     pub(super) trace: Trace,
+    pub(super) links: Option<Arc<dyn LinkCheck>>,
 }
 
 impl Prepared {
@@ -51,7 +54,7 @@ impl Prepared {
             }
         }
         let (body, trace) = (request.body.map(|body| body.bytes), rules.trace.clone());
-        Ok(Self { method, url, headers, body, trace })
+        Ok(Self { method, url, headers, body, trace, links: rules.links.clone() })
     }
 }
 

@@ -39,7 +39,7 @@ pub use error::DescriptionError;
 pub use options::{Loader, ReadOptions};
 pub use parse::{MAX_BYTES, parse};
 
-use crate::api::{Api, OmittedOperation, Security};
+use crate::api::{Api, OmittedOperation, Security, UnservedRequest};
 use crate::route::Method;
 use document::Document;
 use names::Candidate;
@@ -161,6 +161,7 @@ fn entries<'d>(document: &'d Document<'_>, api: &mut Api, notes: &mut Notes) -> 
             Ok(item) => item,
             Err(reason) => {
                 api.omitted.push(OmittedOperation { route: route_name("*", path), reason });
+                api.unserved.push(UnservedRequest { method: None, path: path.as_str().into() });
                 continue;
             }
         };
@@ -199,8 +200,10 @@ fn read_operations(
         entries.iter().map(|entry| Candidate { method: entry.method, path: entry.path, id: entry.id() }).collect();
     for ((entry, security), name) in entries.iter().zip(securities).zip(names::assign(&candidates)) {
         let route = entry.route();
+        let unserved = || UnservedRequest { method: Some(entry.method), path: entry.path.into() };
         if !selection.admits(&name.name, entry.method.as_str(), entry.path, &entry.tags()) {
             notes.excluded_count += 1;
+            api.unserved.push(unserved());
             continue;
         }
         match reader.read(entry, &name) {
@@ -213,7 +216,10 @@ fn read_operations(
                 api.routes.insert(read.operation.name.clone(), Arc::new(read.route));
                 api.operations.push(read.operation);
             }
-            Err(reason) => api.omitted.push(OmittedOperation { route, reason }),
+            Err(reason) => {
+                api.omitted.push(OmittedOperation { route, reason });
+                api.unserved.push(unserved());
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use aquifer_protocol::case::pascal_case;
+use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::requirement::Requirement;
 use aquifer_protocol::schema::Deprecation;
@@ -16,7 +17,7 @@ use super::danger;
 use super::document::Document;
 use super::names::{self, OperationName};
 use super::options::ReadOptions;
-use super::pagination;
+use super::pagination::{self, Evidence};
 use super::parameters::{self, ParameterCache, PlacedParameter};
 use super::response::{self, Answer};
 use super::schemas::Schemas;
@@ -152,7 +153,6 @@ impl OperationReader<'_, '_> {
         let (parameters, routes) = parameters::assign_names(placed);
         let type_name = format!("{}Result", pascal_case(&name.name));
         let answer = self.answer(entry, &type_name);
-        let pagination = pagination::detect(entry.method, &parameters, &routes, &answer, self.schemas.types());
         let words = words(entry);
         let names_of_parameters: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
         let written_id = entry.json.get("operationId").and_then(Value::as_str);
@@ -166,6 +166,15 @@ impl OperationReader<'_, '_> {
             parameters: &names_of_parameters,
             has_result: answer.schema.is_some(),
         });
+        let (mut pagination, mut unmanaged_paging) = (None, Vec::new());
+        if effects.category == Category::Read {
+            let (method, types) = (entry.method, self.schemas.types());
+            let evidence = Evidence { method, parameters: &parameters, routes: &routes, answer: &answer, types };
+            pagination = pagination::detect(evidence);
+            if pagination.is_none() {
+                unmanaged_paging = pagination::unmanaged(evidence);
+            }
+        }
         let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
         operation.danger = effects.danger;
         operation.danger_evidence = Some(effects.evidence.into());
@@ -184,6 +193,8 @@ impl OperationReader<'_, '_> {
             body,
             accept: answer.accept.clone(),
             pagination,
+            unmanaged_paging,
+            result_headers: answer.headers.clone(),
             idempotency_header,
             ..Route::new(entry.method)
         };

@@ -10,7 +10,7 @@ use super::document::Document;
 use super::media;
 use super::schemas::Schemas;
 use super::text;
-use crate::route::BodyEncoding;
+use crate::route::{BodyEncoding, is_header_name};
 
 /// The maximum length of a response description.
 const MAX_DESCRIPTION_CHARS: usize = 200;
@@ -37,12 +37,28 @@ pub(super) struct Answer {
     /// The schema of the response, if it is JSON.
     pub(super) schema: Option<Schema>,
     pub(super) has_link_header: bool,
+    /// The headers that belong to the result.
+    pub(super) headers: Vec<Arc<str>>,
+}
+
+/// The maximum number of headers of a response that belong to the result.
+const MAX_HEADERS: usize = 10;
+
+/// Whether a header that a description lists is about the exchange and not about the result. Some would be secrets.
+fn is_about_exchange(name: &str) -> bool {
+    const NAMES: &[&str] = &["link", "date", "age", "server", "vary", "connection", "set-cookie", "cache-control"];
+    const PARTS: &[&str] =
+        &["ratelimit", "rate-limit", "request-id", "correlation", "content-", "authenticate", "trace"];
+    let name = name.to_ascii_lowercase();
+    let is_secret = name.starts_with("access-control") || aquifer_protocol::secrets::may_name_secret(&name);
+    NAMES.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part)) || is_secret
 }
 
 impl Answer {
     /// A response about which nothing is known.
     pub(super) fn unknown() -> Self {
-        Self { returns: Returns::undeclared("The result"), accept: "".into(), schema: None, has_link_header: false }
+        let returns = Returns::undeclared("The result");
+        Self { returns, accept: "".into(), schema: None, has_link_header: false, headers: Vec::new() }
     }
 }
 
@@ -56,7 +72,10 @@ pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response:
         answer.returns.description = described.into();
     }
     let headers = response.get("headers").and_then(Value::as_object);
-    answer.has_link_header = headers.into_iter().flatten().any(|(name, _)| name.eq_ignore_ascii_case("link"));
+    let names = || headers.into_iter().flatten().map(|(name, _)| name.as_str());
+    answer.has_link_header = names().any(|name| name.eq_ignore_ascii_case("link"));
+    let of_result = names().filter(|name| is_header_name(name) && !is_about_exchange(name));
+    answer.headers = of_result.take(MAX_HEADERS).map(Into::into).collect();
     let Some(content) = response.get("content").and_then(Value::as_object) else {
         return answer;
     };

@@ -1,6 +1,7 @@
 //! Request bodies: JSON, forms, multipart data, text and bytes.
 
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::exact_number;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -116,16 +117,16 @@ fn json(
     if let Some((whole, members)) = whole.and_then(|whole| Some((whole, whole.value.as_object()?))) {
         members.keys().try_for_each(|name| refuse_override(whole.parameter, name))?;
     }
-    let bytes = match whole {
-        Some(whole) if values.is_empty() => serde_json::to_vec(whole.value),
+    let text = match whole {
+        Some(whole) if values.is_empty() => exact_number::to_text(whole.value),
         _ => {
             let mut object = whole.map(members).transpose()?.cloned().unwrap_or_default();
             object.extend(values.into_iter().map(|(_, name, value)| (name.to_owned(), value.clone())));
-            serde_json::to_vec(&object)
+            exact_number::to_text(&Value::Object(object))
         }
     };
     let media_type = media_type_or(&body.media_type, "application/json");
-    Ok(RequestBody { media_type, bytes: bytes.map_err(Failure::internal)?.into() })
+    Ok(RequestBody { media_type, bytes: text.into() })
 }
 
 /// All fields of a form or of multipart data: the members of the whole body, then the separate fields, which replace

@@ -49,8 +49,23 @@ pub struct Route {
     pub fields_parameter: Option<Arc<str>>,
     /// How the target paginates the result, if it does.
     pub pagination: Option<Pagination>,
+    /// The parameters that look like paging, if nothing is known about how the target paginates the result.
+    pub unmanaged_paging: Vec<UnmanagedPaging>,
+    /// The headers of a response that belong to the result, as far as the description lists them.
+    pub result_headers: Vec<Arc<str>>,
     /// The path of the result inside a response, such as `data.items`.
     pub unwrap: Option<Arc<str>>,
+}
+
+/// A parameter that looks like paging and that callers fill themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmanagedPaging {
+    /// Its canonical name.
+    pub name: Arc<str>,
+    /// Whether it is the size of a page.
+    pub is_size: bool,
+    /// The size of a page if it is not given, if known.
+    pub default_size: Option<u64>,
 }
 
 impl Route {
@@ -68,6 +83,8 @@ impl Route {
             security: Security::default(),
             fields_parameter: None,
             pagination: None,
+            unmanaged_paging: Vec::new(),
+            result_headers: Vec::new(),
             unwrap: None,
         }
     }

@@ -8,6 +8,7 @@
 //!   arrays or objects have indexes, `a[0][b]=1`, because empty brackets would not show which members belong together.
 //! - `spaceDelimited` and `pipeDelimited` with `explode` are the same as `form`, as in OpenAPI 3.0.
 
+use aquifer_protocol::exact_number;
 use serde_json::{Map, Value};
 
 use super::encoding::Escape;
@@ -71,7 +72,7 @@ pub(super) fn text(name: &str, value: &Value, notation: Notation, escape: Escape
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(exact_number::held_number(text).unwrap_or(text).to_owned()),
         other => Some(other.to_string()),
     }
 }

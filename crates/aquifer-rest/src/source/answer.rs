@@ -2,17 +2,32 @@
 //! media type.
 
 use aquifer_engine::source::Answer;
+use aquifer_protocol::exact_number;
 use aquifer_protocol::response::{Attachment, Data, JsonText};
+use aquifer_protocol::warning::Warning;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::list::exact_data;
 use crate::client::HttpAnswer;
 use crate::error::RestError;
 use crate::pagination::at_path;
 
 /// Converts a response into an answer. `unwrap` is the path of the result in the body.
 pub(super) fn read(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, RestError> {
+    let read = read_body(answer, unwrap)?;
+    let warnings = if answer.is_partial { vec![stream_warning()] } else { Vec::new() };
+    Ok(Answer { warnings, ..read })
+}
+
+/// The warning for a stream that had not ended when it was read.
+fn stream_warning() -> Warning {
+    let message = "The API was still sending when the time or size limit of the call was reached. This is what arrived";
+    Warning::new("RESULT_INCOMPLETE", message).before_data()
+}
+
+fn read_body(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, RestError> {
     if answer.body.is_empty() {
         return Ok(Answer::new(json!({ "status": answer.status })));
     }
@@ -22,16 +37,16 @@ pub(super) fn read(answer: &HttpAnswer, unwrap: Option<&str>) -> Result<Answer, 
         if let Some(json) = text.and_then(|text| JsonText::checked(text.trim().to_owned())) {
             return Ok(Answer::new(Data::Text(json)));
         }
-        return Ok(Answer::new(unwrapped(answer.json()?, unwrap)));
+        return Ok(Answer::new(exact_data(unwrapped(answer.json()?, unwrap), answer)));
     }
     let media_type = answer.media_type.as_deref().unwrap_or("application/octet-stream");
     match std::str::from_utf8(&answer.body) {
         Ok(text) if is_text(media_type) => {
             // Many targets state no media type, or a wrong one.
-            let parsed = serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+            let parsed = exact_number::parse(text).ok().filter(|value| value.is_object() || value.is_array());
             Ok(Answer::new(match parsed {
-                Some(value) => unwrapped(value, unwrap),
-                None => Value::String(text.to_owned()),
+                Some(value) => exact_data(unwrapped(value, unwrap), answer),
+                None => Data::Value(Value::String(text.to_owned())),
             }))
         }
         _ => Ok(binary(media_type, &answer.body)),

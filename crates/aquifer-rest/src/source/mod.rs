@@ -4,7 +4,10 @@ mod answer;
 mod current;
 mod files;
 mod headers;
+mod list;
 mod offering;
+mod result_headers;
+mod targets;
 mod update;
 mod writable;
 
@@ -19,21 +22,26 @@ use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::exact_number;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::Url;
+use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Api, Security};
-use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, SendRules};
+use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, LinkCheck, SendRules};
 use crate::error::{RestError, RestProblem};
-use crate::pagination::{self, PageAnswer, Position};
-use crate::route::{BaseUrl, HttpRequest, Route};
+use crate::pagination::{self, Position};
+use crate::route::{BaseUrl, HttpRequest, Pagination, Route};
 use current::Current;
 use files::FileRoots;
+use list::ListCall;
+use targets::{CallLinks, Targets};
 use writable::Walk;
 
 /// The header that makes an update conditional.
@@ -54,6 +62,10 @@ pub struct RestSettings {
     pub operation_controls: BTreeMap<String, Controls>,
     /// Paths of the rows in the results of individual operations.
     pub rows: BTreeMap<String, String>,
+    /// How individual operations paginate, instead of what is detected. `None` if they do not.
+    pub paginations: BTreeMap<String, Option<Pagination>>,
+    /// The maximum number of pages that one call of individual operations fetches.
+    pub max_pages: BTreeMap<String, usize>,
     /// The danger levels that the operator assigns to individual operations.
     pub operation_dangers: BTreeMap<String, Danger>,
     /// Headers that the description does not mention and callers may fill.
@@ -75,6 +87,8 @@ impl RestSettings {
             controls: Controls::default(),
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
+            paginations: BTreeMap::new(),
+            max_pages: BTreeMap::new(),
             operation_dangers: BTreeMap::new(),
             call_headers: Vec::new(),
             idempotency_header: None,
@@ -91,6 +105,8 @@ pub struct RestSource {
     offering: Offering,
     endpoints: BTreeMap<Arc<str>, Endpoint>,
     client: HttpClient,
+    /// The operations that links may lead to.
+    targets: Arc<Targets>,
     file_roots: FileRoots,
     status: SourceStatus,
     /// The controls of READ operations, by default and of individual ones.
@@ -113,6 +129,10 @@ struct Endpoint {
     body: Vec<Parameter>,
     /// How the resource that a PUT replaces is read.
     current: Option<Current>,
+    /// The headers of a response that belong to the result.
+    result_headers: Vec<HeaderName>,
+    /// Whether it only reads, so that its result has the structure of the API's.
+    is_read: bool,
     /// The parameter with which the API selects fields.
     fields: Option<Parameter>,
 }
@@ -139,6 +159,7 @@ impl RestSource {
         let base_url = BaseUrl::new(&settings.client.base_url)
             .map_err(|problem| RestError::new(RestProblem::InvalidRequest(problem.to_owned()), false))?;
         let controls = (settings.controls, settings.operation_controls.clone());
+        let targets = Arc::new(Targets::new(&settings.api, &settings.client.base_url));
         let (offering, endpoints) = offering::build(settings);
         let (observed, observed_count) = (Mutex::default(), AtomicU64::new(0));
         Ok(Self {
@@ -148,6 +169,7 @@ impl RestSource {
             offering,
             endpoints,
             client,
+            targets,
             file_roots,
             status,
             controls,
@@ -201,11 +223,16 @@ impl RestSource {
         if let Some(current) = &endpoint.current {
             condition = self.merge_current(current, &call, &mut params).await?;
         }
+        let links = Arc::new(self.links(&call.name, &call, &params));
         let params = self.load_files(&endpoint.route, params).await?;
         let mut request = route.request_at(&self.base_url, &params)?;
         let is_conditional = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(IF_MATCH));
         request.headers.extend(condition.filter(|_| !is_conditional).map(|etag| (IF_MATCH.to_owned(), etag)));
         if let Some(Position::Url(next)) = &position {
+            let is_allowed = Url::parse(next).is_ok_and(|next| links.allows(&reqwest::Method::GET, &next));
+            if !is_allowed {
+                return Err(RestError::new(RestProblem::ForbiddenLink, false).into_failure(&self.name));
+            }
             pagination::continue_at(&mut request, next).ok_or_else(|| {
                 Failure::new(
                     Code::TransportNetworkError,
@@ -214,27 +241,25 @@ impl RestSource {
             })?;
         }
         if is_dry_run {
-            return Ok(Answer::new(self.client.without_credentials_in_value(shown_request(&request))));
+            let shown = self.client.without_credentials_in_text(exact_number::to_text(&shown_request(&request)));
+            return Ok(Answer::new(JsonText::checked(shown).map_or(Data::Value(Value::Null), Data::Text)));
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
-        let rules = SendRules { trace: call.context.trace.clone(), ..rules };
+        let rules = SendRules { trace: call.context.trace.clone(), links: Some(links.clone()), ..rules };
         let answer = self.send(request, &rules, &call).await?;
-        let Some((pagination, page)) = route.pagination.as_ref().zip(page) else {
-            let answer = self.client.without_credentials_in(answer);
-            return answer::read(&answer, route.unwrap.as_deref()).map_err(|error| error.into_failure(&self.name));
-        };
-        let mut body = answer.json().map_err(|error| error.into_failure(&self.name))?;
-        let rows = pagination::count_rows(&body, route.unwrap.as_deref());
-        let described = PageAnswer { body: &body, headers: &answer.headers, url: &answer.url, rows };
-        let next_page =
-            pagination.next(&page, &described).and_then(|next| serde_json::to_value(next).ok()).map(Box::new);
-        let received = answer.body.clone();
-        let shown = self.client.without_credentials_in(answer);
-        if shown.body != received {
-            body = shown.json().map_err(|error| error.into_failure(&self.name))?;
+        let headers = self.result_headers(endpoint, &answer);
+        let list = ListCall { endpoint, call: &call, params: &params, links: &links };
+        Ok(result_headers::add(self.read_list(&list, page, answer)?, headers))
+    }
+
+    /// Judges what a request of this operation is led to.
+    fn links(&self, operation: &Arc<str>, call: &Call, params: &Map<String, Value>) -> CallLinks {
+        CallLinks {
+            targets: self.targets.clone(),
+            check: call.targets.clone(),
+            called: operation.clone(),
+            params: params.clone(),
         }
-        pagination.remove_cursor(&mut body);
-        Ok(Answer { next_page, ..Answer::new(answer::unwrapped(body, route.unwrap.as_deref())) })
     }
 
     /// Refuses fields of a body that the API sets itself.
@@ -297,9 +322,10 @@ fn shown_request(request: &HttpRequest) -> Value {
         request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let mut shown = json!({ "method": request.method.as_str(), "url": request.url.as_str(), "headers": headers });
     if let (Some(body), Some(shown)) = (&request.body, shown.as_object_mut()) {
-        let content = serde_json::from_slice(&body.bytes)
-            .unwrap_or_else(|_| Value::String(format!("{} bytes of {}", body.bytes.len(), body.media_type)));
-        shown.insert("body".to_owned(), content);
+        let text = std::str::from_utf8(&body.bytes).ok();
+        let content = text.and_then(|text| exact_number::parse(text).ok());
+        let other = || Value::String(format!("{} bytes of {}", body.bytes.len(), body.media_type));
+        shown.insert("body".to_owned(), content.unwrap_or_else(other));
     }
     json!({ "dry_run": true, "request": shown })
 }
@@ -321,7 +347,8 @@ impl Source for RestSource {
         for operation in &mut offering.operations {
             if let Some(shape) = observed.get(&operation.name) {
                 let controls = self.controls_of(&operation.name);
-                shape::add_observed_controls(operation, &mut offering.types, shape, controls);
+                let route = self.endpoints.get(&operation.name).map(|endpoint| &*endpoint.route);
+                offering::add_observed(operation, route, &mut offering.types, shape, controls);
             }
         }
         offering

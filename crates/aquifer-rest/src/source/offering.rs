@@ -1,6 +1,6 @@
 //! The operations of an API for the catalog, and the request of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use aquifer_engine::Offering;
@@ -11,7 +11,7 @@ use aquifer_protocol::operation::{Backing, Operation, RowPlace};
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
 
 use super::current::{self, Readers};
-use super::{Endpoint, RestSettings, effect, files};
+use super::{Endpoint, RestSettings, effect, files, result_headers};
 use crate::adapter::{INPUT, hide_paging};
 use crate::route::{Method, Place, Route};
 
@@ -20,14 +20,32 @@ const REPLACES: &str = "Replaces everything: fields that are left out are lost."
 
 /// Builds the offering of an API, and its endpoints by operation name.
 pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, Endpoint>) {
-    let RestSettings { name, mut api, controls, operation_controls, rows, operation_dangers, file_roots, .. } =
-        settings;
+    let RestSettings {
+        name,
+        mut api,
+        controls,
+        operation_controls,
+        rows,
+        mut paginations,
+        max_pages,
+        operation_dangers,
+        file_roots,
+        ..
+    } = settings;
+    let tagged: HashSet<(Option<Arc<str>>, Arc<str>)> = {
+        let conditional = api.routes.values().filter(|route| result_headers::takes_entity_tag(route));
+        conditional.map(|route| (route.base_url.clone(), route.path.clone())).collect()
+    };
     let readers = Readers::new(&api.operations, &api.routes, &operation_dangers);
     let mut offering = Offering { types: api.types, ..Offering::default() };
     let mut endpoints = BTreeMap::new();
     for mut operation in api.operations {
         let Some(route) = api.routes.get(&operation.name) else { continue };
         let mut route = (**route).clone();
+        if let Some(pagination) = paginations.remove(&*operation.name) {
+            route.pagination = pagination;
+            route.unmanaged_paging.clear();
+        }
         route.complete_paging();
         hide_paging(&mut operation, &route);
         operation.source = name.as_str().into();
@@ -62,18 +80,28 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         shape::add_controls(&mut operation, &shape, controls);
         shape::declare_pages(&mut operation, &mut offering.types);
         if let Some(shaping) = &mut operation.shaping {
-            shaping.is_paged = route.pagination.is_some();
+            shaping.is_paged = is_paged(&route);
+            shaping.max_pages = max_pages.get(&*operation.name).copied();
             shaping.sends_fields = fields.is_some();
         }
         if let Some(fields) = api.default_fields.remove(&operation.name) {
             shape::set_default_fields(&mut operation, &fields);
         }
         let body = body_parameters(&operation, &route);
-        let endpoint = Endpoint { route: Arc::new(route), effect: effect(&operation), body, current, fields };
+        let is_read = operation.category == Category::Read;
+        let is_tagged = tagged.contains(&(route.base_url.clone(), route.path.clone()));
+        let result_headers = result_headers::select(&route, is_read, is_tagged);
+        let (route, effect) = (Arc::new(route), effect(&operation));
+        let endpoint = Endpoint { route, effect, body, current, result_headers, is_read, fields };
         endpoints.insert(operation.name.clone(), endpoint);
         offering.operations.push(operation);
     }
     (offering, endpoints)
+}
+
+/// Whether the engine is asked to fetch further pages: where it is known how, and where a response may contain a link.
+fn is_paged(route: &Route) -> bool {
+    route.pagination.is_some() || route.method == Method::Get
 }
 
 fn body_parameters(operation: &Operation, route: &Route) -> Vec<Parameter> {
@@ -106,6 +134,22 @@ fn inside<'a>(schema: &'a Schema, path: &str, types: &'a Types) -> Option<&'a Sc
         let is_named = |field: &&Parameter| field.original_name.as_deref().unwrap_or(&field.name) == step;
         shape.fields.iter().find(is_named).map(|field| &field.schema)
     })
+}
+
+/// Adds controls to an operation whose results turned out to have a shape that the description does not declare.
+pub(super) fn add_observed(
+    operation: &mut Operation,
+    route: Option<&Route>,
+    types: &mut Types,
+    observed: &ResultShape,
+    controls: Controls,
+) {
+    let Some(max_pages) = operation.shaping.as_ref().map(|shaping| shaping.max_pages) else { return };
+    shape::add_observed_controls(operation, types, observed, controls);
+    if let (Some(added), Some(route)) = (&mut operation.shaping, route) {
+        added.is_paged = is_paged(route);
+        added.max_pages = max_pages;
+    }
 }
 
 /// Removes the parameter with which the API selects fields and returns it. Callers always select fields with `fields`.

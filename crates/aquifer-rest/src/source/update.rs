@@ -1,6 +1,8 @@
 //! Updates by PUT, which replaces a whole resource: the current state is read, the changes are merged into it, and it
 //! is written back on the condition that nobody else has changed it in between.
 
+use std::sync::Arc;
+
 use aquifer_engine::source::Call;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::schema::Parameter;
@@ -11,7 +13,7 @@ use super::RestSource;
 use super::current::Current;
 use super::writable::{Walk, admits_null, is_read_only};
 use crate::adapter::INPUT;
-use crate::client::{Effect, SendRules};
+use crate::client::{Effect, LinkCheck, SendRules};
 use crate::pagination::at_path;
 
 impl RestSource {
@@ -25,9 +27,11 @@ impl RestSource {
         call: &Call,
         params: &mut Map<String, Value>,
     ) -> Result<Option<String>, Failure> {
-        let request = current.route.request_at(&self.base_url, &current.arguments_of(params))?;
+        let arguments = current.arguments_of(params);
+        let request = current.route.request_at(&self.base_url, &arguments)?;
         let rules = SendRules::for_route(&current.route, Effect::Reads, call.validity.clone());
-        let rules = SendRules { trace: call.context.trace.clone(), ..rules };
+        let links: Arc<dyn LinkCheck> = Arc::new(self.links(&current.operation, call, &arguments));
+        let rules = SendRules { trace: call.context.trace.clone(), links: Some(links), ..rules };
         let answer = self.send(request, &rules, call).await?;
         let mut stored = self.stored(current, answer.json().unwrap_or_default());
         let Some(Value::Object(changes)) = params.remove(INPUT) else {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aquifer_protocol::exact_number;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 use serde_json::{Map, Value};
 
@@ -197,12 +198,14 @@ pub(super) fn admits_null(schema: &Schema, types: &Types) -> bool {
 /// Whether a value is of a kind. Formats, patterns and ranges are left to the API, because they change more often than
 /// types.
 fn has_kind(kind: &Kind, value: &Value, types: &Types) -> bool {
+    // A number with more digits than a double has is held as text.
+    let is_held_number = || value.as_str().is_some_and(|text| exact_number::held_number(text).is_some());
     match kind {
         Kind::Any | Kind::Named(_) => true,
         Kind::Null => value.is_null(),
         Kind::Boolean => value.is_boolean(),
-        Kind::Integer | Kind::Number => value.is_number(),
-        Kind::String => value.is_string(),
+        Kind::Integer | Kind::Number => value.is_number() || is_held_number(),
+        Kind::String => value.is_string() && !is_held_number(),
         Kind::Array(_) => value.is_array(),
         Kind::Object(_) => value.is_object(),
         // Nested alternatives are not visited.

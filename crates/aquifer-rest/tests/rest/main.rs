@@ -7,5 +7,6 @@ mod client;
 #[cfg(feature = "test-mock")]
 mod mock;
 mod openapi;
+mod paging;
 mod route;
 mod source;

@@ -113,8 +113,8 @@ Examples:
 
 Aquifer watches the configuration and the files it names. Changes to sources or to [gate] take effect together, a second \
 or two after the last write; an invalid configuration is reported and ignored. Changes to other sections need a restart. \
-SIGHUP reloads the configuration at once and makes MCP servers and databases refresh their catalogs; descriptions from \
-a URL are read at the start.
+SIGHUP reloads the configuration at once, makes MCP servers and databases refresh their catalogs, and fetches descriptions \
+from a URL again.
 
 Environment: MCP_AQL_ENDPOINT_MODE, MCP_AQL_ENDPOINT_PROFILE, MCP_AQL_TOOL_PREFIX. Flags override the environment, and \
 the environment overrides the configuration.")]

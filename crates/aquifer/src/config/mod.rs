@@ -24,6 +24,8 @@ use aquifer_protocol::suggest;
 use serde::Deserialize;
 
 use results::ResultsConfig;
+#[cfg(feature = "rest")]
+pub(crate) use results::{PaginationConfig, PaginationStyle};
 use target::is_http_url;
 
 pub(crate) use approvals::ApprovalsConfig;

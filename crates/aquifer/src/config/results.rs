@@ -71,11 +71,56 @@ pub(crate) struct OperationConfig {
     pub(crate) controls: Option<ControlsConfig>,
     /// The danger level set by the operator, which overrides all evidence.
     pub(crate) danger: Option<Danger>,
+    /// How an HTTP API returns its list page by page.
+    pub(crate) pagination: Option<PaginationConfig>,
+}
+
+/// How an HTTP API returns a list page by page. The names are those of adapter files.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "rest"), allow(dead_code))]
+pub(crate) struct PaginationConfig {
+    /// The style. Default: what is detected in the description.
+    pub(crate) style: Option<PaginationStyle>,
+    /// The parameter for the offset, the number or the cursor, in the query or in the body.
+    pub(crate) param_name: Option<String>,
+    /// The parameter for the size of a page.
+    pub(crate) per_page_param: Option<String>,
+    /// The path of the next cursor in an answer. An index of -1 is the last row.
+    pub(crate) next_cursor: Option<String>,
+    /// The number of the first page.
+    pub(crate) first_page: Option<u64>,
+    /// The largest page that the API allows.
+    pub(crate) max_limit: Option<u64>,
+    /// The maximum number of pages that one call fetches.
+    pub(crate) max_pages: Option<usize>,
+}
+
+/// The styles of pagination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PaginationStyle {
+    /// A number of items to skip.
+    Offset,
+    /// A page number.
+    Page,
+    /// A cursor from the answer before.
+    Cursor,
+    /// A `Link` header.
+    LinkHeader,
+    /// The API returns whole lists.
+    None,
 }
 
 impl OperationConfig {
-    /// The error in the path to its rows, if any.
+    /// The error in the path to its rows or in its pagination, if any.
     pub(crate) fn problem(&self) -> Option<&'static str> {
+        if let Some(pagination) = &self.pagination
+            && pagination.style == Some(PaginationStyle::Cursor)
+            && pagination.next_cursor.as_deref().is_none_or(str::is_empty)
+        {
+            return Some("'pagination' with the style 'cursor' needs 'next_cursor', such as meta.next or data.-1.id");
+        }
         let path = self.rows.as_deref()?;
         let (to, inside) = path.split_once("[].").unwrap_or((path, "x"));
         let is_way = |way: &str| way.split('.').all(|step| !step.is_empty() && !step.contains(['[', ']']));

@@ -11,6 +11,8 @@ mod database;
 pub(crate) mod description;
 #[cfg(feature = "rest")]
 mod description_cache;
+#[cfg(feature = "rest")]
+mod fetched_api;
 #[cfg_attr(not(feature = "gateway"), path = "no_gateway.rs")]
 pub(crate) mod gateway;
 pub(crate) mod gather;

@@ -12,13 +12,17 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
+use aquifer_rest::route::Pagination;
 use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::description_cache::DescriptionCache;
+use super::fetched_api::FetchedApi;
 use super::{InvalidSource, Kind, OnUnreachable, Origin, Plan, adapter_file, naming, source_label, store, trust};
 use crate::config::target::is_http_url;
-use crate::config::{SourceConfig, StateConfig, TrustSetting};
+use crate::config::{PaginationConfig, PaginationStyle, SourceConfig, StateAccess, StateConfig, TrustSetting};
 use crate::state::StateFiles;
 
 /// The prefix of variables with credentials if only the description names the source: its title must not choose which
@@ -39,6 +43,7 @@ pub(crate) struct Settings {
     chosen_place: Option<String>,
 }
 
+#[derive(Clone)]
 enum PlannedApi {
     /// The API was read from a file.
     Read(Box<Api>),
@@ -307,32 +312,25 @@ pub(super) async fn fetch(url: &str, name: &str, timeout_seconds: Option<u64>) -
     openapi::parse(&text).map_err(|error| anyhow::anyhow!("the description of '{name}' cannot be read: {error}"))
 }
 
-/// Fetches a description and uses it. If that fails, uses the last description with which it succeeded, with a warning.
-async fn fetch_or_cached<T>(
-    url: &str,
-    name: &str,
-    timeout_seconds: Option<u64>,
-    cache: Option<DescriptionCache>,
-    mut use_it: impl FnMut(Value) -> Result<T, String>,
-) -> anyhow::Result<T> {
-    let unusable = |why: String| anyhow::anyhow!("source '{name}' cannot be served: {why}");
-    let fetched = match fetch(url, name, timeout_seconds).await {
-        Ok(description) => use_it(description.clone()).map(|used| (used, description)).map_err(unusable),
-        Err(error) => Err(error),
-    };
-    match (fetched, cache) {
-        (Ok((used, description)), cache) => {
-            cache.inspect(|cache| cache.store(&description));
-            Ok(used)
-        }
-        (Err(error), cache) => {
-            let Some(used) = cache.and_then(|cache| cache.load()).and_then(|known| use_it(known).ok()) else {
-                return Err(error);
-            };
-            tracing::warn!(source = name, "{error:#}. The last description that was fetched is used instead");
-            Ok(used)
-        }
-    }
+/// What happens if a description cannot be fetched or used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnFetchError {
+    /// The last description with which it succeeded is used, with a warning.
+    UseLast,
+    /// Nothing: what is served stays.
+    Fail,
+}
+
+/// Everything that is needed to open an API, now and when its description is fetched again.
+struct Recipe {
+    name: String,
+    api: PlannedApi,
+    overlays: Vec<Value>,
+    rate_limits: Option<RateLimits>,
+    /// The folder for descriptions that were fetched, if it may be written.
+    cache: Option<PathBuf>,
+    access: StateAccess,
+    source: SourceConfig,
 }
 
 /// Opens an API. Only a remote description is fetched; the API itself is not called.
@@ -344,24 +342,106 @@ pub(super) async fn open(
 ) -> anyhow::Result<Arc<dyn Source>> {
     let Settings { name, api, overlays, rate_limits, cache, chosen_place: _ } = settings;
     let cache = cache.filter(|folder| store::may_write(folder, on_unreachable));
-    let is_file = source.adapter.is_some();
-    let api = match api {
-        PlannedApi::Read(api) => *api,
-        PlannedApi::At(url) => {
-            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url, state.access));
-            let use_it = |description| {
-                let options = ReadOptions { url: Some(url.clone()), ..read_options(source, &name) };
-                read(description, &overlays, &options)
-            };
-            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?
-        }
-        PlannedApi::Reviewed(mut api, url) => {
-            let cache = cache.map(|folder| DescriptionCache::new(&folder, &url, state.access));
-            let use_it = |description| compare(&mut api, description, &overlays, Some(url.clone()), None);
-            fetch_or_cached(&url, &name, source.start_timeout_seconds, cache, use_it).await?;
-            *api
-        }
+    let is_fetched = !matches!(api, PlannedApi::Read(_));
+    let recipe = Recipe { name, api, overlays, rate_limits, cache, access: state.access, source: source.clone() };
+    let served = recipe.open(OnFetchError::UseLast).await?;
+    if !is_fetched {
+        return Ok(Arc::new(served));
+    }
+    let recipe = Arc::new(recipe);
+    let reopen = move || -> BoxFuture<'static, anyhow::Result<RestSource>> {
+        let recipe = recipe.clone();
+        async move { recipe.open(OnFetchError::Fail).await }.boxed()
     };
+    Ok(Arc::new(FetchedApi::new(served, reopen)))
+}
+
+impl Recipe {
+    /// Fetches a description and uses it.
+    async fn fetch<T>(
+        &self,
+        url: &str,
+        on_error: OnFetchError,
+        mut use_it: impl FnMut(Value) -> Result<T, String>,
+    ) -> anyhow::Result<T> {
+        let name = &self.name;
+        let cache = self.cache.as_ref().map(|folder| DescriptionCache::new(folder, url, self.access));
+        let unusable = |why: String| anyhow::anyhow!("source '{name}' cannot be served: {why}");
+        let fetched = match fetch(url, name, self.source.start_timeout_seconds).await {
+            Ok(description) => use_it(description.clone()).map(|used| (used, description)).map_err(unusable),
+            Err(error) => Err(error),
+        };
+        match (fetched, cache) {
+            (Ok((used, description)), cache) => {
+                cache.inspect(|cache| cache.store(&description));
+                Ok(used)
+            }
+            (Err(error), cache) => {
+                let cache = cache.filter(|_| on_error == OnFetchError::UseLast);
+                let Some(used) = cache.and_then(|cache| cache.load()).and_then(|known| use_it(known).ok()) else {
+                    return Err(error);
+                };
+                tracing::warn!(source = name, "{error:#}. The last description that was fetched is used instead");
+                Ok(used)
+            }
+        }
+    }
+
+    async fn read_api(&self, on_error: OnFetchError) -> anyhow::Result<Api> {
+        match &self.api {
+            PlannedApi::Read(api) => Ok((**api).clone()),
+            PlannedApi::At(url) => {
+                let use_it = |description| {
+                    let options = ReadOptions { url: Some(url.clone()), ..read_options(&self.source, &self.name) };
+                    read(description, &self.overlays, &options)
+                };
+                self.fetch(url, on_error, use_it).await
+            }
+            PlannedApi::Reviewed(reviewed, url) => {
+                let use_it = |description| {
+                    let mut api = (**reviewed).clone();
+                    compare(&mut api, description, &self.overlays, Some(url.clone()), None).map(|()| api)
+                };
+                self.fetch(url, on_error, use_it).await
+            }
+        }
+    }
+
+    async fn open(&self, on_error: OnFetchError) -> anyhow::Result<RestSource> {
+        let (name, source) = (&self.name, &self.source);
+        let api = self.read_api(on_error).await?;
+        report(name, &api);
+        let rest = rest_settings(name, api, source, source.adapter.is_some(), self.rate_limits.clone())?;
+        let base_url = rest.client.base_url.clone();
+        let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
+        let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()));
+        let served = served.map_err(|error| {
+            let why = error.into_failure(name);
+            let remedy = match is_described {
+                true => {
+                    let http =
+                        if base_url.starts_with("http://") { ". Plain http works only on this machine" } else { "" };
+                    format!(
+                        ". Its description names {base_url}: if that is right, say so with base_url or --base-url{http}"
+                    )
+                }
+                false => String::new(),
+            };
+            anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
+        })?;
+        let used = served.used_variables();
+        if !used.is_empty() {
+            tracing::info!(source = name, "credentials from {} are sent to {base_url}", used.join(", "));
+        }
+        for variable in served.missing_variables() {
+            tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
+        }
+        Ok(served)
+    }
+}
+
+/// Reports what is not served.
+fn report(name: &str, api: &Api) {
     let quarantined = api.operations.iter().filter(|operation| operation.quarantine.is_some()).count();
     if quarantined > 0 {
         tracing::warn!(source = name, "{quarantined} operations changed since they were reviewed, and are quarantined");
@@ -378,31 +458,6 @@ pub(super) async fn open(
             if count == 1 { "is" } else { "are" },
         );
     }
-    let rest = rest_settings(&name, api, source, is_file, rate_limits)?;
-    let base_url = rest.client.base_url.clone();
-    let is_described = rest.client.base_url_origin == BaseUrlOrigin::Description;
-    let served = RestSource::new(rest, |variable| source.variables.get(variable).filter(|value| !value.is_empty()));
-    let served = served.map_err(|error| {
-        let why = error.into_failure(&name);
-        let remedy = match is_described {
-            true => {
-                let http = if base_url.starts_with("http://") { ". Plain http works only on this machine" } else { "" };
-                format!(
-                    ". Its description names {base_url}: if that is right, say so with base_url or --base-url{http}"
-                )
-            }
-            false => String::new(),
-        };
-        anyhow::anyhow!("source '{name}' cannot be served: {}{remedy}", why.message())
-    })?;
-    let used = served.used_variables();
-    if !used.is_empty() {
-        tracing::info!(source = name, "credentials from {} are sent to {base_url}", used.join(", "));
-    }
-    for variable in served.missing_variables() {
-        tracing::warn!(source = name, "set the environment variable {variable}, which holds its credential");
-    }
-    Ok(Arc::new(served))
 }
 
 /// Refuses to send the operator's client secret to a host that only a description names.
@@ -488,10 +543,36 @@ fn rest_settings(
     for (name, overrides) in &source.operations {
         let operation = snake_identifier(name);
         settings.rows.extend(overrides.rows.clone().map(|rows| (operation.clone(), rows)));
+        if let Some(configured) = &overrides.pagination {
+            settings.paginations.extend(pagination(configured).map(|pagination| (operation.clone(), pagination)));
+            settings.max_pages.extend(configured.max_pages.map(|pages| (operation.clone(), pages.max(1))));
+        }
         settings.operation_dangers.extend(overrides.danger.map(|danger| (operation.clone(), danger)));
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(settings)
+}
+
+/// How an operation paginates, as configured. The outer `None` leaves that to the description.
+fn pagination(configured: &PaginationConfig) -> Option<Option<Pagination>> {
+    let named = |name: &Option<String>, default: &str| -> Arc<str> { name.as_deref().unwrap_or(default).into() };
+    let size = configured.per_page_param.as_deref().map(Into::into);
+    let (name, max_size) = (&configured.param_name, configured.max_limit);
+    Some(Some(match configured.style? {
+        PaginationStyle::None => return Some(None),
+        PaginationStyle::Offset => {
+            Pagination::Offset { offset: named(name, "offset"), limit: Some(size.unwrap_or("limit".into())), max_size }
+        }
+        PaginationStyle::Page => {
+            let first = configured.first_page.unwrap_or(1);
+            Pagination::Page { page: named(name, "page"), size, first, max_size }
+        }
+        PaginationStyle::Cursor => {
+            let next = configured.next_cursor.as_deref().unwrap_or_default().into();
+            Pagination::Cursor { cursor: named(name, "cursor"), next, limit: size, max_size }
+        }
+        PaginationStyle::LinkHeader => Pagination::Link { limit: size, max_size },
+    }))
 }
 
 #[cfg(test)]

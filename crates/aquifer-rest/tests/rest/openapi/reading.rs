@@ -238,7 +238,14 @@ fn pagination_is_detected_where_it_is_clear() {
         ("get", query(&[("page", "string"), ("limit", integer)]), &list, json!({}), None),
         ("get", query(&[("page", integer)]), &list, json!({}), None),
         ("get", query(&[("page", integer), ("limit", integer)]), &json!({ "type": "object" }), json!({}), None),
-        ("post", query(&[("page", integer), ("limit", integer)]), &list, json!({}), None),
+        (
+            "post",
+            query(&[("page", integer), ("limit", integer)]),
+            &list,
+            json!({}),
+            Some(Pagination::Page { page: "page".into(), size: Some("limit".into()), first: 1, max_size: Some(100) }),
+        ),
+        ("put", query(&[("page", integer), ("limit", integer)]), &list, json!({}), None),
     ] {
         let operation_json = json!({ "operationId": "find", "parameters": parameters, "responses": { "200": {
             "headers": headers, "content": { "application/json": { "schema": schema } } } } });

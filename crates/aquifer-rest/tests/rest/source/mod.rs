@@ -1,5 +1,7 @@
 //! Sources in an engine: what callers send, and what the API receives.
 
+mod exact_numbers;
+mod links;
 mod merging;
 mod operator_settings;
 mod overriding;
@@ -9,7 +11,9 @@ mod read_only;
 mod repeating;
 mod replacing;
 mod requiring;
+mod result_headers;
 mod servers;
+mod streams;
 
 use std::sync::Arc;
 use std::time::Duration;

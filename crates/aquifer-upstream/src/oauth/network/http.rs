@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_engine::NetworkZone;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
@@ -11,7 +12,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 
 use super::urls;
-use super::zone::Zone;
+use super::zone::{is_forbidden, may_name};
 use crate::oauth::error::LoginError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +26,7 @@ const NOT_ALLOWED: &str = "the server names an address in a network that it may 
 pub(crate) struct OAuthHttp {
     client: Client,
     server: Url,
-    zone: Zone,
+    zone: NetworkZone,
 }
 
 /// A complete response.
@@ -48,11 +49,11 @@ impl OAuthHttp {
             .timeout(REQUEST_TIMEOUT)
             .redirect(Policy::none())
             .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if zone == Zone::Loopback {
+        if zone == NetworkZone::Loopback {
             builder = builder.no_proxy();
         }
         // A proxy resolves names itself and may be on a private network.
-        if zone == Zone::Loopback || !is_proxied() {
+        if zone == NetworkZone::Loopback || !is_proxied() {
             let own = server.host_str().unwrap_or_default().to_owned();
             builder = builder.dns_resolver(Arc::new(FilteringResolver { own, zone }));
         }
@@ -122,11 +123,11 @@ impl OAuthHttp {
             return Ok(());
         }
         let zone = match urls::address(url) {
-            Some(address) => Some(Zone::from_ip(address)),
-            None if urls::is_loopback(url) => Some(Zone::Loopback),
+            Some(address) => Some(NetworkZone::from_ip(address)),
+            None if urls::is_loopback(url) => Some(NetworkZone::Loopback),
             None => None,
         };
-        let allowed = urls::is_secure(url) && zone.is_none_or(|zone| self.zone.may_name(zone));
+        let allowed = urls::is_secure(url) && zone.is_none_or(|zone| may_name(self.zone, zone));
         if allowed { Ok(()) } else { Err(LoginError::new(NOT_ALLOWED)) }
     }
 }
@@ -177,28 +178,28 @@ fn too_many_redirects() -> LoginError {
     LoginError::new("the login metadata is redirected too often")
 }
 
-async fn zone_of_server(server: &Url) -> Zone {
+async fn zone_of_server(server: &Url) -> NetworkZone {
     if urls::is_loopback(server) {
-        return Zone::Loopback;
+        return NetworkZone::Loopback;
     }
     if let Some(address) = urls::address(server) {
-        return at_least_private(Zone::from_ip(address));
+        return at_least_private(NetworkZone::from_ip(address));
     }
     let target = (server.host_str().unwrap_or_default(), server.port_or_known_default().unwrap_or(443));
     let Ok(Ok(found)) = tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host(target)).await else {
-        return Zone::Public;
+        return NetworkZone::Public;
     };
-    let zones: Vec<Zone> = found.map(|address| Zone::from_ip(address.ip())).collect();
+    let zones: Vec<NetworkZone> = found.map(|address| NetworkZone::from_ip(address.ip())).collect();
     // The strictest zone applies: any public address makes the server public.
-    match zones.iter().find(|zone| **zone == Zone::Public).or(zones.first()) {
+    match zones.iter().find(|zone| **zone == NetworkZone::Public).or(zones.first()) {
         Some(zone) => at_least_private(*zone),
-        None => Zone::Public,
+        None => NetworkZone::Public,
     }
 }
 
 /// The operator may configure a server anywhere, even in a forbidden zone.
-fn at_least_private(zone: Zone) -> Zone {
-    if zone == Zone::Forbidden { Zone::Private } else { zone }
+fn at_least_private(zone: NetworkZone) -> NetworkZone {
+    if is_forbidden(zone) { NetworkZone::Private } else { zone }
 }
 
 fn is_proxied() -> bool {
@@ -209,7 +210,7 @@ fn is_proxied() -> bool {
 /// Resolves host names, but only to addresses that the server's metadata may name.
 struct FilteringResolver {
     own: String,
-    zone: Zone,
+    zone: NetworkZone,
 }
 
 #[derive(Debug)]
@@ -229,7 +230,7 @@ impl Resolve for FilteringResolver {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             let allowed: Vec<SocketAddr> =
-                found.iter().copied().filter(|to| is_own || zone.may_name(Zone::from_ip(to.ip()))).collect();
+                found.iter().copied().filter(|to| is_own || may_name(zone, NetworkZone::from_ip(to.ip()))).collect();
             if allowed.is_empty() && !found.is_empty() {
                 return Err(ForbiddenAddress.into());
             }
@@ -259,6 +260,11 @@ mod tests {
             ("https://1.1.1.1/mcp", "https://10.0.0.1/x", false),
             ("https://1.1.1.1/mcp", "https://169.254.169.254/latest", false),
             ("https://1.1.1.1/mcp", "https://[::ffff:169.254.169.254]/latest", false),
+            ("https://1.1.1.1/mcp", "https://[::ffff:0:169.254.169.254]/latest", false),
+            ("https://1.1.1.1/mcp", "https://[::ffff:0:10.0.0.1]/x", false),
+            ("https://1.1.1.1/mcp", "https://[64:ff9b:1::a9fe:a9fe]/latest", false),
+            ("https://10.0.0.1/mcp", "https://[64:ff9b:1::a9fe:a9fe]/latest", false),
+            ("https://1.1.1.1/mcp", "https://192.0.0.192/opc", false),
             ("https://1.1.1.1/mcp", "http://127.0.0.1:9/x", false),
             ("https://1.1.1.1/mcp", "https://localhost/x", false),
             ("https://10.0.0.1/mcp", "https://10.0.0.2/x", true),
@@ -274,9 +280,9 @@ mod tests {
 
     #[tokio::test]
     async fn names_that_resolve_to_forbidden_addresses_are_refused() {
-        let resolver = FilteringResolver { own: "a.example".to_owned(), zone: Zone::Public };
+        let resolver = FilteringResolver { own: "a.example".to_owned(), zone: NetworkZone::Public };
         assert!(resolver.resolve("localhost".parse().unwrap()).await.is_err());
-        let resolver = FilteringResolver { own: "localhost".to_owned(), zone: Zone::Public };
+        let resolver = FilteringResolver { own: "localhost".to_owned(), zone: NetworkZone::Public };
         assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok());
     }
 

@@ -4,6 +4,7 @@ mod adapter_file;
 mod conformance;
 mod credentials;
 mod errors;
+mod links;
 mod lists;
 mod reading;
 mod reloaded;

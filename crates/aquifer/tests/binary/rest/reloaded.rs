@@ -1,7 +1,8 @@
 //! Edits of an adapter file and of a description take effect without a restart, and broken ones do not.
 
 use super::Fixture;
-use crate::support::{StdioServer, until};
+use crate::support::shop::description;
+use crate::support::{StdioServer, signal, until};
 
 fn offered(server: &mut StdioServer, operation: &str) -> bool {
     server.operations().iter().any(|known| known == operation)
@@ -32,4 +33,22 @@ fn r_dis_7_an_edited_file_changes_the_operations() {
         assert!(numbers.next().flatten().is_some() && numbers.next().flatten().is_some(), "line and column: {last}");
         assert!(offered(&mut server, "read_report"));
     }
+}
+
+#[test]
+fn a_hangup_fetches_a_description_again() {
+    let fixture = Fixture::described("");
+    let text = description(&fixture.shop);
+    fixture.shop.publish(&text);
+    let target = format!("openapi:{}/openapi.yaml", fixture.shop.url());
+    let mut server = Fixture::start(&mut fixture.command(&["serve", &target]));
+    assert!(offered(&mut server, "get_report"));
+    fixture.shop.publish(&text.replace("operationId: getReport", "operationId: readReport"));
+    signal("-HUP", server.pid());
+    until("the new name is there", || offered(&mut server, "read_report").then_some(()));
+    // A description that cannot be served changes nothing.
+    fixture.shop.publish("paths: 5");
+    signal("-HUP", server.pid());
+    server.says("was not replaced");
+    assert!(offered(&mut server, "read_report"));
 }

@@ -177,6 +177,7 @@ fn answer(shared: &Shared, request: &Received, count: usize) -> Response {
         ("GET", ["orders" | "events" | "reviews"]) => lists::page(request),
         ("POST", ["oauth", "token"]) => shared.tokens.lock().unwrap().issue(request),
         ("GET", ["account"]) => shared.tokens.lock().unwrap().account(request),
+        ("GET", ["moved"]) => (StatusCode::FOUND, [(header::LOCATION, "/report")]).into_response(),
         ("GET", ["report"]) => protected(request, "authorization", "Bearer s3cret-bearer"),
         ("GET", ["statistics"]) => protected(request, "x-api-key", "s3cret-key"),
         ("GET", ["limited"]) if count > 1 => limited(),
