@@ -67,9 +67,12 @@ impl Engine {
         let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
         let on_observed = |shape: &ResultShape| {
+            let before = route.source.generation();
             let has_new_controls = route.source.record_observation(&route.name, shape);
-            // The next call can use them.
-            self.refresh_if_changed();
+            // The next call can use them. A catalog that another task is building may not be in use yet.
+            if route.source.generation() != before {
+                self.refresh_or_log();
+            }
             has_new_controls
         };
         loop {
