@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    fn refresh_or_log(&self) {
+    pub(super) fn refresh_or_log(&self) {
         if let Err(error) = self.refresh() {
             tracing::error!(%error, "the catalog cannot be built; the previous one stays in use");
         }

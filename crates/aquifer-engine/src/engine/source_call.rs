@@ -68,9 +68,12 @@ impl Engine {
         let repeated_params = is_paged.then(|| params.clone());
         let targets = TargetCheck::new(Some(self.snapshot.load_full()), operation.clone(), context.clone());
         let on_observed = |shape: &ResultShape| {
+            let before = route.source.generation();
             let has_new_controls = route.source.record_observation(&route.name, shape);
-            // The next call can use them.
-            self.refresh_if_changed();
+            // The next call can use them. A catalog that another task is building may not be in use yet.
+            if route.source.generation() != before {
+                self.refresh_or_log();
+            }
             has_new_controls
         };
         loop {

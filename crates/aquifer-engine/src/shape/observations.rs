@@ -13,6 +13,13 @@ use crate::caller::Caller;
 /// The maximum number of operations, and of observations of all callers.
 const MAX_OBSERVATIONS: usize = 2_000;
 
+/// The maximum size of the first result of an operation that is parsed to observe its shape. Controls matter most for large
+/// results.
+const MAX_FIRST_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// The same for the first result of each caller.
+const MAX_OWN_BYTES: usize = 256 * 1_024;
+
 /// After this many results without a shape (empty, or plain values) an operation is no longer observed.
 const MAX_EMPTY_RESULTS: u8 = 3;
 
@@ -64,13 +71,20 @@ impl Observations {
         act(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Whether another observation is worth its cost.
-    pub(super) fn needs_observation(&self, caller: &Caller, operation: &str) -> bool {
+    /// The size of a result up to which another observation is worth its cost. What results of the operation look like is
+    /// worth more than what those of one caller do.
+    pub(super) fn max_observed_bytes(&self, caller: &Caller, operation: &str, has_known_rows: bool) -> usize {
         self.with(|inner| {
             let known = inner.operations.get(operation);
             let is_known = known.map_or(inner.operations.len() >= MAX_OBSERVATIONS, |known| !known.needs_observation());
             let own = || inner.callers.get(caller).and_then(|own| own.operations.get(operation));
-            !is_known || (is_identified(caller) && own().is_none_or(Record::needs_observation))
+            let needs_own = || is_identified(caller) && own().is_none_or(Record::needs_observation);
+            match is_known {
+                false if !has_known_rows => MAX_FIRST_BYTES,
+                false => MAX_OWN_BYTES,
+                true if needs_own() => MAX_OWN_BYTES,
+                true => 0,
+            }
         })
     }
 

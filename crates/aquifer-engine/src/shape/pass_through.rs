@@ -11,11 +11,8 @@ use aquifer_query::shape::{Observation, into_text, parse_json_text, plain_text};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{ResultShape, Shaper, Shaping, outcome};
+use super::{ResultShape, Shaper, Shaping, is_large, outcome, run_blocking};
 use crate::source::{Answer, Outcome};
-
-/// Larger results are not parsed just to observe their shape.
-const MAX_OBSERVED_BYTES: usize = 256 * 1_024;
 
 impl Shaper {
     pub(super) async fn pass_through(
@@ -58,10 +55,10 @@ impl Shaper {
         on_observed: &(dyn Fn(&ResultShape) -> bool + Sync),
     ) -> bool {
         let name = &shaping.operation.name;
-        if size > MAX_OBSERVED_BYTES || !self.observations.needs_observation(&shaping.caller, name) {
+        let place = shaping.rows();
+        if size > self.observations.max_observed_bytes(&shaping.caller, name, place.is_known()) {
             return false;
         }
-        let place = shaping.rows();
         let look = |value: &Value| {
             let observation = Observation::from_result(value, place);
             let shape = observation.as_ref().map(Observation::shape).unwrap_or_default();
@@ -72,10 +69,10 @@ impl Shaper {
                 false => observation,
             }
         };
-        let observation = match data {
+        let observation = run_blocking(is_large(data), || match data {
             Data::Value(value) => look(value),
             Data::Text(text) => serde_json::from_str(text.get()).ok().and_then(|value: Value| look(&value)),
-        };
+        });
         let shape = observation.as_ref().map(Observation::shape);
         self.observations.record(&shaping.caller, name, observation);
         shape.is_some_and(|shape| is_news(place, &shape) && on_observed(&shape))
