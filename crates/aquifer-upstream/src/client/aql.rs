@@ -185,7 +185,7 @@ fn definition(operation: &Value, endpoint: &str) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove("confirmation_token");
         if !only_reads {
-            let description = "The token that this server asked for, if it did.";
+            let description = "The token of this server, if it asked for a confirmation.";
             properties.insert(TOKEN_PARAMETER.to_owned(), json!({ "type": "string", "description": description }));
         }
     }
