@@ -199,7 +199,7 @@ impl CatalogState {
 
 /// The failure for a call to a source that is still starting.
 pub fn starting_failure(source: &str) -> Failure {
-    let message = format!("Source '{source}' is starting. Repeat the call in a moment");
+    let message = format!("Source '{source}' is starting. Try again in a moment");
     Failure::new(Code::UpstreamUnavailable, message)
         .detail("source", source)
         .detail("retry_after_seconds", STARTING_RETRY_SECONDS)

@@ -85,7 +85,7 @@ pub(crate) async fn expand(
     }
     let pages = pages.iter().filter_map(|page| serde_json::from_str::<Page>(page.text()).ok());
     let (endpoints, mut tools): (Vec<Value>, Vec<Value>) = pages.flat_map(|page| page.tools).partition(is_endpoint);
-    let endpoints: Vec<&str> = endpoints.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let endpoints: Vec<&str> = endpoints.iter().filter_map(|tool| text(tool, "name")).collect();
     let reads = |suffix: &&str| endpoints.iter().find(|name| name.ends_with(*suffix)).copied();
     let Some(reader) = ["_read", "_query", MARK].iter().find_map(reads).or_else(|| endpoints.first().copied()) else {
         return Ok(None);
@@ -95,7 +95,7 @@ pub(crate) async fn expand(
     let describe = |name: String| server.describe(name, has_schemas);
     let described: Vec<Value> = stream::iter(names).map(describe).buffered(MAX_CONCURRENT).try_collect().await?;
     for operation in &described {
-        let is_taken = tools.iter().any(|tool| tool["name"] == operation["name"]);
+        let is_taken = tools.iter().any(|tool| text(tool, "name") == text(operation, "name"));
         if let (Some(endpoint), false) = (endpoint_of(operation, &endpoints), is_taken) {
             tools.push(definition(operation, endpoint));
         }
@@ -144,20 +144,25 @@ fn envelope_text(result: &CallResult<'_>) -> Option<String> {
     block.text.filter(|_| block.kind == "text")
 }
 
+/// A member that is text.
+fn text<'a>(value: &'a Value, member: &str) -> Option<&'a str> {
+    value.get(member)?.as_str()
+}
+
 /// Whether a tool has the name and the schema of an endpoint.
 fn is_endpoint(tool: &Value) -> bool {
-    let Some((prefix, family)) = tool["name"].as_str().and_then(|name| name.rsplit_once(MARK)) else { return false };
+    let Some((prefix, family)) = text(tool, "name").and_then(|name| name.rsplit_once(MARK)) else { return false };
     let is_family = |family: &str| !family.is_empty() && family.bytes().all(|byte| byte.is_ascii_lowercase());
     (prefix.is_empty() || prefix.ends_with('_'))
         && (family.is_empty() || family.strip_prefix('_').is_some_and(is_family))
-        && tool["inputSchema"]["properties"]["operation"]["type"] == "string"
+        && tool.pointer("/inputSchema/properties/operation/type").is_some_and(|kind| kind == "string")
 }
 
 /// The endpoint that an operation names, or the one of its family, or the only one.
 fn endpoint_of<'a>(operation: &Value, endpoints: &[&'a str]) -> Option<&'a str> {
-    let named = operation["mcpTool"].as_str().and_then(|tool| endpoints.iter().find(|name| **name == tool));
+    let named = text(operation, "mcpTool").and_then(|tool| endpoints.iter().find(|name| **name == tool));
     let family = || {
-        let family = format!("_{}", operation["endpoint"].as_str()?.to_ascii_lowercase());
+        let family = format!("_{}", text(operation, "endpoint")?.to_ascii_lowercase());
         endpoints.iter().find(|name| name.ends_with(&family))
     };
     named.or_else(family).or_else(|| endpoints.first().filter(|_| endpoints.len() == 1)).copied()
@@ -165,26 +170,28 @@ fn endpoint_of<'a>(operation: &Value, endpoints: &[&'a str]) -> Option<&'a str> 
 
 /// The definition of an operation as a tool. Anything that is not certain counts as the worse case.
 fn definition(operation: &Value, endpoint: &str) -> Value {
-    let permissions = &operation["permissions"];
-    let only_reads = operation["semantic_category"] == "READ" && permissions["readOnly"] != false;
-    let is_destructive = match operation["danger"].as_str() {
-        Some(danger) => !matches!(danger, "safe" | "reversible"),
-        None => permissions["destructive"] != false,
+    let allows = |name: &str| {
+        operation.get("permissions").and_then(|permissions| permissions.get(name)).and_then(Value::as_bool)
     };
-    let mut schema = match &operation["input_schema"] {
-        Value::Object(schema) => Value::Object(schema.clone()),
-        _ => input_schema(&operation["parameters"]),
+    let only_reads = text(operation, "semantic_category") == Some("READ") && allows("readOnly") != Some(false);
+    let is_destructive = match text(operation, "danger") {
+        Some(danger) => !matches!(danger, "safe" | "reversible"),
+        None => allows("destructive") != Some(false),
+    };
+    let mut schema = match operation.get("input_schema") {
+        Some(Value::Object(schema)) => Value::Object(schema.clone()),
+        _ => input_schema(operation.get("parameters")),
     };
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove("confirmation_token");
         if !only_reads {
-            let description = "The token that this server asked for, if it did.";
+            let description = "The token of this server, if it asked for a confirmation.";
             properties.insert(TOKEN_PARAMETER.to_owned(), json!({ "type": "string", "description": description }));
         }
     }
     json!({
-        "name": operation["name"],
-        "description": operation["description"].as_str().unwrap_or_default(),
+        "name": text(operation, "name"),
+        "description": text(operation, "description").unwrap_or_default(),
         "inputSchema": schema,
         "annotations": { "readOnlyHint": only_reads, "destructiveHint": !only_reads && is_destructive },
         "_meta": { ENDPOINT: endpoint },
@@ -192,16 +199,16 @@ fn definition(operation: &Value, endpoint: &str) -> Value {
 }
 
 /// A JSON Schema for published parameters. Types that are explained elsewhere accept anything.
-fn input_schema(parameters: &Value) -> Value {
+fn input_schema(parameters: Option<&Value>) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    for parameter in parameters.as_array().into_iter().flatten() {
-        let Some(name) = parameter["name"].as_str() else { continue };
+    for parameter in parameters.and_then(Value::as_array).into_iter().flatten() {
+        let Some(name) = text(parameter, "name") else { continue };
         let members =
             SCHEMA_MEMBERS.iter().filter_map(|member| Some(((*member).to_owned(), parameter.get(*member)?.clone())));
         let mut schema: Map<String, Value> = members.collect();
-        schema.extend(type_members(parameter["type"].as_str().unwrap_or_default()));
+        schema.extend(type_members(text(parameter, "type").unwrap_or_default()));
         properties.insert(name.to_owned(), Value::Object(schema));
-        if parameter["required"] == true {
+        if parameter.get("required") == Some(&Value::Bool(true)) {
             required.push(name);
         }
     }
@@ -243,7 +250,8 @@ impl AqlServer<'_> {
     /// The names of all operations, and whether descriptions can contain JSON Schemas. `None` if the answer is not
     /// MCP-AQL.
     async fn list(&self) -> Result<Option<(Vec<String>, bool)>, UpstreamError> {
-        let (mut names, mut params): (Vec<String>, Value) = (Vec::new(), json!({ "query": "operations" }));
+        let mut names: Vec<String> = Vec::new();
+        let mut params = Map::from_iter([("query".to_owned(), json!("operations"))]);
         let mut has_schemas = false;
         for page in 0..MAX_PAGES {
             let data = match self.introspect(&params).await {
@@ -252,15 +260,18 @@ impl AqlServer<'_> {
                 Err(UpstreamError::InvalidResponse(_)) if page == 0 => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let Some(operations) = data["operations"].as_array() else { break };
-            let listed = operations.iter().filter_map(|operation| operation["name"].as_str());
+            let Some(operations) = data.get("operations").and_then(Value::as_array) else { break };
+            let listed = operations.iter().filter_map(|operation| text(operation, "name"));
             names.extend(listed.filter(|name| *name != "introspect").map(str::to_owned));
-            let protocol = &data["_protocol"];
-            let extensions = protocol["extensions"].as_array();
+            let at = |path: &str| data.pointer(path);
+            let extensions = at("/_protocol/extensions").and_then(Value::as_array);
             has_schemas |= extensions.is_some_and(|all| all.iter().any(|extension| extension == "introspection"));
-            let next = protocol["page"]["endCursor"].as_str().filter(|_| protocol["page"]["hasNextPage"] == true);
+            let has_next = at("/_protocol/page/hasNextPage") == Some(&Value::Bool(true));
+            let next = at("/_protocol/page/endCursor").and_then(Value::as_str).filter(|_| has_next);
             match next {
-                Some(cursor) if names.len() <= self.settings.limits.max_tools => params["after"] = cursor.into(),
+                Some(cursor) if names.len() <= self.settings.limits.max_tools => {
+                    params.insert("after".to_owned(), cursor.into());
+                }
                 _ => break,
             }
         }
@@ -269,14 +280,15 @@ impl AqlServer<'_> {
     }
 
     async fn describe(&self, name: String, has_schemas: bool) -> Result<Value, UpstreamError> {
-        let mut params = json!({ "query": "operations", "name": name });
+        let mut params =
+            Map::from_iter([("query".to_owned(), json!("operations")), ("name".to_owned(), Value::String(name))]);
         if has_schemas {
-            params["fields"] = "full".into();
+            params.insert("fields".to_owned(), "full".into());
         }
-        Ok(self.introspect(&params).await?["operation"].take())
+        Ok(self.introspect(&params).await?.get_mut("operation").map(Value::take).unwrap_or_default())
     }
 
-    async fn introspect(&self, params: &Value) -> Result<Value, UpstreamError> {
+    async fn introspect(&self, params: &Map<String, Value>) -> Result<Value, UpstreamError> {
         let arguments = json!({ "operation": "introspect", "params": params });
         let call = |_| CallParams { name: self.reader, arguments, meta: self.connection.meta(None) };
         let (origin, mut delivery) = (Arc::new(CallOrigin::internal()), Delivery::repeatable());
@@ -286,12 +298,12 @@ impl AqlServer<'_> {
         let data = unwrap_result(&result)?;
         let invalid = |cause: serde_json::Error| UpstreamError::InvalidResponse(cause.to_string());
         let mut data: Value = serde_json::from_str(data.text()).map_err(invalid)?;
-        Ok(data["structuredContent"].take())
+        Ok(data.get_mut("structuredContent").map(Value::take).unwrap_or_default())
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

@@ -204,10 +204,11 @@ fn collect_choices<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
 
 /// Whether a request for a completion uses tools: it offers them, or its messages contain calls or results of them.
 fn needs_tools(params: &Map<String, Value>) -> bool {
-    let is_of_tool = |content: &Value| matches!(content["type"].as_str(), Some("tool_use" | "tool_result"));
-    let uses_tool = |message: &Value| match &message["content"] {
-        Value::Array(contents) => contents.iter().any(is_of_tool),
-        content => is_of_tool(content),
+    let is_of_tool =
+        |content: &Value| matches!(content.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result"));
+    let uses_tool = |message: &Value| match message.get("content") {
+        Some(Value::Array(contents)) => contents.iter().any(is_of_tool),
+        content => content.is_some_and(is_of_tool),
     };
     let messages = params.get("messages").and_then(Value::as_array);
     ["tools", "toolChoice"].iter().any(|name| params.contains_key(*name))

@@ -51,7 +51,7 @@ impl OperationError {
         let token = self.details.get("confirmation_token").filter(|_| self.code == Code::ConfirmationRequired.as_str());
         let message = match token {
             Some(_) => format!(
-                "Source '{source}' requires a confirmation of its own. Ask your user, then repeat the call with \
+                "Source '{source}' requires a confirmation of its own. Ask your user, then send the call again with \
                  '{TOKEN_PARAMETER}'"
             ),
             None => format!("Source '{source}' refused the call"),

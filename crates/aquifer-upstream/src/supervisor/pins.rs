@@ -209,7 +209,8 @@ impl PinLedger {
             }
             Err(cause) => {
                 self.report_failure(&cause);
-                last.clone()
+                // That nothing was pinned earlier does not mean that nothing is pinned now.
+                last.clone().filter(|pins| pins.book.is_some())
             }
         }
     }
@@ -217,7 +218,11 @@ impl PinLedger {
     /// Replaces the record that was read.
     pub(crate) async fn write(&self, book: &PinBook, read: Option<u64>) -> WriteOutcome {
         match self.pin_store.store.compare_and_set(&self.key, read, book.write(), RECORD_TTL).await {
-            Ok(true) => WriteOutcome::Done,
+            Ok(true) => {
+                let written = PinSnapshot { book: Some(Arc::new(book.clone())), version: None };
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(written);
+                WriteOutcome::Done
+            }
             Ok(false) => WriteOutcome::Conflict,
             Err(error) => {
                 self.report_failure(&error.to_string());

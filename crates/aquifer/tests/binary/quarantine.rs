@@ -602,7 +602,7 @@ fn r_dis_7a_damaged_and_lost_state_does_not_lift_quarantine() {
         assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
         damages.iter().for_each(|damage| damage(&fixture.folder));
         fixture.list(&tools(&format!("Get a user. {POISON}")));
-        until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
+        until(&format!("the change is noticed: {what}"), || is_quarantined(&mut piped, "get_user").then_some(()));
         drop(piped);
         for _ in ["after a restart", "once more"] {
             let mut piped = fixture.serve();
@@ -623,7 +623,8 @@ fn r_dis_7a_damaged_and_lost_state_does_not_lift_quarantine() {
         let accept =
             command.split(' ').find(|word| word.starts_with("get_user@")).unwrap_or_else(|| panic!("{looked}"));
         let accepted = fixture.run(&["review", "people", "--accept", accept]);
-        assert_eq!(accepted.status.code(), Some(0), "{what}: {}{}", text(&accepted.stdout), text(&accepted.stderr));
+        let said = text(&accepted.stderr);
+        assert!(said.contains("'get_user' was accepted"), "{what}: {}{said}", text(&accepted.stdout));
         let mut piped = fixture.serve();
         until("the acceptance counts", || (!is_quarantined(&mut piped, "get_user")).then_some(()));
     }

@@ -39,7 +39,7 @@ fn r_dis_7_a_server_that_is_being_installed_is_starting_and_not_started_again() 
         let refused = call("things_list_things", json!({}));
         let error = &refused["error"];
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{refused}");
-        assert_eq!(error["message"], "Source 'things' is starting. Repeat the call in a moment");
+        assert_eq!(error["message"], "Source 'things' is starting. Try again in a moment");
         assert!(error["details"]["retry_after_seconds"].is_u64(), "{refused}");
         let unknown = call("shelf_get_shoe", json!({ "id": 1 }));
         assert_eq!(unknown["error"]["code"], "NOT_FOUND_OPERATION", "{unknown}");
