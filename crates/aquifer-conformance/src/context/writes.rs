@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::context::{CheckContext, Paging};
+use crate::context::{CheckContext, Paging, example_value};
 use crate::description::resources::{CONTROLS, Resource, find_referenced};
 use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
@@ -170,7 +170,8 @@ impl CheckContext<'_> {
                 }
                 None => self.field_value(parameter, recipe, place),
             };
-            match value {
+            let from_example = || example_value(create, &parameter.name).filter(|_| parameter.required);
+            match value.or_else(from_example) {
                 Some(value) => drop(params.insert(parameter.name.clone(), value)),
                 None if parameter.required => return None,
                 None => {}
@@ -211,6 +212,14 @@ impl CheckContext<'_> {
         match refused {
             Some((noun, reply)) if self.sandbox.is_empty() => {
                 format!("creating '{noun}' failed with {}: {}", reply.code(), reply.message())
+            }
+            None if self.sandbox.is_empty() => {
+                let creates = self.resources.iter().filter_map(|resource| resource.create.as_ref());
+                let reasons = creates.map(|create| (create, self.reason_no_request(create)));
+                let reason = reasons.into_iter().find(|(_, reason)| !reason.is_empty());
+                reason
+                    .map(|(create, reason)| format!("{}: no request could be built{reason}", create.name))
+                    .unwrap_or_default()
             }
             _ => String::new(),
         }
