@@ -261,13 +261,21 @@ impl CheckContext<'_> {
         let change = |field: &Parameter| {
             let before = row.get(&field.name)?;
             let other = field.allowed.iter().find(|allowed| *allowed != before).cloned();
-            let number = before.as_f64().map(|number| {
-                let up = field.maximum.is_none_or(|maximum| number + 1.0 <= maximum);
-                let next = if up { number + 1.0 } else { number - 1.0 };
-                if before.is_i64() { json!(next as i64) } else { json!(next) }
+            let number = before.as_f64().and_then(|number| {
+                let bounds = [field.minimum, field.maximum].into_iter().flatten();
+                let halves = bounds.filter(|_| !before.is_i64()).map(|bound| (number + bound) / 2.0);
+                let fits = |next: &f64| {
+                    field.minimum.is_none_or(|minimum| *next >= minimum)
+                        && field.maximum.is_none_or(|maximum| *next <= maximum)
+                };
+                let next = [number + 1.0, number - 1.0].into_iter().chain(halves).find(fits)?;
+                Some(if before.is_i64() { json!(next as i64) } else { json!(next) })
             });
             let flag = before.as_bool().map(|flag| json!(!flag));
-            let text = || field.accepts(&ValueKind::String).then(|| self.generate_value(field)).flatten();
+            let text = || {
+                let mut texts = (0..4).filter_map(|variant| self.generate_variant(field, variant));
+                texts.find(|text| field.accepts(&ValueKind::String) && text != before)
+            };
             let value = if field.allowed.is_empty() { number.or(flag).or_else(text) } else { other };
             value.filter(|value| !values_equal(value, before)).map(|value| (field.name.clone(), value))
         };
