@@ -15,11 +15,14 @@ pub(super) fn form_schema<T: JsonSchema>() -> Result<Object, Failure> {
         settings.meta_schema = None;
     });
     let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Err(no_form("A question asks for something that is not a struct with named fields".to_owned()));
-    };
+    let is_struct = schema.get("type").and_then(Value::as_str) == Some("object")
+        && !["oneOf", "anyOf"].iter().any(|name| schema.get(name).is_some())
+        && !schema.get("additionalProperties").is_some_and(Value::is_object);
+    if !is_struct {
+        return Err(no_form("The type of a question is not a struct with named fields".to_owned()));
+    }
     let mut fields = Object::new();
-    for (name, property) in properties {
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let field = simple_field(property);
         let field = field.ok_or_else(|| no_form(format!("Field '{name}' of a question is not of a simple type")))?;
         fields.insert(name.clone(), Value::Object(field));

@@ -30,6 +30,8 @@ struct Badge {
     code: String,
     #[schemars(range(min = 10, max = 20))]
     level: i8,
+    #[schemars(range(min = 0.25, max = 0.75))]
+    ratio: f64,
     #[schemars(regex(pattern = r"^\+[1-9]\d{6,14}$"), length(max = 12))]
     phone: Option<String>,
     office: Option<Office>,
@@ -50,13 +52,14 @@ impl Badges {
         &self,
         #[schemars(regex(pattern = r"^[A-Z]{3}-\d{4}(?:/[a-f]{2})?$"))] code: String,
         #[schemars(range(min = 10, max = 20))] level: i8,
+        #[schemars(range(min = 0.25, max = 0.75))] ratio: f64,
         #[schemars(regex(pattern = r"^\+[1-9]\d{6,14}$"), length(max = 12))] phone: Option<String>,
         office: Option<Office>,
     ) -> Answer<Badge> {
         let mut badges = self.badges.lock().unwrap();
         let slot = (0..=u8::MAX).find(|slot| !badges.contains_key(slot));
         let slot = slot.ok_or_else(|| Failure::new(Code::ConflictConstraint, "All slots are taken"))?;
-        let badge = Badge { slot, code, level, phone, office };
+        let badge = Badge { slot, code, level, ratio, phone, office };
         badges.insert(slot, badge.clone());
         Ok(badge)
     }

@@ -325,6 +325,11 @@ pub(crate) fn example_params(example: &Value) -> Option<&Map<String, Value>> {
     request.get("params")?.as_object()
 }
 
+/// The value of a parameter in an example of the operation.
+pub(crate) fn example_value(operation: &Operation, name: &str) -> Option<Value> {
+    operation.examples().iter().find_map(|example| example_params(example)?.get(name).cloned())
+}
+
 /// The tool of an operation on a semantic surface.
 async fn find_tool(client: &mut Client, operation: &str) -> Option<String> {
     for tool in client.aql_tools() {

@@ -12,5 +12,5 @@ mod walk;
 mod writes;
 
 pub(crate) use answer_monitor::AnswerMonitor;
-pub(crate) use check_context::{CheckContext, SecondSurface, example_params};
+pub(crate) use check_context::{CheckContext, SecondSurface, example_params, example_value};
 pub(crate) use walk::{Collection, Paging, Walk};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::context::{CheckContext, Collection, Paging, example_params};
+use crate::context::{CheckContext, Collection, Paging, example_params, example_value};
 use crate::description::resources::{Resource, find_referenced, is_plural_of, list_id, split_name};
 use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
@@ -290,14 +290,16 @@ impl CheckContext<'_> {
     /// Why no request can be built: the first required parameter without a value.
     pub(crate) fn reason_no_request(&self, operation: &Operation) -> String {
         let is_missing = |parameter: &&Parameter| {
-            self.known_value(operation, parameter).is_none() && self.generate_value(parameter).is_none()
+            self.known_value(operation, parameter).is_none()
+                && self.generate_value(parameter).is_none()
+                && example_value(operation, &parameter.name).is_none()
         };
         let Some(parameter) = operation.required_parameters().find(is_missing) else { return String::new() };
         let described = match &parameter.pattern {
             Some(pattern) => format!("matches the pattern {pattern}"),
             None => format!("is of type {}", parameter.type_text),
         };
-        format!(": no value was found for '{}' that {described}. An example with one would help", parameter.name)
+        format!(": no value was found for '{}', which {described}. An example with one would help", parameter.name)
     }
 
     /// The parameters of a valid request, reduced to the required ones.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::context::{CheckContext, Paging};
+use crate::context::{CheckContext, Paging, example_value};
 use crate::description::resources::{CONTROLS, Resource, find_referenced};
 use crate::description::{Operation, Parameter, ValueKind};
 use crate::mcp::Reply;
@@ -170,7 +170,8 @@ impl CheckContext<'_> {
                 }
                 None => self.field_value(parameter, recipe, place),
             };
-            match value {
+            let from_example = || example_value(create, &parameter.name).filter(|_| parameter.required);
+            match value.or_else(from_example) {
                 Some(value) => drop(params.insert(parameter.name.clone(), value)),
                 None if parameter.required => return None,
                 None => {}
@@ -212,6 +213,14 @@ impl CheckContext<'_> {
             Some((noun, reply)) if self.sandbox.is_empty() => {
                 format!("creating '{noun}' failed with {}: {}", reply.code(), reply.message())
             }
+            None if self.sandbox.is_empty() => {
+                let creates = self.resources.iter().filter_map(|resource| resource.create.as_ref());
+                let reasons = creates.map(|create| (create, self.reason_no_request(create)));
+                let reason = reasons.into_iter().find(|(_, reason)| !reason.is_empty());
+                reason
+                    .map(|(create, reason)| format!("{}: no request could be built{reason}", create.name))
+                    .unwrap_or_default()
+            }
             _ => String::new(),
         }
     }
@@ -252,13 +261,21 @@ impl CheckContext<'_> {
         let change = |field: &Parameter| {
             let before = row.get(&field.name)?;
             let other = field.allowed.iter().find(|allowed| *allowed != before).cloned();
-            let number = before.as_f64().map(|number| {
-                let up = field.maximum.is_none_or(|maximum| number + 1.0 <= maximum);
-                let next = if up { number + 1.0 } else { number - 1.0 };
-                if before.is_i64() { json!(next as i64) } else { json!(next) }
+            let number = before.as_f64().and_then(|number| {
+                let bounds = [field.minimum, field.maximum].into_iter().flatten();
+                let halves = bounds.filter(|_| !before.is_i64()).map(|bound| (number + bound) / 2.0);
+                let fits = |next: &f64| {
+                    field.minimum.is_none_or(|minimum| *next >= minimum)
+                        && field.maximum.is_none_or(|maximum| *next <= maximum)
+                };
+                let next = [number + 1.0, number - 1.0].into_iter().chain(halves).find(fits)?;
+                Some(if before.is_i64() { json!(next as i64) } else { json!(next) })
             });
             let flag = before.as_bool().map(|flag| json!(!flag));
-            let text = || field.accepts(&ValueKind::String).then(|| self.generate_value(field)).flatten();
+            let text = || {
+                let mut texts = (0..4).filter_map(|variant| self.generate_variant(field, variant));
+                texts.find(|text| field.accepts(&ValueKind::String) && text != before)
+            };
             let value = if field.allowed.is_empty() { number.or(flag).or_else(text) } else { other };
             value.filter(|value| !values_equal(value, before)).map(|value| (field.name.clone(), value))
         };

@@ -9,8 +9,8 @@ use super::{Code, Failure};
 /// Not every error is one, because most errors of a domain have something to say to callers: for these, implement
 /// `From<YourError> for Failure`. Implement this trait for an error of your own that has not.
 #[diagnostic::on_unimplemented(
-    message = "`?` cannot turn `{Self}` into a `Failure`: nothing says what callers read",
-    label = "callers would read INTERNAL_ERROR, whatever this error is about",
+    message = "`?` cannot turn `{Self}` into a `Failure`: its meaning for callers is not known",
+    label = "callers would read INTERNAL_ERROR, whichever error it is",
     note = "if callers should understand it: `impl From<{Self}> for Failure`, or `.map_err(|error| Failure::new(code, message))?`",
     note = "if they need not: `.map_err(Failure::from_error)?`, or `impl UnexpectedError for {Self} {{}}`"
 )]

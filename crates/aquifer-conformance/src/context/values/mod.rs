@@ -64,7 +64,7 @@ mod tests {
             (json!({"type": "boolean"}), json!(true)),
             (json!({"type": "integer"}), json!(1012)),
             (json!({"type": "integer", "maximum": 100}), json!(100)),
-            (json!({"type": "integer", "minimum": 10, "maximum": 20}), json!(10 + 1012 % 11)),
+            (json!({"type": "integer", "minimum": 10, "maximum": 20}), json!(10)),
             (json!({"type": "string", "pattern": "^\\+[1-9]{7}$"}), json!("+3211111")),
             (json!({"type": "string", "format": "date"}), json!("2024-05-07")),
             (json!({"type": "string", "format": "uuid"}), json!("7d444840-9dc0-41d1-b245-5ffdce00000a")),

@@ -116,10 +116,10 @@ impl ValueGenerator<'_> {
             let compiled = Regex::new(pattern).ok()?;
             let fits = |text: &&&str| compiled.is_match(text) && length_fits(parameter, text);
             let fitting: Vec<&str> = TEXTS.iter().filter(fits).copied().collect();
-            if let Some(text) = fitting.get(self.variant) {
-                return Some((*text).to_owned());
+            let seed = self.salted() as usize + self.variant;
+            if self.variant < fitting.len() {
+                return fitting.get(seed % fitting.len()).map(|text| (*text).to_owned());
             }
-            let seed = if self.variant == 0 { 0 } else { self.salted() as usize + self.variant };
             return pattern::matching(pattern, |text| length_fits(parameter, text), seed);
         }
         let day = 6 + self.variant % 20;
