@@ -64,6 +64,6 @@ async fn nobody_reads_it_without_a_session() {
     let switch = shop.post("/api/call-log", json!({ "calls": 1, "minutes": 1 })).await;
     assert_eq!(switch.status, StatusCode::UNAUTHORIZED);
     let signed_in = Shop::with_session("anna").await;
-    let foreign = signed_in.send(Method::DELETE, "/api/call-log", None, &[]).await;
-    assert_eq!(foreign.status, StatusCode::FORBIDDEN, "a form cannot send it: {}", foreign.body);
+    let foreign = signed_in.send(Method::DELETE, "/api/call-log", None, &[("sec-fetch-site", "same-site")]).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN, "another page cannot send it: {}", foreign.body);
 }
