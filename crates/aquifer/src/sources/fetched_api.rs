@@ -44,8 +44,8 @@ impl Source for FetchedApi {
         self.current.load().offering()
     }
 
-    fn record_observation(&self, operation: &str, shape: &ResultShape) {
-        self.current.load().record_observation(operation, shape);
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        self.current.load().record_observation(operation, shape)
     }
 
     fn version(&self) -> Option<Arc<str>> {
@@ -66,8 +66,9 @@ impl Source for FetchedApi {
         async move { current.call(call).await }.boxed()
     }
 
+    /// The number of descriptions, and that of changes since the last one.
     fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Relaxed)
+        (self.generation.load(Ordering::Relaxed) << 32) | self.current.load().generation()
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {

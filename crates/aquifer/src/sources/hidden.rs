@@ -1,10 +1,13 @@
 //! Hides operations of a source: tools that the client configuration hides, and operations that may write if the source
 //! is read-only.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use aquifer_engine::rehearsal::RehearsalResult;
+use aquifer_engine::shape::ResultShape;
 use aquifer_engine::source::{
-    Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus, TableLines, TableSummary,
+    Call, Context, FetchRequest, Outcome, Resolution, SourceCapabilities, SourceStatus, TableLines, TableSummary,
 };
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
@@ -61,6 +64,26 @@ impl Source for FilteredSource {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         self.source.call(call)
+    }
+
+    fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
+        self.source.rehearse(call)
+    }
+
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.source.set_restricted(restricted);
+    }
+
+    fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
+        self.source.resolve(operation, params)
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.source.conceal(denied)
+    }
+
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        self.source.record_observation(operation, shape)
     }
 
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
