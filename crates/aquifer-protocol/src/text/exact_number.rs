@@ -14,6 +14,9 @@ const MARK: char = '\u{fdd0}';
 /// Numbers with fewer digits always keep them.
 const SURE_DIGITS: usize = 16;
 
+/// No double has more digits than these, leading and trailing zeros aside.
+const MAX_DIGITS: usize = 767;
+
 /// Parses JSON. Numbers that a double or a 64-bit integer cannot hold become marked strings.
 ///
 /// # Errors
@@ -83,11 +86,15 @@ pub fn may_occur_in(value: &Value) -> bool {
     }
 }
 
-/// The number of digits in the run of number bytes around a position.
+/// The number of digits in the run of number bytes around a position, as far as it matters. The rest of a long run is not
+/// read, because every sixteenth byte of a text may be in it.
 fn run_digits(bytes: &[u8], at: usize) -> usize {
+    // A number has at most a sign, a point, and an exponent with a sign between its digits.
+    const MAX_READ: usize = SURE_DIGITS + 4;
     let (before, after) = bytes.split_at_checked(at).unwrap_or((bytes, &[]));
     let in_run = |byte: &&u8| is_number_byte(**byte);
-    let run = before.iter().rev().take_while(in_run).chain(after.iter().take_while(in_run));
+    let before = before.iter().rev().take(MAX_READ).take_while(in_run);
+    let run = before.chain(after.iter().take(MAX_READ).take_while(in_run));
     run.filter(|byte| byte.is_ascii_digit()).count()
 }
 
@@ -150,6 +157,9 @@ pub fn keeps_digits(number: &str) -> bool {
     if digits.len() < SURE_DIGITS || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
         return true;
     }
+    if digits.len() > MAX_DIGITS {
+        return false;
+    }
     // Parsers refuse numbers that are too large.
     let Some(double) = number.parse::<f64>().ok().filter(|double| double.is_finite()) else { return true };
     let written = format!("{:.*e}", digits.len() - 1, double.abs());
@@ -184,9 +194,18 @@ mod tests {
             "-1234567890123456.7",
             "18446744073709551617",
             "3.14159265358979323846",
-            "12345678901234567e3",
+            "12345678901234567891e3",
         ] {
             assert!(!keeps_digits(changed), "{changed}");
+        }
+        // More digits than a format can have.
+        assert!(!keeps_digits(&format!("0.{}", "7".repeat(100_000))));
+    }
+
+    #[test]
+    fn long_runs_of_number_bytes_take_time_proportional_to_their_length() {
+        for byte in ["-", "e", ".", "+", "1---"] {
+            assert!(!may_occur(&byte.repeat(4_000_000)), "{byte}");
         }
     }
 
