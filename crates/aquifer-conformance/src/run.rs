@@ -80,6 +80,7 @@ pub async fn run(
     let (operations, types) = (context.description.operations_list.len(), context.description.types_list.len());
     progress(Progress::Described { operations, types });
     context.prepare(1).await;
+    context.describe_again().await;
     let mut outcomes = Vec::new();
     let mut place = 0;
     let total = checks::all().iter().filter(|check| is_selected(check, &context)).count();
@@ -91,6 +92,7 @@ pub async fn run(
                 context.create_rows().await;
             }
             context.prepare(options.max_rows).await;
+            context.describe_again().await;
         }
         for check in phase {
             if !is_selected(check, &context) {

@@ -460,6 +460,12 @@ mod tests {
             (json!({ "data": [1], "meta": { "next": "/x?offset=5" } }), true),
             (json!({ "data": [1], "meta": { "next": null } }), false),
             (json!({ "data": [1], "pagination": { "has_more": true } }), true),
+            (json!({ "data": [1], "more": true }), true),
+            (json!({ "data": [1], "moreResults": true, "nextRecordsUrl": "/x" }), true),
+            (json!({ "data": [1], "isLast": false }), true),
+            (json!({ "data": [1], "truncated": true, "NextMarker": "b" }), true),
+            (json!({ "data": [1], "metadata": { "continue": "abc" } }), true),
+            (json!({ "data": [1], "incomplete_results": false, "last_name": false, "next_delivery": "b" }), false),
             (json!({ "data": [1, 2, 3, 4, 5], "links": { "next": null } }), false),
         ] {
             let rows = body.get("data").and_then(Value::as_array).map_or(0, Vec::len);

@@ -94,7 +94,7 @@ impl FairPermits {
         purpose: impl FnOnce() -> Purpose,
         timeout: Duration,
     ) -> Result<Permit, SqlError> {
-        let waiting = {
+        let (waiting, held) = {
             let mut ledger = self.lock();
             let is_taken = ledger.take(&holder);
             let purpose = if is_taken { Purpose::Any } else { purpose() };
@@ -103,12 +103,13 @@ impl FairPermits {
                 drop(ledger);
                 return Ok(Permit { permits: self.clone(), holder, is_key_permit });
             }
-            ledger.wait(holder.clone(), purpose)
+            let held = ledger.held_by(&holder);
+            (ledger.wait(holder, purpose), held)
         };
         // Boxed because it is rare: otherwise every caller's future would contain it.
         let granted = tokio::time::timeout(timeout, waiting).boxed().await;
         granted.ok().and_then(Result::ok).ok_or_else(|| SqlError::Busy {
-            reason: match self.lock().held_by(&holder) {
+            reason: match held {
                 0 => "too many requests are waiting for it",
                 _ => "your other requests use all the connections that you may use",
             },

@@ -111,6 +111,25 @@ impl<'a> CheckContext<'a> {
         Ok(context)
     }
 
+    /// Reads the description again: a server may have learned from the first results of its operations what it offers
+    /// (R-INT-7).
+    pub(crate) async fn describe_again(&mut self) {
+        let max_operations = self.options.max_operations;
+        let mut description = introspect::read_description(&mut self.client, &mut self.monitor, max_operations).await;
+        if self.client.lost.is_some() {
+            return;
+        }
+        description.operations.retain(|own| !self.unanswered.iter().any(|(name, _)| *name == own.name));
+        self.resources = Arc::new(resources::find_resources(&description));
+        self.kinds_bound = false;
+        self.description = Arc::new(description);
+        let (surfaces, exchanges) =
+            (std::mem::take(&mut self.record.surfaces), std::mem::take(&mut self.record.exchanges));
+        self.start_record();
+        self.record.surfaces = surfaces;
+        self.record.exchanges = exchanges;
+    }
+
     fn start_record(&mut self) {
         let description = self.description.clone();
         let answer = |reply: &Option<Reply>| reply.as_ref().map(|reply| reply.exchange.answer.clone());

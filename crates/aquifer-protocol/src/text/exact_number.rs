@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn long_runs_of_number_bytes_take_time_proportional_to_their_length() {
         for byte in ["-", "e", ".", "+", "1---"] {
-            assert!(!may_occur(&byte.repeat(4_000_000)), "{byte}");
+            assert!(!may_occur(&byte.repeat(400_000)), "{byte}");
         }
     }
 

@@ -1,20 +1,21 @@
 //! What a response says about its list: how many rows there are, whether it continues, and which members are only about it.
 
+use aquifer_protocol::case::snake_identifier;
 use serde_json::Value;
 
 /// Members of a response that describe the page.
 const PAGE_OBJECTS: &[&str] =
     &["meta", "metadata", "pagination", "paging", "page_info", "pageInfo", "links", "_links", "page"];
 
-/// Names of a flag that says whether there are more pages.
-const MORE_NAMES: &[&str] = &["has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"];
-
-/// Names of the link to, or the number of, the next page.
+/// What may follow `next` in the name of the link to, or the cursor or number of, the next page.
 #[rustfmt::skip]
-const NEXT_NAMES: &[&str] = &[
-    "next", "next_page", "nextPage", "next_url", "nextUrl", "next_cursor", "nextCursor", "next_page_token",
-    "nextPageToken", "next_token", "nextToken", "nextLink", "next_link", "@odata.nextLink",
+const NEXT_WORDS: &[&str] = &[
+    "batch", "cursor", "href", "id", "index", "key", "link", "marker", "offset", "page", "position", "records", "start",
+    "starting", "token", "uri", "url",
 ];
+
+/// More members of a response are not looked at.
+const MAX_MEMBERS: usize = 100;
 
 /// Fields in which targets report the total number of rows.
 #[rustfmt::skip]
@@ -40,20 +41,50 @@ pub fn announced_page(body: &Value) -> Option<u64> {
     page_objects(body).find_map(|object| PAGE_NUMBER_NAMES.iter().find_map(|name| object.get(*name)?.as_u64()))
 }
 
-/// Whether a response says that the list continues: by a flag, or by a link or number of the next page.
+/// Whether a response says that the list continues: by a flag, or by a link, cursor or number of the next page.
 pub fn announces_more(body: &Value) -> Option<bool> {
-    let flag = |object: &Value| MORE_NAMES.iter().find_map(|name| object.get(*name)?.as_bool());
-    let next = |object: &Value| {
-        NEXT_NAMES.iter().find_map(|name| match object.get(*name)? {
-            Value::Null => Some(false),
-            Value::String(next) => Some(!next.is_empty()),
-            Value::Number(_) => Some(true),
-            // An object that describes the next page, such as `{"offset": …, "uri": …}`.
-            Value::Object(next) => Some(!next.values().all(Value::is_null)),
-            _ => None,
+    page_objects(body).find_map(|object| {
+        let members = || object.as_object().into_iter().flatten().take(MAX_MEMBERS);
+        members().find_map(|(name, value)| flag(name, value)).or_else(|| {
+            let next = members().filter(|(name, _)| names_next_page(name));
+            next.map(|(_, value)| value).find_map(|value| match value {
+                Value::Null => Some(false),
+                Value::String(next) => Some(!next.is_empty()),
+                Value::Number(_) => Some(true),
+                // An object that describes the next page, such as `{"offset": …, "uri": …}`.
+                Value::Object(next) => Some(!next.values().all(Value::is_null)),
+                _ => None,
+            })
         })
-    };
-    page_objects(body).find_map(|object| flag(object).or_else(|| next(object)))
+    })
+}
+
+/// What a flag says: `has_more`, `moreResults`, `hasNextPage`, `isLast`, `truncated`.
+fn flag(name: &str, value: &Value) -> Option<bool> {
+    let value = value.as_bool()?;
+    let name = snake_identifier(name);
+    let has = |wanted: &str| name.split('_').any(|word| word == wanted);
+    if has("more") || has("has") && has("next") {
+        Some(value)
+    } else if matches!(&*name, "last" | "is_last" | "last_page" | "is_last_page") {
+        Some(!value)
+    } else {
+        // A list that is not cut off for one reason may continue for another.
+        ((has("truncated") || has("incomplete")) && value).then_some(true)
+    }
+}
+
+/// Whether a member is the link to, or the cursor or number of, the next page: `next`, `next_cursor`, `nextPageToken`,
+/// `@odata.nextLink`, `continue`.
+fn names_next_page(name: &str) -> bool {
+    let name = snake_identifier(name.strip_prefix("@odata.").unwrap_or(name));
+    let mut words = name.split('_');
+    match words.next() {
+        Some("next") => words.next().is_none_or(|word| NEXT_WORDS.contains(&word)),
+        Some("continue") => words.next().is_none(),
+        Some("continuation") => words.next().is_none_or(|word| word == "token"),
+        _ => false,
+    }
 }
 
 /// Words in the names of members that describe a list: its size, its pages, how it was found.

@@ -256,9 +256,8 @@ fn unanswered(failure: Failure) -> ServerError {
 
 /// The width of the terminal and whether it has colors.
 fn canvas() -> Canvas {
-    let out = std::io::stdout();
     let dumb = std::env::var("TERM").is_ok_and(|terminal| terminal == "dumb");
-    if !out.is_terminal() || dumb {
+    if !std::io::stdout().is_terminal() || dumb {
         return Canvas::PLAIN;
     }
     let width = crate::system::terminal_size().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0);

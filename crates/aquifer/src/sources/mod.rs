@@ -19,6 +19,8 @@ pub(crate) mod gather;
 mod hidden;
 mod naming;
 mod own_program;
+#[cfg(feature = "rest")]
+mod pagination;
 #[cfg_attr(not(feature = "rest"), path = "no_rest.rs")]
 pub(crate) mod rest;
 mod shop;

@@ -12,7 +12,6 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::trust::Trust;
 use aquifer_rest::client::BaseUrlOrigin;
 use aquifer_rest::openapi::{self, DescriptionError, ReadOptions};
-use aquifer_rest::route::Pagination;
 use aquifer_rest::{Api, RestSettings, RestSource, fetch_description};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,9 +19,10 @@ use serde_json::Value;
 
 use super::description_cache::DescriptionCache;
 use super::fetched_api::FetchedApi;
+use super::pagination::pagination;
 use super::{InvalidSource, Kind, OnUnreachable, Origin, Plan, adapter_file, naming, source_label, store, trust};
 use crate::config::target::is_http_url;
-use crate::config::{PaginationConfig, PaginationStyle, SourceConfig, StateAccess, StateConfig, TrustSetting};
+use crate::config::{SourceConfig, StateAccess, StateConfig, TrustSetting};
 use crate::state::StateFiles;
 
 /// The prefix of variables with credentials if only the description names the source: its title must not choose which
@@ -551,28 +551,6 @@ fn rest_settings(
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(settings)
-}
-
-/// How an operation paginates, as configured. The outer `None` leaves that to the description.
-fn pagination(configured: &PaginationConfig) -> Option<Option<Pagination>> {
-    let named = |name: &Option<String>, default: &str| -> Arc<str> { name.as_deref().unwrap_or(default).into() };
-    let size = configured.per_page_param.as_deref().map(Into::into);
-    let (name, max_size) = (&configured.param_name, configured.max_limit);
-    Some(Some(match configured.style? {
-        PaginationStyle::None => return Some(None),
-        PaginationStyle::Offset => {
-            Pagination::Offset { offset: named(name, "offset"), limit: Some(size.unwrap_or("limit".into())), max_size }
-        }
-        PaginationStyle::Page => {
-            let first = configured.first_page.unwrap_or(1);
-            Pagination::Page { page: named(name, "page"), size, first, max_size }
-        }
-        PaginationStyle::Cursor => {
-            let next = configured.next_cursor.as_deref().unwrap_or_default().into();
-            Pagination::Cursor { cursor: named(name, "cursor"), next, limit: size, max_size }
-        }
-        PaginationStyle::LinkHeader => Pagination::Link { limit: size, max_size },
-    }))
 }
 
 #[cfg(test)]

@@ -137,7 +137,12 @@ mod tests {
             }
             let code = std::fs::read_to_string(&path).unwrap();
             let writes = |line: &&str| {
-                let asks = ["stdout().is_terminal()", "stderr().is_terminal()", "tcgetwinsize(std::io::stdout())"];
+                let asks = [
+                    "stdout().is_terminal()",
+                    "stderr().is_terminal()",
+                    "tcgetwinsize(std::io::stdout())",
+                    "use_stderr()",
+                ];
                 let rest = asks.iter().fold(line.to_string(), |rest, ask| rest.replace(ask, ""));
                 ["print!(", "println!(", "dbg!(", "stdout()", "stderr()"].iter().any(|name| rest.contains(name))
             };

@@ -54,7 +54,7 @@ fn r_dis_7_the_servers_of_a_client_are_served_as_they_are() {
     let file = client_file(&folder, &board.authority);
     let mut piped = serve(&folder, &["serve", &file]);
     assert_eq!(piped.tools().len(), 5, "five tools, whatever stands behind them");
-    for operation in ["files_frobnicate", "my_notes_frobnicate", "picky_frobnicate", "board_mcp_aql_create"] {
+    for operation in ["files_frobnicate", "my_notes_frobnicate", "picky_frobnicate", "board_create_task"] {
         offered(&mut piped, operation);
     }
     let operations = piped.operations();
@@ -67,8 +67,8 @@ fn r_dis_7_the_servers_of_a_client_are_served_as_they_are() {
     let listed =
         piped.data("read", "my_notes_list_things", json!({ "fields": ["id"], "filter": { "size": { "gt": 280 } } }));
     assert_eq!(listed["items"], json!([{ "id": 29 }, { "id": 30 }]), "{listed}");
-    let task = json!({ "operation": "create_task", "params": { "title": "Through the web" } });
-    let made = piped.data("create", "board_mcp_aql_create", task);
+    // The operations of an MCP-AQL server are its own, not its tools.
+    let made = piped.data("create", "board_create_task", json!({ "title": "Through the web" }));
     assert!(made.to_string().contains("Through the web"), "{made}");
     // A child sees its own environment and not ours.
     let seen = piped.data("read", "files_environment", json!({ "name": "FILES_TOKEN" }));
@@ -93,13 +93,13 @@ fn r_dis_2_no_secret_of_a_client_comes_out() {
     let file = client_file(&folder, &board.authority);
     let mut everything = String::new();
     let mut piped = serve(&folder, &["serve", &file, "--log", "trace"]);
-    for operation in ["files_frobnicate", "my_notes_frobnicate", "board_mcp_aql_create"] {
+    for operation in ["files_frobnicate", "my_notes_frobnicate", "board_create_task"] {
         offered(&mut piped, operation);
     }
     for (family, operation, params) in [
         ("read", "introspect", json!({ "query": "operations" })),
         ("read", "introspect", json!({ "query": "operations", "name": "files_frobnicate" })),
-        ("read", "board_mcp_aql_read", json!({ "operation": "list_tasks" })),
+        ("read", "board_list_tasks", json!({})),
         ("execute", "files_fail", json!({})),
         ("execute", "files_frobnicate", json!({ "thing_id": "five" })),
         ("execute", "broken_frobnicate", json!({})),
@@ -163,7 +163,7 @@ fn r_dis_7_one_command_and_a_url_need_no_file() {
     let url = format!("http://{}/mcp", board.authority);
     let both = run(&folder, &[&["introspect", "--source", &url][..], &command].concat());
     let shown = text(&both.stdout);
-    assert!(shown.contains("mcp_aql_create") && shown.contains("frobnicate"), "{shown}{}", text(&both.stderr));
+    assert!(shown.contains("create_task") && shown.contains("frobnicate"), "{shown}{}", text(&both.stderr));
     let away = run(&folder, &["call", "list_tasks", "--source", "http://127.0.0.1:9/mcp"]);
     assert_eq!(away.status.code(), Some(1), "{}", text(&away.stderr));
     assert!(text(&away.stderr).contains("is unavailable"), "{}", text(&away.stderr));

@@ -203,6 +203,9 @@ fn r_saf_2_read_only_leaves_nothing_that_writes() {
         { "name": "run_report", "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } },
         { "name": "delete_things", "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true } },
         { "name": "create_thing", "inputSchema": { "type": "object" } },
+        { "name": "suspend_mailing_list", "inputSchema": { "type": "object" } },
+        { "name": "deny_list", "inputSchema": { "type": "object" } },
+        { "name": "freezePriceList", "inputSchema": { "type": "object" } },
     ]);
     let started = server(&folder.tools("tools.json", &unsure));
     let client = json!({ "mcpServers": { "small": { "command": started[0], "args": started[1..] } } });
@@ -216,6 +219,10 @@ fn r_saf_2_read_only_leaves_nothing_that_writes() {
         (&["mcp.json", "--read-only"], "list_things", "delete_things"),
         (&["mcp.json", "--read-only"], "list_things", "run_report"),
         (&["mcp.json", "--read-only"], "list_things", "get_and_lock"),
+        // Their names end with what others begin with.
+        (&["mcp.json", "--read-only"], "list_things", "suspend_mailing_list"),
+        (&["mcp.json", "--read-only"], "list_things", "deny_list"),
+        (&["mcp.json", "--read-only"], "list_things", "freeze_price_list"),
         (&["agent.toml"], "list_things", "create_thing"),
     ] {
         let listed: Value =

@@ -1,5 +1,7 @@
 //! Definitions that change while a gateway runs and between its runs, and the person who accepts them (R-DIS-7a).
 
+mod lost_state;
+
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
@@ -543,8 +545,8 @@ fn r_dis_7a_a_name_stays_with_its_operation_in_every_order_of_start() {
 
 #[test]
 fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
-    let fixture = Fixture::new(&tools("First."), "");
     // Ourselves, over HTTP, in front of the server that changes.
+    let fixture = Fixture::new(&tools("First."), "[gate]\nquarantine = \"off\"\n");
     let inner = HttpServer::spawn(forgetful(&fixture.folder).args([
         "serve",
         "--config",
@@ -563,69 +565,10 @@ fn r_dis_7a_a_remote_server_is_held_to_its_accepted_definitions() {
     );
     let mut piped = StdioServer::spawn(forgetful(&outer).args(["serve", "--config", &config]));
     piped.initialize("2025-06-18");
-    until("it is served", || (!described(&mut piped, "mcp_aql_read").is_null()).then_some(()));
-    assert!(!is_quarantined(&mut piped, "mcp_aql_read"));
-    // A new operation changes what the tool says of itself.
-    let mut gained = tools("First.");
-    gained
-        .as_array_mut()
-        .unwrap()
-        .push(json!({ "name": "get_more", "inputSchema": {}, "annotations": { "readOnlyHint": true } }));
-    fixture.list(&gained);
-    until("the change is noticed", || is_quarantined(&mut piped, "mcp_aql_read").then_some(()));
-    let refused = piped.error("read", "mcp_aql_read", json!({}));
+    until("it is served", || (!described(&mut piped, "get_user").is_null()).then_some(()));
+    assert!(!is_quarantined(&mut piped, "get_user"));
+    fixture.list(&tools("Second."));
+    until("the change is noticed", || is_quarantined(&mut piped, "get_user").then_some(()));
+    let refused = piped.error("read", "get_user", json!({}));
     assert_eq!(refused["code"], "PERMISSION_DENIED", "{refused}");
-}
-
-/// What is lost with the state does not make a changed definition new, neither for a server that runs nor after a restart.
-#[test]
-fn r_dis_7a_damaged_and_lost_state_does_not_lift_quarantine() {
-    type Damage = fn(&Folder);
-    let store = |folder: &Folder| folder.path("state/state.sqlite");
-    let remove: Damage = |folder| {
-        for ending in ["", "-wal", "-shm", "-lock"] {
-            let _ = std::fs::remove_file(folder.path(&format!("state/state.sqlite{ending}")));
-        }
-    };
-    let emptied: Damage = |folder| std::fs::write(folder.path("state/state.sqlite"), "").unwrap();
-    let forget: Damage = |folder| {
-        for entry in std::fs::read_dir(folder.path("state/catalogs")).unwrap() {
-            let path = entry.unwrap().path();
-            if path.to_string_lossy().ends_with(".accepted.json") {
-                std::fs::write(path, "").unwrap();
-            }
-        }
-    };
-    for (what, damages) in [("emptied", vec![emptied]), ("removed", vec![remove]), ("both", vec![remove, forget])] {
-        let fixture = Fixture::new(&tools("Get a user."), "");
-        let mut piped = fixture.serve();
-        assert_eq!(piped.data("read", "get_user", json!({}))["tool"], "get_user");
-        damages.iter().for_each(|damage| damage(&fixture.folder));
-        fixture.list(&tools(&format!("Get a user. {POISON}")));
-        until(&format!("the change is noticed: {what}"), || is_quarantined(&mut piped, "get_user").then_some(()));
-        drop(piped);
-        for _ in ["after a restart", "once more"] {
-            let mut piped = fixture.serve();
-            until("the tools are known", || piped.operations().contains(&"get_user".to_owned()).then_some(()));
-            let refused = piped.error("read", "get_user", json!({}));
-            assert_eq!(refused["code"], "PERMISSION_DENIED", "{what}: {refused}");
-            assert!(is_quarantined(&mut piped, "get_user"), "{what}");
-        }
-        if what == "emptied" {
-            let looked = fixture.run(&["review", "people"]);
-            let said = text(&looked.stderr);
-            assert!(said.contains("was emptied or shortened. Restore it from a backup."), "{said}");
-            // Whoever removes it to start again still has to accept what changed.
-            std::fs::remove_file(store(&fixture.folder)).unwrap();
-        }
-        let looked = text(&fixture.run(&["review", "people"]).stdout);
-        let command = looked.lines().find_map(|line| line.trim().strip_prefix("To accept it: ")).unwrap_or_default();
-        let accept =
-            command.split(' ').find(|word| word.starts_with("get_user@")).unwrap_or_else(|| panic!("{looked}"));
-        let accepted = fixture.run(&["review", "people", "--accept", accept]);
-        let said = text(&accepted.stderr);
-        assert!(said.contains("'get_user' was accepted"), "{what}: {}{said}", text(&accepted.stdout));
-        let mut piped = fixture.serve();
-        until("the acceptance counts", || (!is_quarantined(&mut piped, "get_user")).then_some(()));
-    }
 }

@@ -15,7 +15,7 @@ fn redirects_do_not_lead_past_the_rules() {
         let moved = "paths:\n  /moved:\n    get: { operationId: getMoved, summary: Get what was moved., responses: { \"200\": { description: OK. } } }\n";
         fixture.edit("shop.yaml", "paths:\n", moved);
         fixture.configure(&format!(
-            "[[source]]\nopenapi = \"shop.yaml\"\nbase_url = \"{}\"\n{keys}\n{rule}",
+            "[[source]]\nopenapi = \"shop.yaml\"\nbase_url = \"{}\"\nbearer_env = \"SHOP_TOKEN\"\n{keys}\n{rule}",
             fixture.shop.url()
         ));
         for transport in Transport::BOTH {

@@ -72,3 +72,28 @@ fn r_col_7_filtered_lists_read_on_until_a_page_is_full() {
         assert!(fixture.shop.take(path).len() <= 4, "{operation}");
     }
 }
+
+/// The description neither names the cursor in the answer nor the parameter that it is for.
+#[test]
+fn r_col_7_the_configuration_says_how_a_list_is_paged() {
+    let count = json!({ "operation": "list_events", "params": { "aggregate": { "rows": { "count": true } } } });
+    let configured =
+        "[source.operations.list_events.pagination]\nstyle = \"cursor\"\nparam_name = \"cursor\"\nnext_cursor = ";
+    for (keys, rows, is_complete) in [
+        (String::new(), 5, false),
+        (format!("{configured}\"meta.next_cursor\""), 25, true),
+        (format!("{configured}\"meta.next_cursor\"\nmax_pages = 2"), 10, false),
+        ("[source.operations.list_events.pagination]\nstyle = \"none\"".to_owned(), 5, false),
+    ] {
+        let fixture = Fixture::described(&keys);
+        let declared = "meta: { type: object, properties: { next_cursor: { type: [string, \"null\"] } } }";
+        fixture.edit("shop.yaml", declared, "meta: { type: object }");
+        let parameters = "        - { name: cursor, in: query, schema: { type: string } }\n        - { name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 10 } }\n";
+        let own = "        - { name: kind, in: query, schema: { type: string } }\n";
+        fixture.edit("shop.yaml", parameters, own);
+        let answer = fixture.serve().call("mcp_aql_read", count.clone());
+        assert_eq!(answer["data"]["aggregations"]["rows"], rows, "{keys}: {answer}");
+        let is_warned = answer["warnings"][0]["code"] == "RESULT_INCOMPLETE";
+        assert_eq!(is_warned, !is_complete, "{keys}: {answer}");
+    }
+}
