@@ -111,7 +111,7 @@ impl FairPermits {
         granted.ok().and_then(Result::ok).ok_or_else(|| SqlError::Busy {
             reason: match held {
                 0 => "too many requests are waiting for it",
-                _ => "your other requests use all the connections that you may use",
+                _ => "your other requests use your share of the connections",
             },
         })
     }

@@ -307,7 +307,7 @@ async fn r_res_4_too_many_concurrent_calls_are_refused() {
     let codes: Vec<&str> = answers.iter().map(|answer| answer["error"]["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"UPSTREAM_TIMEOUT") && codes.contains(&"UPSTREAM_UNAVAILABLE"), "{codes:?}");
     let busy = answers.iter().find(|answer| answer["error"]["code"] == "UPSTREAM_UNAVAILABLE").unwrap();
-    assert_message(&busy["error"], "your other requests use all the connections that you may use");
+    assert_message(&busy["error"], "your other requests use your share of the connections");
     wait_until_running(&fixture, "0").await;
     fixture.call_ok("list_notes", json!({})).await;
 }
