@@ -108,12 +108,11 @@ impl FairPermits {
         };
         // Boxed because it is rare: otherwise every caller's future would contain it.
         let granted = tokio::time::timeout(timeout, waiting).boxed().await;
-        granted.ok().and_then(Result::ok).ok_or_else(|| SqlError::Busy {
-            reason: match held {
-                0 => "too many requests are waiting for it",
-                _ => "your other requests use your share of the connections",
-            },
-        })
+        let reason = match held {
+            0 => "too many requests are waiting for it",
+            _ => "your other requests use your share of the connections",
+        };
+        granted.ok().and_then(Result::ok).ok_or(SqlError::Busy { reason })
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
