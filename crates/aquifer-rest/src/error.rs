@@ -43,8 +43,8 @@ pub(crate) enum RestProblem {
     ForbiddenLink,
     /// The response is too large. `size` is the announced size, or the number of bytes read so far.
     TooLarge { max_bytes: usize, size: usize },
-    /// The response body is not JSON.
-    InvalidResponse { media_type: String, cause: String },
+    /// The response body cannot be read. `problem` follows "it is".
+    InvalidResponse { problem: String, cause: String },
     /// The target responded with a status that is not a success.
     Status(Box<StatusError>),
     /// Environment variables with credentials are not set.
@@ -131,10 +131,9 @@ impl RestProblem {
             RestProblem::TooLarge { max_bytes, size } => {
                 too_large(LimitKind::ResponseSize, max_bytes, size).detail("source", source)
             }
-            RestProblem::InvalidResponse { media_type, cause } => {
+            RestProblem::InvalidResponse { problem, cause } => {
                 let message = format_args!("Source '{source}' gave an unreadable answer");
-                let problem = if cause.starts_with("recursion limit") { "nested too deeply" } else { "not JSON" };
-                let reason = format_args!("it is {problem} ({media_type})");
+                let reason = format_args!("it is {problem}");
                 Failure::explained(Code::SerializationParseError, message, reason)
                     .detail("source", source)
                     .because(cause)

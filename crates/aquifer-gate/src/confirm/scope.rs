@@ -185,8 +185,21 @@ fn write_object(fields: &Map<String, Value>, out: &mut Sha256) {
 
 fn write_text(text: &str, out: &mut Sha256) {
     // Writing to a hash cannot fail, and text is always valid JSON.
-    let _ = serde_json::to_writer(&mut *out, text);
-    let _ = out.flush();
+    let _ = serde_json::to_writer(Hashed(out), text);
+}
+
+/// Adds to the hash what is written.
+struct Hashed<'a>(&'a mut Sha256);
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Formats a number so that 1, 1.0 and 1e0 are equal.

@@ -2,6 +2,7 @@
 
 use aquifer_engine::Caller;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
 use sha2::{Digest, Sha256};
 
@@ -115,7 +116,7 @@ impl Counter {
             (None, None) => "/-",
         });
         match caller.owner() {
-            Some(owner) if owner.len() > MAX_CALLER_LEN => key.push_str(&format!("{:x}", Sha256::digest(owner))),
+            Some(owner) if owner.len() > MAX_CALLER_LEN => key.push_str(&hex(&Sha256::digest(owner))),
             Some(owner) => key.push_str(owner),
             None => {}
         }

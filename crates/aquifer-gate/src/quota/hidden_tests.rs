@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aquifer_engine::Caller;
 use aquifer_engine::store::{SpendResult, StateStore};
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
 use sha2::{Digest as _, Sha256};
 
@@ -89,7 +90,7 @@ impl Quotas {
 /// The key under which tries against values that callers cannot see are counted.
 fn hidden_test_key(operation: &Operation, caller: &Caller) -> String {
     let owner = match &caller.principal {
-        Some(principal) => format!("p:{:x}", Sha256::digest(principal.as_bytes())),
+        Some(principal) => format!("p:{}", hex(&Sha256::digest(principal.as_bytes()))),
         None => "-".to_owned(),
     };
     format!("gate/spent/{HIDDEN_TESTS}/{}:{}/{owner}", operation.source, operation.own_name)

@@ -16,6 +16,7 @@ use aquifer_engine::Caller;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{SpendResult, StateStore, StoreError};
 use aquifer_protocol::error::{Code, Failure};
+use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::warning::{Severity, Warning};
 use jiff::{SignedDuration, Timestamp};
@@ -502,7 +503,7 @@ fn counter_names(settings: &QuotaSettings) -> Vec<String> {
 }
 
 fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
-    let mut hash = format!("{:x}", Sha256::digest(settings.scope.to_string()));
+    let mut hash = hex(&Sha256::digest(settings.scope.to_string()));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
     // Two quotas that count the same calls must not share a counter.

@@ -2,7 +2,7 @@
 
 use aquifer_protocol::exact_number;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
 use crate::error::{RestError, RestProblem};
@@ -58,10 +58,10 @@ impl HttpAnswer {
         parsed.map_err(|cause| {
             let media_type = self.media_type.as_deref().unwrap_or("no media type");
             let media_type = if media_type.len() > 100 { "another media type" } else { media_type };
-            RestError::new(
-                RestProblem::InvalidResponse { media_type: media_type.to_owned(), cause: cause.to_string() },
-                self.is_in_doubt,
-            )
+            let cause = cause.to_string();
+            let problem = if cause.starts_with("recursion limit") { "nested too deeply" } else { "not JSON" };
+            let problem = format!("{problem} ({media_type})");
+            RestError::new(RestProblem::InvalidResponse { problem, cause }, self.is_in_doubt)
         })
     }
 }
@@ -87,6 +87,11 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
         "application/json-seq",
     ];
     media_type(headers).is_some_and(|media_type| STREAMS.contains(&media_type.as_str()))
+}
+
+/// Whether the body is still encoded: the client decodes what it asked for, and then removes the header.
+pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 fn media_type(headers: &HeaderMap) -> Option<String> {

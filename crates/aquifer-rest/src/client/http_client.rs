@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::address::AddressPolicy;
-use super::answer::{HttpAnswer, is_event_stream};
+use super::answer::{HttpAnswer, is_encoded, is_event_stream};
 use super::auth::{Authenticator, Credentials};
 use super::clients::Clients;
 use super::connect_error::classify;
@@ -318,6 +318,10 @@ impl HttpClient {
         let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
         if is_success && announced > max_bytes {
             return Err(too_large(announced));
+        }
+        if is_success && is_encoded(response.headers()) {
+            let (problem, cause) = ("compressed in another way than gzip".to_owned(), String::new());
+            return Err(RestProblem::InvalidResponse { problem, cause });
         }
         let mut body = BytesMut::new();
         let mut is_partial = false;

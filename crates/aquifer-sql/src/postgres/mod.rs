@@ -18,6 +18,7 @@ mod rows;
 mod safe_code;
 mod session;
 mod tls;
+mod tls_stream;
 mod url;
 
 pub(crate) use backend::Postgres;

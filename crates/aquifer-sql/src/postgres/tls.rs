@@ -11,9 +11,9 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Config, NoTls};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error;
+use super::tls_stream::RustlsConnector;
 use super::url::{Encryption, Roots};
 use crate::error::SqlError;
 
@@ -21,7 +21,7 @@ use crate::error::SqlError;
 #[derive(Clone)]
 pub(super) enum Tls {
     Never,
-    Rustls(MakeRustlsConnect),
+    Rustls(RustlsConnector),
 }
 
 impl Tls {
@@ -43,7 +43,7 @@ impl Tls {
                 builder()?.with_root_certificates(load_roots(roots)?).with_no_client_auth()
             }
         };
-        Ok(Tls::Rustls(MakeRustlsConnect::new(client)))
+        Ok(Tls::Rustls(RustlsConnector(Arc::new(client))))
     }
 
     /// A client, and a handle that aborts its connection.

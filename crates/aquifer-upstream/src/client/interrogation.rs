@@ -55,10 +55,9 @@ impl Interrogation {
     /// A digest over all fields.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let Self { capture, server, protocol, instructions, capabilities, left_out } = self;
-        let mut hash = Sha256::new();
-        // Hashing cannot fail, and neither can serializing what was parsed.
-        let _ = serde_json::to_writer(&mut hash, &(capture, server, protocol, instructions, capabilities, left_out));
-        hash.finalize().into()
+        // What was parsed can be serialized.
+        let text = serde_json::to_vec(&(capture, server, protocol, instructions, capabilities, left_out));
+        Sha256::digest(text.unwrap_or_default()).into()
     }
 
     pub(crate) fn from_connection(connection: &Connection, capture: RawCapture, left_out: OmittedTools) -> Self {

@@ -7,6 +7,7 @@ use aquifer_discovery::text::presentable;
 use aquifer_explorer::ApiError;
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_gate::policy::{RuleEffect, RuleSettings};
+use aquifer_protocol::hex::hex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -55,7 +56,7 @@ impl PlannedChange {
         hash.update((self.old.len() as u64).to_le_bytes());
         hash.update(self.old.as_bytes());
         hash.update(self.new.as_bytes());
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.finalize())
     }
 
     /// The difference, without secrets.

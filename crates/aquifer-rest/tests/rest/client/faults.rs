@@ -82,15 +82,23 @@ async fn urls_that_are_too_long_are_not_sent() {
 async fn compressed_responses_are_decompressed() {
     let gzip = "1f8b0800000000000203ab56cacf56b22a292a4dad0500905fd4a70b000000";
     let brotli = "0b05807b226f6b223a747275657d03";
-    for (encoding, body) in [("gzip", gzip), ("br", brotli)] {
+    let respond = async |encoding: &'static str, body: &str| {
         let body = bytes(body);
         let server = Server::start(move |_, _| {
             Reply::Answer(200, vec![("content-encoding", encoding.to_owned())], body.clone())
         })
         .await;
-        let response = send(&client(&settings(&server)), get(&server.url())).await.unwrap();
-        assert_eq!(&response.body[..], b"{\"ok\":true}", "{encoding}");
-    }
+        let response = send(&client(&settings(&server)), get(&server.url())).await;
+        (response, server.received()[0].headers["accept-encoding"].clone())
+    };
+    let (response, accepted) = respond("gzip", gzip).await;
+    assert_eq!((&response.unwrap().body[..], accepted.as_str()), (&b"{\"ok\":true}"[..], "gzip"));
+    let (response, _) = respond("identity", "7b7d").await;
+    assert_eq!(&response.unwrap().body[..], b"{}");
+    // Nobody asked for it.
+    let failure = respond("br", brotli).await.0.unwrap_err().into_failure("pets");
+    assert_eq!(failure.code(), Code::SerializationParseError);
+    assert!(failure.message().contains("compressed in another way than gzip"), "{}", failure.message());
 }
 
 #[tokio::test]
