@@ -12,8 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::install;
 use crate::postgres;
-use crate::step::{self, announce, cargo, root, target};
-use crate::test::ALL_TESTS;
+use crate::step::{self, announce, root, target};
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask applications [NAME...]
@@ -67,7 +66,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     install::check_interpreters()?;
     // The same build as for the tests, so that nothing is built twice.
-    step::run(cargo(&["build", "--bin", "aquifer"]).args(ALL_TESTS), "Fix the problems listed above.")?;
+    step::build_aquifer()?;
     let postgres = if arguments.iter().any(|word| word == "--sqlite") { None } else { Some(postgres::provide()?) };
     let mut failed = Vec::new();
     for application in ALL.iter().filter(|own| names.is_empty() || names.contains(&own.name)) {

@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 
 use crate::postgres;
 use crate::step::{self, announce, cargo, root};
-use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask conformance [--update-docs]
@@ -24,11 +23,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [unknown, ..] => bail!("unknown argument '{unknown}'\n\n{USAGE}"),
     };
     let postgres = postgres::provide()?;
-    // The same build as for the tests, so that nothing is built twice.
-    let mut checks = cargo(&["test", "--test", "documents"]);
-    checks.args(ALL_TESTS);
-    let mut levels = cargo(&["test", "--test", "binary"]);
-    levels.args(ALL_TESTS).arg("r_con_1_").envs(postgres.environment());
+    let mut checks = cargo(&["test", "--workspace", "--test", "documents"]);
+    let mut levels = cargo(&["test", "--workspace", "--test", "binary", "r_con_1_"]);
+    levels.envs(postgres.environment());
     if update_docs {
         let reports = root().join("docs/conformance");
         checks.env(REPORTS, &reports);

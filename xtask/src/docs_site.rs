@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail};
 use aquifer_docs::{LinkStyle, Site};
 
 use crate::step::{self, announce, cargo, root};
-use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask docs-site [DIR]
@@ -40,9 +39,9 @@ fn write(folder: &Path) -> Result<usize> {
 
 /// Writes docs/commands.md. The definitions are in the binary, so one of its tests does it.
 pub(crate) fn update_commands() -> Result<()> {
-    let mut test = cargo(&["test", "--bin", "aquifer"]);
+    let mut test = cargo(&["test", "--workspace", "--bin", "aquifer"]);
     // The same build as for the tests, so that nothing is built twice.
-    test.args(ALL_TESTS).arg("cli::reference::").env("AQUIFER_UPDATE_COMMANDS", "1");
+    test.arg("cli::reference::").env("AQUIFER_UPDATE_COMMANDS", "1");
     announce("docs/commands.md, from the definitions of the command line");
     step::run(&mut test, "The output above shows why the page cannot be written.")
 }

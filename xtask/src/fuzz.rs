@@ -5,11 +5,23 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::install::cargo_tool;
-use crate::step::{self, announce, output, root};
+use crate::step::{self, announce, cargo, output, root, target};
 
 const SECONDS: u32 = 60;
 /// An input counts as a finding if it takes more than ten seconds or two gigabytes. Only totals are printed.
 const LIMITS: [&str; 4] = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"];
+
+/// Whether fuzzing is possible here.
+pub(crate) fn is_available() -> bool {
+    output("rustup", &["run", "nightly", "rustc", "--version"]).is_some()
+}
+
+/// Checks that the fuzz targets compile, which needs no nightly toolchain.
+pub(crate) fn check() -> Result<()> {
+    announce("fuzz targets: check");
+    let mut check = cargo(&["check", "--quiet", "--locked", "--profile", "test", "--manifest-path", "fuzz/Cargo.toml"]);
+    step::run(check.arg("--target-dir").arg(target()), "The targets are in fuzz/fuzz_targets.")
+}
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let seconds = match arguments {
@@ -20,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !root().join("fuzz/Cargo.toml").is_file() {
         bail!("there is no fuzz/Cargo.toml, so there are no fuzz targets");
     }
-    if output("rustup", &["run", "nightly", "rustc", "--version"]).is_none() {
+    if !is_available() {
         bail!("fuzzing needs a nightly toolchain. Install one with: rustup toolchain install nightly");
     }
     let program = cargo_tool("cargo-fuzz", "0.13.1")?;

@@ -7,6 +7,7 @@
 
 mod applications;
 mod bench;
+mod check_dependencies;
 mod check_targets;
 mod ci;
 mod conformance;
@@ -18,6 +19,7 @@ mod install;
 mod mcp_conformance;
 mod postgres;
 mod redis;
+mod slim_build;
 mod soak;
 mod spec_conformance;
 mod step;
@@ -34,14 +36,16 @@ Developer tasks
 Usage: cargo xtask TASK [ARGUMENT...]
 
 Tasks:
-  test [ARG...]     Install and start the requirements of the tests and run them; arguments go to the test runner
-  ci                Everything a change must pass: format, lints, dependencies, docs, test, mcp-conformance, dist
+  test [ARG...]     Install and start the requirements of the tests and run them; arguments go to the test runner.
+                    --long adds what takes too long for every push
+  ci                What every push must pass: format, lints, dependencies, docs, test, both conformance suites, archive
   fuzz [SECONDS]    Run every fuzz target, for 60 seconds by default (needs a nightly toolchain)
   bench [ARG...]    Run the benchmarks and print ratios
   figures           Update the tables in docs from the data files in bench/figures, without measuring
   commands          Update docs/commands.md from the definitions of the command line
   docs-site [DIR]   Write the documentation as a folder of HTML files
   dist [ARG...]     Build packages (npm, Python, Debian, container and others), and check them with --check
+  check-dependencies  Check licences, sources and known vulnerabilities of all dependencies with cargo-deny
   check-targets     Check that the program compiles for Windows and macOS, without linking or running it
   conformance [ARG] Run the conformance runner on our own servers and check its reports
   spec-conformance  Run the specification's own runner on evidence of our servers (MCPAQL_SPEC_DIR names a checkout)
@@ -68,8 +72,8 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 16] = [
-    ("test", None, test::run),
+const TASKS: [Task; 17] = [
+    ("test", Some(test::USAGE), test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
     ("bench", Some(bench::USAGE), bench::run),
@@ -77,6 +81,7 @@ const TASKS: [Task; 16] = [
     ("commands", Some(HELP), |_| docs_site::update_commands()),
     ("docs-site", Some(docs_site::USAGE), docs_site::run),
     ("dist", Some(dist::USAGE), dist::run),
+    ("check-dependencies", Some(HELP), check_dependencies::run),
     ("check-targets", Some(check_targets::USAGE), check_targets::run),
     ("conformance", Some(conformance::USAGE), conformance::run),
     ("spec-conformance", Some(spec_conformance::USAGE), spec_conformance::run),

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::install;
-use crate::step::{self, Running, announce, aquifer, cargo, output, root, target};
-use crate::test::ALL_TESTS;
+use crate::step::{self, Running, announce, aquifer, output, root, target};
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask mcp-conformance
@@ -68,9 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("unknown argument '{unknown}'\n\n{USAGE}");
     }
     let suites = [Suite::install(Edition::Stable)?, Suite::install(Edition::Next)?];
-    // The same build as for the tests, so that nothing is built twice.
-    let mut build = cargo(&["build", "--bin", "aquifer"]);
-    step::run(build.args(ALL_TESTS), "Fix the problems listed above.")?;
+    step::build_aquifer()?;
     for suite in suites {
         let started = Instant::now();
         suite.check_names()?;

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::redis;
 use crate::step::{announce, build, cargo, output, root};
-use crate::test::ALL_TESTS;
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask soak [--rounds N] [--minutes M] [--calls N] [--update-docs] [FAULT...] [gate]
@@ -27,6 +26,7 @@ Also makes the gate's store fail while calls are confirmed (needs Redis):
 
   --rounds N      rounds of each fault; default 1,000
   --minutes M     maximum duration; default 60. The report shows how many rounds were run
+  --debug         use debug builds, for a short run that proves behaviour and not figures
   --calls N       gated calls for each fault of the store; default 10,000
   --update-docs   write the figures to bench/figures and docs/soak.md (only for a full run, or for the gate alone)";
 
@@ -42,6 +42,7 @@ struct Plan {
     minutes: u32,
     calls: u32,
     update_docs: bool,
+    is_debug: bool,
     faults: Vec<String>,
     gate: bool,
 }
@@ -61,7 +62,7 @@ fn upstreams(plan: &Plan) -> Result<()> {
     if output("python3", &["--version"]).is_none() {
         bail!("the upstreams are written in Python, and there is no python3. Install it and start again.");
     }
-    let programs = build(true)?;
+    let programs = build(!plan.is_debug)?;
     announce(&format!("{} rounds of each fault, {} minutes at most", plan.rounds, plan.minutes));
     let mut soak = programs.bench("bench-soak");
     soak.arg(programs.path("aquifer")).arg(root().join("crates/aquifer-upstream/tests/upstream/server.py"));
@@ -91,8 +92,8 @@ fn upstreams(plan: &Plan) -> Result<()> {
 fn gate(plan: &Plan) -> Result<()> {
     redis::require()?;
     announce(&format!("{} gated calls for each fault of the store", plan.calls));
-    let mut tests = cargo(&["test", "--test", "gate"]);
-    tests.args(ALL_TESTS).args([GATE_TESTS, "--", "--nocapture"]);
+    let mut tests = cargo(&["test", "--workspace", "--test", "gate"]);
+    tests.args([GATE_TESTS, "--", "--nocapture"]);
     tests.env("AQUIFER_TEST_GATED_CALLS", plan.calls.to_string());
     let done = tests.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&done.stdout);
@@ -125,8 +126,15 @@ fn gate_rows(text: &str, calls: u32) -> Result<Vec<Vec<Value>>> {
 }
 
 fn parse(arguments: &[String]) -> Result<Plan> {
-    let mut plan =
-        Plan { rounds: 1_000, minutes: 60, calls: 10_000, update_docs: false, faults: Vec::new(), gate: false };
+    let mut plan = Plan {
+        rounds: 1_000,
+        minutes: 60,
+        calls: 10_000,
+        update_docs: false,
+        is_debug: false,
+        faults: Vec::new(),
+        gate: false,
+    };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || {
@@ -135,6 +143,7 @@ fn parse(arguments: &[String]) -> Result<Plan> {
         };
         match word.as_str() {
             "--rounds" => plan.rounds = number()?,
+            "--debug" => plan.is_debug = true,
             "--minutes" => plan.minutes = number()?,
             "--calls" => plan.calls = number()?,
             "--update-docs" => plan.update_docs = true,
@@ -143,7 +152,7 @@ fn parse(arguments: &[String]) -> Result<Plan> {
             other => bail!("unknown argument '{other}'.\n\n{USAGE}"),
         }
     }
-    if plan.update_docs && !plan.faults.is_empty() {
+    if plan.update_docs && (plan.is_debug || !plan.faults.is_empty()) {
         bail!(
             "--update-docs needs a full run or the gate alone, because the figures of docs/soak.md come from one run"
         );

@@ -20,8 +20,7 @@ use serde_json::Value;
 use crate::applications;
 use crate::install;
 use crate::postgres;
-use crate::step::{self, Running, announce, aquifer, cargo, root, target};
-use crate::test::ALL_TESTS;
+use crate::step::{self, Running, announce, aquifer, root, target};
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask spec-conformance [NAME...]
@@ -81,8 +80,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     };
     let started = Instant::now();
-    // The same build as for the tests, so that nothing is built twice.
-    step::run(cargo(&["build", "--bin", "aquifer"]).args(ALL_TESTS), "Fix the problems listed above.")?;
+    step::build_aquifer()?;
     let mut environment = Environment::prepare(&checkout)?;
     let mut failed = Vec::new();
     for subject in SUBJECTS.iter().filter(|own| arguments.is_empty() || arguments.iter().any(|name| own.name == name)) {

@@ -4,13 +4,30 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 pub(crate) use aquifer_report::root;
 
+/// Every step of this run, with its start.
+static STEPS: Mutex<Vec<(String, Instant)>> = Mutex::new(Vec::new());
+
 /// Announces what happens next.
 pub(crate) fn announce(what: &str) {
     println!("==> {what}");
+    STEPS.lock().unwrap_or_else(PoisonError::into_inner).push((what.to_owned(), Instant::now()));
+}
+
+/// The steps that have ended or are running, longest first.
+pub(crate) fn slowest(count: usize) -> Vec<(Duration, String)> {
+    let steps = STEPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ends = steps.iter().skip(1).map(|(_, start)| *start).chain([Instant::now()]);
+    let mut durations: Vec<_> =
+        steps.iter().zip(ends).map(|((name, start), end)| (end.duration_since(*start), name.clone())).collect();
+    durations.sort_by_key(|(duration, _)| std::cmp::Reverse(*duration));
+    durations.truncate(count);
+    durations
 }
 
 /// A child process that is killed when this is dropped.
@@ -26,6 +43,14 @@ impl Drop for Running {
 /// The binary that the tests use.
 pub(crate) fn aquifer() -> PathBuf {
     target().join("debug/aquifer")
+}
+
+/// Builds [`aquifer`] exactly as the tests do, with the features of their dependencies, so that nothing is built again.
+pub(crate) fn build_aquifer() -> Result<()> {
+    run(
+        &mut cargo(&["test", "--quiet", "--no-run", "--workspace", "--test", "features"]),
+        "Fix the problems listed above.",
+    )
 }
 
 /// Runs a command to its end and shows its output. `remedy` is the advice if it fails.

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: installs and starts the requirements of the tests, runs all tests, and searches their output for
-//! secrets.
+//! secrets. `--long` adds what takes too long for every push.
 
+mod long;
 mod secrets;
+mod slowest;
 
 use std::path::PathBuf;
 
@@ -14,26 +16,42 @@ use crate::spec_conformance;
 use crate::step::{self, announce, cargo, output};
 use secrets::CapturedOutput;
 
-/// Includes the tests that need more than Rust, which plain `cargo test` omits and does not list. Tests not covered
-/// here need something that cannot be installed; see CONTRIBUTING.md.
-pub(crate) const ALL_TESTS: [&str; 3] = [
-    "--workspace",
-    "--features",
-    "aquifer-conformance/test-published,aquifer-discovery/test-published,aquifer/test-browser,aquifer/test-clients,aquifer/test-postgres,aquifer/test-redis,aquifer-gate/test-redis,aquifer-rest/test-descriptions,aquifer-rest/test-mock,aquifer-rest/test-tls,aquifer-sql/test-postgres,aquifer-upstream/test-servers",
-];
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask test [--long] [ARG...]
+
+Installs and starts the requirements of the tests, runs all tests and the examples in the documentation, and searches what
+they print for secrets. Arguments go to the test runner: cargo xtask test NAME.
+
+  --long   more cases of every property, and then: every optional backend alone, dependencies, all packages, faults of
+           upstreams and stores, every fuzz target for a minute; an hour or more";
 
 /// The tests that read the specification's schemas, which cannot be kept here because of their licence.
 const PUBLISHED: &str = "spec_checkout::";
 
+/// The crates with examples in their documentation.
+const DOCUMENTED: [&str; 3] = ["aquifer-adapter", "aquifer-derive", "aquifer-protocol"];
+
 const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask test NAME";
 
-pub(crate) fn run(chosen: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments.split_first() {
+        Some((first, [])) if first == "--long" => {
+            run_with(&[], &[("PROPTEST_CASES", long::PROPERTY_CASES)])?;
+            long::run()
+        }
+        _ => run_with(arguments, &[]),
+    }
+}
+
+fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
     let environment = install::test_environment()?;
     let (postgres, redis) = (postgres::provide()?, redis::provide()?);
     let printed = CapturedOutput::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     let mut tests = if nextest {
-        announce("tests");
+        announce("tests: build");
+        step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")?;
+        announce("tests: run");
         let mut nextest = cargo(&["nextest", "run", "--no-fail-fast", "--profile", "default"]);
         nextest.args(["--test-threads", &test_threads().to_string()]);
         nextest
@@ -41,8 +59,8 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
     };
-    tests.args(ALL_TESTS).args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
-    tests.envs([printed.environment()]);
+    tests.arg("--workspace").args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
+    tests.envs([printed.environment()]).envs(settings.iter().copied());
     let checkout = checkout()?;
     tests.envs(checkout.iter().map(|path| (spec_conformance::VARIABLE, path)));
     if nextest {
@@ -67,12 +85,16 @@ pub(crate) fn run(chosen: &[String]) -> Result<()> {
     }
     if nextest {
         announce("examples in the documentation");
-        let mut examples = cargo(&["test", "--doc", "--workspace", "--", "--show-output"]);
+        let mut examples = cargo(&["test", "--doc"]);
+        examples.args(DOCUMENTED.iter().flat_map(|name| ["--package", name])).args(["--", "--show-output"]);
         step::run_copied(&mut examples, &printed.file("examples.log"), "The failing examples are listed above.")?;
     }
     // Failing tests may print secrets, so search only after all have passed.
     printed.search(nextest)?;
     announce("all tests passed");
+    if nextest {
+        slowest::print()?;
+    }
     Ok(())
 }
 
@@ -98,23 +120,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_feature_of_the_tests_is_turned_on() {
-        let mut seen = 0;
-        let crates = std::fs::read_dir(step::root().join("crates"));
-        for entry in crates.into_iter().flatten().flatten() {
+    fn every_crate_with_examples_is_listed() {
+        let crates = std::fs::read_dir(step::root().join("crates")).expect("the folder of crates");
+        for entry in crates.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
-            let features = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
-            for line in features.take_while(|line| !line.starts_with('[')) {
-                let Some(feature) = line.split(" = ").next().filter(|feature| feature.starts_with("test-")) else {
-                    continue;
-                };
-                let wanted = format!("{name}/{feature}");
-                let is_on = ALL_TESTS.iter().flat_map(|words| words.split(',')).any(|on| on == wanted);
-                assert!(is_on, "{wanted} is in no run of the tests");
-                seen += 1;
-            }
+            let fences = "^[[:space:]]*//[/!] ```";
+            let source = entry.path().join("src").display().to_string();
+            let has_examples = output("grep", &["-rqE", fences, &source]).is_some();
+            assert_eq!(has_examples, DOCUMENTED.contains(&name.as_str()), "{name}");
         }
-        assert!(seen >= 6, "{seen} features");
     }
 }

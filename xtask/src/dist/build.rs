@@ -9,8 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::platform::{Linkage, Platform};
 use super::release::Release;
 use crate::install::{Requirement, ensure as ensure_installed};
-use crate::step::{announce, cargo, output, root, run, target};
-use crate::test::ALL_TESTS;
+use crate::step::{self, announce, cargo, output, root, run, target};
 use crate::zig;
 
 const MUSL: Requirement = Requirement {
@@ -121,10 +120,8 @@ fn file_prefix_maps() -> Result<String> {
 /// The debug binary of this machine, without symbols so that it packs quickly.
 pub(crate) fn debug_binary(work: &Path) -> Result<PathBuf> {
     announce("QUICK: pack the debug binary of this machine, to test the packages; hand none of them out");
-    // The same build as for the tests, so that nothing is built twice.
-    let mut build = cargo(&["build", "--bin", "aquifer"]);
-    run(build.args(ALL_TESTS), "The build must succeed before anything can be packed.")?;
-    stripped(&target().join("debug/aquifer"), work)
+    step::build_aquifer()?;
+    stripped(&step::aquifer(), work)
 }
 
 /// A copy of a binary without symbols.

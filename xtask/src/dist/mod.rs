@@ -81,7 +81,17 @@ pub(crate) fn host_binary() -> Result<PathBuf> {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+    build_packages(&Options::parse(arguments)?, check::run)
+}
+
+/// What every push checks of the packages: that all are made, and that the archive of this machine works.
+pub(crate) fn check_archive() -> Result<()> {
+    let options = Options { is_checked: true, is_quick: true, ..Options::default() };
+    build_packages(&options, |subject, _| check::archive(subject))
+}
+
+/// Builds the packages, and checks them if the options say so.
+fn build_packages(options: &Options, check: impl FnOnce(&check::Subject<'_>, bool) -> Result<()>) -> Result<()> {
     let started = Instant::now();
     let (folder, work) = (home().join("packages"), home().join("work"));
     for folder in [&folder, &work] {
@@ -109,7 +119,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if options.is_checked {
         let host = Platform::host()?;
         let parts = all.iter().find(|parts| parts.platform == host).context("no package is for this machine")?;
-        check::run(&check::Subject { parts, packages: &packages, folder: &folder }, options.updates_docs)?;
+        check(&check::Subject { parts, packages: &packages, folder: &folder }, options.updates_docs)?;
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ mod failing;
 mod good;
 mod mutants;
 mod mutations;
-#[cfg(feature = "test-published")]
 mod spec_checkout;
 mod transports;
 

@@ -147,7 +147,6 @@ proptest! {
     fn r_dis_3_any_tools_give_a_bundle(tools in prop::collection::vec(any_tool(), 0..6)) {
         let bundle = bundle(Value::from(tools));
         hold(&bundle);
-        #[cfg(feature = "test-published")]
         if std::env::var_os("MCPAQL_SPEC_DIR").is_some() {
             crate::spec_checkout::hold(&bundle);
         }

@@ -19,7 +19,6 @@ mod results;
 mod sanitized;
 mod schemas;
 mod servers;
-#[cfg(feature = "test-published")]
 mod spec_checkout;
 mod trust;
 mod yaml;

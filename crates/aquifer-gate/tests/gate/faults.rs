@@ -15,7 +15,6 @@ use aquifer_gate::store::SqliteStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::harness::system_clock;
-#[cfg(feature = "test-redis")]
 use crate::stores::redis_server::Server;
 use crate::stores::setup::{Folder, Process, is_mounted, rerun_test, with_small_disk};
 use callers::{Fault, Trial};
@@ -26,14 +25,12 @@ fn two_over(file: &Path) -> [Arc<dyn StateStore>; 2] {
     [(); 2].map(|()| -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(file, system_clock()).unwrap()) })
 }
 
-#[cfg(feature = "test-redis")]
 impl Fault for Server {
     fn set(&mut self, stage: usize) {
         if stage == 0 { self.restart() } else { self.kill() }
     }
 }
 
-#[cfg(feature = "test-redis")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_saf_6_gated_calls_while_redis_is_killed_and_restarted() {
     let (mut server, audit) = (Server::start(), Folder::new());

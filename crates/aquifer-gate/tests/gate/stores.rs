@@ -4,9 +4,7 @@
 mod agreement;
 mod behaviours;
 mod processes;
-#[cfg(feature = "test-redis")]
 mod redis_faults;
-#[cfg(feature = "test-redis")]
 pub(crate) mod redis_server;
 pub(crate) mod setup;
 mod sqlite_faults;

@@ -4,7 +4,6 @@
 
 mod adapter;
 mod client;
-#[cfg(feature = "test-mock")]
 mod mock;
 mod openapi;
 mod paging;

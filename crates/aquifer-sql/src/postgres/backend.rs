@@ -210,7 +210,7 @@ pub(super) async fn retry_transient<T, F: Future<Output = Result<T, WorkError>>>
 }
 
 /// Needs a server.
-#[cfg(all(test, feature = "test-postgres"))]
+#[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 mod tests {
     use super::*;

@@ -123,7 +123,7 @@ fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-#[cfg(all(test, feature = "test-postgres"))]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
 

@@ -40,7 +40,6 @@ pub(crate) struct Participant {
 enum Store {
     Memory(Arc<Memory>),
     Sqlite(rusqlite::Connection, StorageFormat),
-    #[cfg(feature = "test-postgres")]
     Postgres(postgres::TestSchema),
 }
 
@@ -52,7 +51,6 @@ pub(crate) struct EngineSet {
 
 /// Settings of the databases beyond their tables.
 #[derive(Default)]
-#[cfg_attr(not(feature = "test-postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Extras {
     pub(crate) format: StorageFormat,
     /// Statements to run after the tables are created.
@@ -78,7 +76,6 @@ impl EngineSet {
         if takes_part("sqlite") {
             engines.add_sqlite(rows, &extras).await;
         }
-        #[cfg(feature = "test-postgres")]
         if takes_part("postgres") {
             engines.add_postgres(rows, &extras).await;
         }
@@ -104,7 +101,6 @@ impl EngineSet {
         self.add_database("sqlite", Target::Memory(name), store, rows, extras, |_| {}).await;
     }
 
-    #[cfg(feature = "test-postgres")]
     async fn add_postgres(&mut self, rows: &[(&str, Vec<Value>)], extras: &Extras) {
         let room = postgres::TestSchema::new().await;
         let schema = room.schema.clone();
@@ -150,7 +146,6 @@ impl EngineSet {
             _ if rows.is_empty() => {}
             Store::Memory(_) => {}
             Store::Sqlite(connection, format) => table.add_to_sqlite(connection, rows, *format),
-            #[cfg(feature = "test-postgres")]
             Store::Postgres(room) => room.add(table, rows).await,
         }
     }
@@ -241,7 +236,6 @@ impl Participant {
         match &self.store {
             Store::Memory(_) => {}
             Store::Sqlite(connection, _) => connection.execute_batch(sql).unwrap_or_else(|e| panic!("{sql}: {e}")),
-            #[cfg(feature = "test-postgres")]
             Store::Postgres(room) => room.client.batch_execute(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}")),
         }
     }
@@ -253,7 +247,6 @@ impl Participant {
         }
     }
 
-    #[cfg(feature = "test-postgres")]
     pub(crate) fn postgres(&self) -> Option<&tokio_postgres::Client> {
         match &self.store {
             Store::Postgres(room) => Some(&room.client),
@@ -328,7 +321,6 @@ fn same_text(a: &str, b: &str) -> bool {
     a == b || time(a).is_some_and(|a| time(b) == Some(a))
 }
 
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use super::{AtomicU32, Ordering, Table, Value};
     use tokio_postgres::{Client, NoTls};

@@ -1,5 +1,4 @@
 //! Types that only PostgreSQL has, compared with the reference.
-#![cfg(feature = "test-postgres")]
 
 use aquifer_query::{Collection, FieldType};
 use serde_json::{Value, json};

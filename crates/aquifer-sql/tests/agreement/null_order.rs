@@ -149,7 +149,6 @@ async fn r_col_8_nulls_sort_last_in_both_directions_and_the_index_is_used() {
     for is_nullable in [false, true] {
         let engines = engines(is_nullable).await;
         for participant in &engines.participants {
-            #[cfg(feature = "test-postgres")]
             if let Some(client) = participant.postgres() {
                 // PostgreSQL scans such small tables unless that is disabled.
                 let forbid = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off";

@@ -205,7 +205,6 @@ impl Participant {
             let found = statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>();
             return Some(found.unwrap());
         }
-        #[cfg(feature = "test-postgres")]
         if let Some(client) = self.postgres() {
             let rows = client.query(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
             return Some(rows.iter().map(|row| i64::from(row.get::<_, i32>(0))).collect());

@@ -118,7 +118,6 @@ pub(crate) async fn explain_plan(participant: &Participant, sql: &str) -> String
         let steps: Result<Vec<String>, _> = steps.collect();
         return steps.unwrap().join("\n");
     }
-    #[cfg(feature = "test-postgres")]
     if let Some(client) = participant.postgres() {
         let most = (1..100).rev().find(|number| sql.contains(&format!("${number}"))).unwrap_or(0);
         let values = vec!["NULL"; most].join(", ");

@@ -8,7 +8,6 @@ use rusqlite::types::Value as Cell;
 use serde_json::Value;
 
 /// A table with the same name in every engine.
-#[cfg_attr(not(feature = "test-postgres"), allow(dead_code, reason = "PostgreSQL does not take part"))]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) singular: &'static str,
@@ -100,7 +99,6 @@ impl Table {
     }
 
     /// Rows as PostgreSQL reads them from JSON: bytes have another form there.
-    #[cfg(feature = "test-postgres")]
     pub(crate) fn for_postgres(&self, rows: &[Value]) -> (String, String) {
         let columns = self.columns(rows);
         let mut rows = rows.to_vec();

@@ -8,7 +8,6 @@ const SQLITE: &str =
     "CREATE TABLE files (id INTEGER PRIMARY KEY, content BLOB); CREATE TABLE tags (mark BLOB PRIMARY KEY NOT NULL);
     INSERT INTO files VALUES (1, x'6162'); INSERT INTO tags VALUES (x''), (x'6162');";
 
-#[cfg(feature = "test-postgres")]
 const POSTGRES: &str =
     "CREATE TABLE files (id int PRIMARY KEY, content bytea); CREATE TABLE tags (mark bytea PRIMARY KEY);
     INSERT INTO files VALUES (1, '\\x6162'); INSERT INTO tags VALUES (''), ('\\x6162');";

@@ -102,7 +102,6 @@ async fn r_saf_2_rows_are_found_by_the_reported_comparison() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_postgres_columns_report_their_comparison() {
     let fixture = Fixture::postgres(

@@ -140,7 +140,6 @@ async fn r_req_9_an_abandoned_dry_run_keeps_nothing() {
     assert_eq!(everything_in_file(&fixture), before);
 }
 
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use aquifer_engine::Source;
     use tokio_postgres::AsyncMessage;

@@ -45,7 +45,6 @@ async fn a_batch_of_slow_lists_leaves_connections_to_others() {
             // Its first poll takes as many connections as it can get; a server also has to have begun.
             let is_running = |fixture: &crate::support::Fixture| match &fixture.backing {
                 Backing::File(_) => None,
-                #[cfg(feature = "test-postgres")]
                 Backing::Server(_) => Some(
                     "SELECT (count(*) > 2)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%\"slow_books\"%' AND pid <> pg_backend_pid()",
                 ),

@@ -234,7 +234,6 @@ async fn r_req_3_the_key_object_accepts_no_controls() {
     let _: Value = made;
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_tables_of_several_schemas_are_distinguished() {
     let server = crate::server::Server::new(

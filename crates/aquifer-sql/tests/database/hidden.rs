@@ -15,7 +15,6 @@ async fn both(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<
     if !sqlite.is_empty() {
         fixtures.push(Fixture::sqlite_with(sqlite, &set).await);
     }
-    #[cfg(feature = "test-postgres")]
     if !postgres.is_empty() {
         fixtures.push(Fixture::postgres_with(postgres, &set).await);
     }
@@ -287,7 +286,6 @@ async fn r_ext_6_an_fts_index_over_a_hidden_column_is_not_searched() {
     assert_eq!(fixture.call("search_users", json!({ "query": "Ann" })).await["warnings"], Value::Null);
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_ext_6_a_tsvector_over_a_hidden_column_is_not_searched() {
     let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text); INSERT INTO users VALUES (1, 'Ann', 'hunterzz');";
@@ -450,7 +448,6 @@ async fn r_ext_6_sqlite_views_never_show_a_hidden_column() {
     );
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_ext_6_postgres_views_never_show_a_hidden_column() {
     let users = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text);

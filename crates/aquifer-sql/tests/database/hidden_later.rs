@@ -43,7 +43,6 @@ async fn r_saf_5_an_index_without_triggers_may_still_hold_hidden_words() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_5_a_detached_table_keeps_its_columns_hidden() {
     let sql = "CREATE TABLE users (id int PRIMARY KEY, notes text) PARTITION BY RANGE (id);
@@ -68,7 +67,6 @@ async fn r_saf_5_a_detached_table_keeps_its_columns_hidden() {
 }
 
 /// An unqualified name matches tables of several schemas. If one is renamed, the other does not replace it.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_ext_6_a_table_of_the_same_name_does_not_excuse_a_dropped_one() {
     let sql = "CREATE SCHEMA hr; CREATE TABLE users (id int PRIMARY KEY, notes text);

@@ -9,7 +9,6 @@ use crate::support::{File, Fixture, assert_harmless, engine, new_database, open,
 
 const SQLITE: &str = "CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, password TEXT); INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'x');
     CREATE TABLE letters (id INTEGER PRIMARY KEY, body TEXT); CREATE VIEW shown AS SELECT id, notes AS n FROM users;";
-#[cfg(feature = "test-postgres")]
 const POSTGRES: &str = "CREATE TABLE users (id int PRIMARY KEY, name text, notes text, password text); INSERT INTO users VALUES (1, 'Ann', 'hunterzz', 'x');
     CREATE TABLE letters (id int PRIMARY KEY, body text); CREATE VIEW shown AS SELECT id, notes AS n FROM users;";
 
@@ -29,12 +28,10 @@ fn table_settings(hide: &[&str], show: &[&str], preset: &[&str]) -> TableSetting
 #[tokio::test]
 async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
     let file = File::create(SQLITE);
-    #[cfg(feature = "test-postgres")]
     let server = crate::server::Server::new(POSTGRES).await;
     let all = || -> Vec<Settings> {
         vec![
             file.settings(),
-            #[cfg(feature = "test-postgres")]
             server.settings(),
         ]
     };
@@ -85,7 +82,6 @@ async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
 #[tokio::test]
 async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
     let file = File::create(SQLITE);
-    #[cfg(feature = "test-postgres")]
     let server = crate::server::Server::new(&format!(
         "{POSTGRES} CREATE SCHEMA other; CREATE TABLE other.users (id int, notes text);"
     ))
@@ -93,7 +89,6 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
     let all = || -> Vec<(bool, Settings)> {
         vec![
             (true, file.settings()),
-            #[cfg(feature = "test-postgres")]
             (false, server.settings()),
         ]
     };
@@ -145,7 +140,6 @@ async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
     };
     for fixture in [
         Fixture::sqlite_with(SQLITE, set).await,
-        #[cfg(feature = "test-postgres")]
         Fixture::postgres_with(POSTGRES, set).await,
     ] {
         assert_eq!(fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
@@ -182,7 +176,6 @@ async fn r_saf_5_columns_derived_from_excluded_tables_are_hidden() {
 }
 
 /// A table in a schema that is not offered may be renamed as well.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_5_a_view_over_another_schema_does_not_show_a_renamed_tables_columns() {
     let sql = "CREATE SCHEMA other; CREATE TABLE other.users (id int PRIMARY KEY, name text, notes text);
@@ -221,7 +214,6 @@ async fn r_ext_6_entries_that_differ_in_case_do_not_hide_less() {
 }
 
 /// A qualified entry replaces the unqualified one, so it must not hide less.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_ext_6_a_table_configured_twice_must_hide_the_same() {
     let server = crate::server::Server::new(POSTGRES).await;
@@ -243,7 +235,6 @@ async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
     };
     let fixtures = vec![
         Fixture::sqlite_with(SQLITE, hide).await,
-        #[cfg(feature = "test-postgres")]
         Fixture::postgres_with(POSTGRES, hide).await,
     ];
     for fixture in fixtures {
@@ -298,7 +289,6 @@ async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
     ] {
         for fixture in [
             Fixture::sqlite_with(SQLITE, hide).await,
-            #[cfg(feature = "test-postgres")]
             Fixture::postgres_with(POSTGRES, hide).await,
         ] {
             fixture.run_sql(one).await;

@@ -44,23 +44,13 @@ mod value_edge_cases;
 mod walk;
 mod writes;
 
-#[cfg(feature = "test-postgres")]
 mod dry_run_proofs;
-#[cfg(feature = "test-postgres")]
 mod hidden_lineage;
-#[cfg(feature = "test-postgres")]
 mod postgres_awkward;
-#[cfg(feature = "test-postgres")]
 mod postgres_failures;
-#[cfg(feature = "test-postgres")]
 mod postgres_reflection;
-#[cfg(feature = "test-postgres")]
 mod postgres_related_rows;
-#[cfg(feature = "test-postgres")]
 mod postgres_rights;
-#[cfg(feature = "test-postgres")]
 mod postgres_tls;
-#[cfg(feature = "test-postgres")]
 mod query_sql_postgres;
-#[cfg(feature = "test-postgres")]
 mod server;

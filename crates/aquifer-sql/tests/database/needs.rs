@@ -81,7 +81,6 @@ pub(crate) async fn fixtures(
         let file = File::create(sqlite);
         let settings = Settings { style, ..file.settings() };
         all.push((fixture(settings, Backing::File(file), rules()).await.0, style == Style::Generic));
-        #[cfg(feature = "test-postgres")]
         {
             let server = crate::server::Server::new(_postgres).await;
             let settings = Settings { style, ..server.settings() };
@@ -240,7 +239,6 @@ async fn r_saf_2_a_row_count_needs_permission_for_the_counted_table() {
 }
 
 /// Rows of a child table are also rows of its parent.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_a_table_needs_permission_for_its_descendants() {
     let sql = "CREATE TABLE bases (id int PRIMARY KEY, n text); CREATE TABLE middles (x text) INHERITS (bases);
@@ -268,7 +266,6 @@ async fn r_saf_2_a_table_needs_permission_for_its_descendants() {
 }
 
 /// Rules see all names of a table, whichever the caller uses.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_rules_see_every_name_of_a_table() {
     let server =
@@ -288,7 +285,6 @@ async fn r_saf_2_rules_see_every_name_of_a_table() {
 }
 
 /// Tables that are always denied are not suggested, and do not make a name ambiguous.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_5_an_ambiguous_name_suggests_no_denied_table() {
     let sql = "CREATE SCHEMA sales; CREATE SCHEMA hr; CREATE SCHEMA it;

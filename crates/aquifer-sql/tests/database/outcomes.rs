@@ -52,7 +52,6 @@ async fn r_saf_5_an_abandoned_change_is_atomic() {
     assert_eq!(fixture.value("SELECT count(*) FROM notes").await, fixture.value("SELECT count(*) FROM log").await);
 }
 
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use super::*;
     use crate::postgres_failures::{Proxy, ProxyMode, role_on, spawn_call, wait_until_running};

@@ -230,7 +230,6 @@ async fn r_saf_6_two_processes_agree_on_names() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_names_of_a_server_survive_another_password() {
     let server = crate::server::Server::new("CREATE TABLE \"Order\" (id int PRIMARY KEY);").await;

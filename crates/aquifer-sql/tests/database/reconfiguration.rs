@@ -50,7 +50,6 @@ async fn r_saf_2_a_change_waiting_for_a_lock_is_refused_after_a_reconfiguration(
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_a_change_waiting_for_a_connection_is_refused_after_a_reconfiguration() {
     let server = crate::server::Server::new(TABLE).await;
@@ -64,7 +63,6 @@ async fn r_saf_2_a_change_waiting_for_a_connection_is_refused_after_a_reconfigur
 }
 
 /// The change has reached its server, but is not committed.
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_saf_2_a_change_waiting_for_a_row_is_refused_after_a_reconfiguration() {
     let server = crate::server::Server::new(TABLE).await;

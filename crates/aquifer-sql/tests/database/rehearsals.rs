@@ -16,7 +16,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-#[cfg(feature = "test-postgres")]
 use crate::server::Server;
 use crate::support::{Backing, File, Fixture, open};
 
@@ -114,9 +113,7 @@ impl Asked {
 /// A SQLite file and, with the feature, a PostgreSQL database.
 async fn asked(sqlite: &str, postgres: &str, restricted: &[&'static str]) -> Vec<Asked> {
     let file = File::create(sqlite);
-    #[cfg_attr(not(feature = "test-postgres"), allow(unused_mut))]
     let mut all = vec![Asked::with_settings(file.settings(), Backing::File(file), restricted).await];
-    #[cfg(feature = "test-postgres")]
     {
         let server = Server::new(postgres).await;
         all.push(Asked::with_settings(server.settings(), Backing::Server(server), restricted).await);
@@ -339,7 +336,6 @@ async fn r_saf_3_a_locked_database_is_not_waited_for() {
     locked.execute_batch("COMMIT").unwrap();
     assert!(asked[0].rehearse("delete_treatment", json!({ "id": 2 })).await.preview().is_some());
     locked.execute_batch("UPDATE notes SET words = 'z'").unwrap();
-    #[cfg(feature = "test-postgres")]
     {
         let (client, connection) = {
             let config: tokio_postgres::Config = asked[1].fixture.server().url().parse().unwrap();
@@ -377,7 +373,6 @@ async fn r_saf_3_rehearsals_do_not_disturb_concurrent_changes() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use super::*;
 

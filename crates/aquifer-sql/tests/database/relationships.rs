@@ -31,7 +31,6 @@ fn of_sqlite() -> String {
     TABLES.replace("CREATE TABLE teams (id INTEGER PRIMARY KEY, name TEXT NOT NULL, lead_id INTEGER)", with)
 }
 
-#[cfg(feature = "test-postgres")]
 fn of_postgres() -> String {
     format!("{TABLES} ALTER TABLE teams ADD FOREIGN KEY (lead_id) REFERENCES people;")
 }

@@ -94,7 +94,6 @@ async fn r_int_2_constraints_and_defaults_are_described_and_enforced() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn a_changed_default_is_used_without_reflection() {
     let fixture = Fixture::postgres(POSTGRES).await;

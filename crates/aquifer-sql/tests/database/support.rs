@@ -16,7 +16,6 @@ use aquifer_query::CursorKey;
 use aquifer_sql::{Database, Settings};
 use serde_json::{Map, Value, json};
 
-#[cfg(feature = "test-postgres")]
 use crate::server::Server;
 
 /// The timeout of every wait.
@@ -31,7 +30,6 @@ pub(crate) struct Fixture {
 /// The database itself.
 pub(crate) enum Backing {
     File(File),
-    #[cfg(feature = "test-postgres")]
     Server(Server),
 }
 
@@ -49,12 +47,10 @@ impl Fixture {
     }
 
     /// A PostgreSQL database created with this SQL.
-    #[cfg(feature = "test-postgres")]
     pub(crate) async fn postgres(sql: &str) -> Self {
         Self::postgres_with(sql, |_| {}).await
     }
 
-    #[cfg(feature = "test-postgres")]
     pub(crate) async fn postgres_with(sql: &str, set: impl FnOnce(&mut Settings)) -> Self {
         let server = Server::new(sql).await;
         let mut settings = server.settings();
@@ -135,7 +131,6 @@ impl Fixture {
     pub(crate) async fn run_sql(&self, sql: &str) {
         match &self.backing {
             Backing::File(file) => file.run(sql),
-            #[cfg(feature = "test-postgres")]
             Backing::Server(server) => server.run(sql).await,
         }
     }
@@ -144,7 +139,6 @@ impl Fixture {
     pub(crate) async fn value(&self, sql: &str) -> String {
         match &self.backing {
             Backing::File(file) => file.value(sql),
-            #[cfg(feature = "test-postgres")]
             Backing::Server(server) => server.value(sql).await,
         }
     }
@@ -152,12 +146,10 @@ impl Fixture {
     pub(crate) fn file(&self) -> &File {
         match &self.backing {
             Backing::File(file) => file,
-            #[cfg(feature = "test-postgres")]
             Backing::Server(_) => panic!("a server is no file"),
         }
     }
 
-    #[cfg(feature = "test-postgres")]
     pub(crate) fn server(&self) -> &Server {
         match &self.backing {
             Backing::Server(server) => server,
@@ -172,9 +164,7 @@ pub(crate) async fn fixtures(sqlite: &str, postgres: &str) -> Vec<Fixture> {
 }
 
 pub(crate) async fn fixtures_with(sqlite: &str, postgres: &str, set: impl Fn(&mut Settings)) -> Vec<Fixture> {
-    #[cfg_attr(not(feature = "test-postgres"), allow(unused_mut))]
     let mut fixtures = vec![Fixture::sqlite_with(sqlite, &set).await];
-    #[cfg(feature = "test-postgres")]
     fixtures.push(Fixture::postgres_with(postgres, &set).await);
     let _ = postgres;
     fixtures
@@ -185,7 +175,6 @@ impl Backing {
         let text = answer.to_string();
         let secret = match self {
             Backing::File(file) => file.folder.0.display().to_string(),
-            #[cfg(feature = "test-postgres")]
             Backing::Server(server) => server.password(),
         };
         assert!(!text.contains(&secret), "a secret is told: {text}");
@@ -341,7 +330,6 @@ macro_rules! on_both {
                 $check(&$crate::support::Fixture::sqlite($sqlite).await).await;
             }
 
-            #[cfg(feature = "test-postgres")]
             #[tokio::test]
             async fn postgres() {
                 $check(&$crate::support::Fixture::postgres($postgres).await).await;

@@ -42,7 +42,6 @@ async fn r_res_5_the_times_of_a_sqlite_column_sort_as_text() {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_res_5_the_times_of_a_postgres_column_have_its_declared_width() {
     let fixture = Fixture::postgres(

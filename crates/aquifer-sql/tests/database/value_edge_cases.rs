@@ -87,7 +87,6 @@ async fn r_int_7_introspection_detects_new_tables() {
     fixture.call_ok("list_cards", json!({})).await;
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_col_4_intervals_money_and_addresses_sort_by_their_own_order() {
     let fixture = Fixture::postgres(

@@ -249,7 +249,6 @@ async fn r_int_5_introspection_is_exact_for_a_sqlite_file() {
     assert!(proofs > 1_000, "{proofs}");
 }
 
-#[cfg(feature = "test-postgres")]
 #[tokio::test]
 async fn r_int_5_introspection_is_exact_for_a_postgresql_database() {
     let more = "CREATE TYPE mood AS ENUM ('sad', 'happy');

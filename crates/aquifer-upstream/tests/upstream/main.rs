@@ -21,7 +21,6 @@ mod resources;
 mod sanitizing;
 mod sent_once;
 mod sent_once_stdio;
-#[cfg(feature = "test-servers")]
 mod servers;
 mod sessions;
 mod stale_configuration;

@@ -42,7 +42,6 @@ mod named_sources;
 mod offered;
 mod outputs;
 mod pages;
-#[cfg(feature = "test-postgres")]
 mod postgres;
 mod private_state;
 mod published;
@@ -57,7 +56,6 @@ mod safety;
 mod secrets;
 #[cfg(feature = "gateway")]
 mod self_served;
-#[cfg(feature = "test-clients")]
 mod servers;
 mod slow_starts;
 mod sqlite;
@@ -71,6 +69,5 @@ mod tokens;
 mod tutorial;
 mod upgrades;
 mod validate;
-#[cfg(feature = "test-clients")]
 mod walk;
 mod watched;

@@ -2,7 +2,6 @@
 
 use crate::server::Configured;
 use crate::{NOTES, flow, restart};
-#[cfg(feature = "test-redis")]
 use crate::{hold, process::Process};
 
 /// Adding a note needs an approval, so that every run of the call leaves one more.
@@ -14,7 +13,6 @@ const CREATE: &str = "
     operation = \"create_note\"\n";
 
 /// A configuration that keeps its state in Redis, under keys of its own.
-#[cfg(feature = "test-redis")]
 fn on_redis(name: &str) -> Configured {
     let url = std::env::var("AQUIFER_TEST_REDIS").expect("AQUIFER_TEST_REDIS is set by: cargo xtask test");
     let prefix = format!("aquifer-test-browser-{name}-{}:", std::process::id());
@@ -44,21 +42,18 @@ fn an_approval_survives_restarts_on_a_file() {
     approvals_survive(&Configured::new("restart", NOTES, CREATE));
 }
 
-#[cfg(feature = "test-redis")]
 #[test]
 fn an_approval_survives_restarts_on_redis() {
     approvals_survive(&on_redis("restart-redis"));
 }
 
 /// Waits for the id of a call that waits, and until the page holds.
-#[cfg(feature = "test-redis")]
 fn asked(page: &mut Process) -> String {
     let id = page.line("a call waits", |line| line.strip_prefix("asked ").map(str::to_owned));
     hold(page);
     id
 }
 
-#[cfg(feature = "test-redis")]
 #[test]
 fn two_servers_and_the_command_line_decide_about_the_same_calls() {
     let configured = on_redis("shared");

@@ -109,6 +109,14 @@ pub(crate) fn run(subject: &Subject, updates_docs: bool) -> Result<()> {
     Ok(())
 }
 
+/// Checks the archive for this machine alone.
+pub(crate) fn archive(subject: &Subject<'_>) -> Result<()> {
+    let agent = Agent::install()?;
+    announce("tar.gz: unpack, use, remove");
+    tarball::check(subject, &agent).context("the archive")?;
+    Ok(())
+}
+
 /// Whether a program is there or can be installed. Its check is left out otherwise, not silently: it reads files that most
 /// changes do not touch, on systems where the program may be hard to get.
 fn is_available(requirement: Requirement) -> bool {

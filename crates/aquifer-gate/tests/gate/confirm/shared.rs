@@ -14,7 +14,6 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Harness, ManualClock, approve, code, request, with_token};
 use crate::stores::setup::Folder;
-#[cfg(feature = "test-redis")]
 use crate::stores::setup::unique;
 
 pub(crate) type Open = Box<dyn Fn(&Arc<SteadyClock>) -> Arc<dyn StateStore>>;
@@ -24,9 +23,7 @@ pub(crate) fn stores() -> (Vec<(&'static str, Open)>, Folder) {
     let folder = Folder::new();
     let file = folder.file();
     let sqlite: Open = Box::new(move |clock| Arc::new(SqliteStore::new(&file, clock.clone()).unwrap()));
-    #[cfg_attr(not(feature = "test-redis"), expect(unused_mut, reason = "one more with Redis"))]
     let mut stores = vec![("SQLite", sqlite)];
-    #[cfg(feature = "test-redis")]
     {
         use aquifer_gate::store::{RedisSettings, RedisStore};
         let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));

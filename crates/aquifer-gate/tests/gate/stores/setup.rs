@@ -33,7 +33,6 @@ pub(super) struct StoreUnderTest {
 /// Every kind of store, with one clock.
 pub(super) fn open_stores(held: Option<&ManualClock>) -> Vec<StoreUnderTest> {
     let clock = held.map_or_else(system_clock, |held| held.steady.clone());
-    #[cfg(feature = "test-redis")]
     let redis = redis(clock.clone());
     let memory = StoreUnderTest {
         name: "memory",
@@ -48,16 +47,9 @@ pub(super) fn open_stores(held: Option<&ManualClock>) -> Vec<StoreUnderTest> {
     let open = move || -> Arc<dyn StateStore> { Arc::new(SqliteStore::new(&file, clock.clone()).unwrap()) };
     let sqlite =
         StoreUnderTest { name: "SQLite", store: open(), again: Some(Box::new(open)), address, _folder: Some(folder) };
-    #[cfg(not(feature = "test-redis"))]
-    return vec![memory, sqlite];
-    #[cfg(feature = "test-redis")]
     vec![memory, sqlite, redis]
 }
 
-#[cfg(feature = "test-redis")]
-use aquifer_engine::clock::SteadyClock;
-
-#[cfg(feature = "test-redis")]
 fn redis(clock: Arc<SteadyClock>) -> StoreUnderTest {
     use aquifer_gate::store::{RedisSettings, RedisStore};
     let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
@@ -73,7 +65,6 @@ pub(super) fn store_from_environment() -> Option<Arc<dyn StateStore>> {
     if let Ok(file) = std::env::var("AQUIFER_TEST_FILE") {
         return Some(Arc::new(SqliteStore::new(file, system_clock()).unwrap()));
     }
-    #[cfg(feature = "test-redis")]
     if let Ok(prefix) = std::env::var("AQUIFER_TEST_PREFIX") {
         use aquifer_gate::store::{RedisSettings, RedisStore};
         let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").unwrap());

@@ -2,7 +2,6 @@
 
 mod building;
 mod drift;
-#[cfg(feature = "test-descriptions")]
 mod installed;
 mod reviewing;
 

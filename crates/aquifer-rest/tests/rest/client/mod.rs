@@ -8,7 +8,6 @@ mod redirects;
 mod retries;
 pub(crate) mod server;
 mod statuses;
-#[cfg(feature = "test-tls")]
 mod tls;
 mod tokens;
 

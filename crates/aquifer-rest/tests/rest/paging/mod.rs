@@ -1,6 +1,5 @@
 //! Lists of 500 rows, behind APIs that page in their own ways: every count is right, or a warning says that it may not be.
 
-#[cfg(feature = "test-descriptions")]
 mod installed;
 mod styles;
 

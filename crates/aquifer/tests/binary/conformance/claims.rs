@@ -132,7 +132,6 @@ fn r_con_2_several_sources_claim_what_they_get_together() {
 }
 
 /// Where the database is stands in a file: it has a password in it.
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use super::{STUDENTS, UNIVERSITY, claims_what_is_granted};
     use crate::postgres::Database;

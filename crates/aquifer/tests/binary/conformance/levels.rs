@@ -86,7 +86,6 @@ fn r_con_1_r_req_6_an_mcp_server_behind_the_gateway_is_level_1_over_http() {
 }
 
 /// Where the database is stands in a file: it changes with every run, and has a password in it.
-#[cfg(feature = "test-postgres")]
 mod postgres {
     use super::{HTTP, STDIO, granted};
     use crate::conformance::Server;

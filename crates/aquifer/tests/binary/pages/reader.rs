@@ -47,7 +47,6 @@ pub(super) struct Reader {
     pub(super) tried: usize,
     /// It ends with the reader.
     _api: Shop,
-    #[cfg(feature = "test-postgres")]
     database: Option<crate::postgres::Database>,
 }
 
@@ -67,14 +66,13 @@ impl Reader {
         let api = Shop::start();
         // The port is nobody else's.
         let unique = format!("redis_prefix = \"aquifer-test-{}:\"", api.url().rsplit(':').next().unwrap());
-        let mut names = vec![
+        let redis = std::env::var("AQUIFER_TEST_REDIS").expect("AQUIFER_TEST_REDIS is set by: cargo xtask test");
+        let names = vec![
             (HOME.to_owned(), folder.path("").trim_end_matches('/').to_owned()),
             (API.to_owned(), api.url()),
             (REDIS_PREFIX.to_owned(), unique),
+            (REDIS.to_owned(), redis),
         ];
-        if let Ok(redis) = std::env::var("AQUIFER_TEST_REDIS") {
-            names.push((REDIS.to_owned(), redis));
-        }
         Self {
             folder,
             programs: Vec::new(),
@@ -83,7 +81,6 @@ impl Reader {
             token: String::new(),
             tried: 0,
             _api: api,
-            #[cfg(feature = "test-postgres")]
             database: None,
         }
     }
@@ -91,12 +88,13 @@ impl Reader {
     /// Does with a block what it is there for.
     pub(super) fn follow(&mut self, block: &Block<'_>) {
         let treatment = block.treatment().unwrap_or_else(|error| panic!("{error}"));
-        let is_missing = block.needs.is_some_and(|service| !self.has(service));
+        if let Some(service) = block.needs {
+            self.provide(service);
+        }
         let block = self.translate(&block.text);
         match treatment {
             Treatment::File(name) => return self.write(name, &block),
             Treatment::Nothing => return,
-            _ if is_missing => return,
             Treatment::Commands(last) => self.run_commands(&block, last),
             Treatment::Request => self.send(&block),
             Treatment::Answer => self.compare(&block),
@@ -111,29 +109,19 @@ impl Reader {
         assert!(self.tried > 0, "nothing on the page was tried");
     }
 
-    /// Whether the tests have a server of this kind. `cargo xtask test` has them all.
-    fn has(&mut self, service: &str) -> bool {
+    /// Makes sure that the database server that a block needs is there.
+    fn provide(&mut self, service: &str) {
         match service {
-            "redis" => cfg!(feature = "test-redis"),
-            "postgres" => self.has_postgres(),
+            "redis" => {}
+            "postgres" => {
+                if self.database.is_none() {
+                    let database = crate::postgres::Database::with(SHOP);
+                    self.names.push((POSTGRES.to_owned(), database.url.clone()));
+                    self.database = Some(database);
+                }
+            }
             other => panic!("the tests have no '{other}'"),
         }
-    }
-
-    #[cfg(feature = "test-postgres")]
-    fn has_postgres(&mut self) -> bool {
-        if self.database.is_none() {
-            let database = crate::postgres::Database::with(SHOP);
-            self.names.push((POSTGRES.to_owned(), database.url.clone()));
-            self.database = Some(database);
-        }
-        true
-    }
-
-    #[cfg(not(feature = "test-postgres"))]
-    fn has_postgres(&mut self) -> bool {
-        let _ = POSTGRES;
-        false
     }
 
     /// A text of the page with the names that things have here. The latest name counts.

@@ -93,7 +93,6 @@ fn r_saf_6_by_a_thousand_across_two_servers_and_restarts_on_one_sqlite_file() {
     exactly_once(&Fixture::new(""));
 }
 
-#[cfg(feature = "test-redis")]
 #[test]
 fn r_saf_6_by_a_thousand_across_two_servers_and_restarts_on_one_redis() {
     std::env::var("AQUIFER_TEST_REDIS").expect("AQUIFER_TEST_REDIS is not set. Run: cargo xtask test");

@@ -1,0 +1,34 @@
+//! What `cargo xtask test --long` does after the tests: checks that take too long for every push.
+
+use anyhow::Result;
+
+use crate::check_dependencies;
+use crate::dist;
+use crate::fuzz;
+use crate::slim_build;
+use crate::soak;
+use crate::step::announce;
+
+/// Cases of each property, where a test does not say how many it needs.
+pub(super) const PROPERTY_CASES: &str = "2048";
+
+/// Rounds of each fault of upstreams, and minutes at most.
+const SOAK: [&str; 5] = ["--debug", "--rounds", "50", "--minutes", "10"];
+
+pub(super) fn run() -> Result<()> {
+    slim_build::check_all()?;
+    check_dependencies::run(&[])?;
+    if cfg!(target_os = "linux") {
+        dist::run(&["--check", "--quick"].map(str::to_owned))?;
+        soak::run(&SOAK.map(str::to_owned))?;
+    } else {
+        announce("NOT CHECKED: packages are made, and faults are tried, on Linux");
+    }
+    if fuzz::is_available() {
+        fuzz::run(&[])?;
+    } else {
+        announce("NOT CHECKED: fuzzing needs a nightly toolchain. Install one with: rustup toolchain install nightly");
+    }
+    announce("the long run passed");
+    Ok(())
+}
