@@ -64,7 +64,7 @@ pub struct SidecarOperation {
     /// The tool's hints, as the upstream gave them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub annotations: Option<Value>,
-    /// The tool's complete input schema, which is still enforced.
+    /// The tool's complete input schema. Calls are checked against it as far as the catalog can express it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub input_schema: Option<Value>,
     /// The tool's complete output schema.

@@ -45,9 +45,6 @@ pub struct Offer {
 pub struct Call {
     /// The target of the call.
     pub maps_to: MapsTo,
-    /// The tool's complete input schema, if known. It is enforced in addition to our own validation, which covers only
-    /// a part of JSON Schema.
-    pub input_schema: Option<Value>,
     /// Whether the tool accepts undeclared parameters.
     pub open: bool,
     /// The fields of a result that are returned if a caller requests none.
@@ -213,7 +210,6 @@ impl Offer {
             .collect();
         let call = Call {
             maps_to: MapsTo::Tool(tool.name.clone()),
-            input_schema: tool.input_schema().cloned(),
             open: input.open,
             default_fields: Vec::new(),
             names: NameMap::from_pairs(made.params.iter().map(|one| (one.name.as_str(), one.original_name.as_str()))),
@@ -265,7 +261,6 @@ impl Offer {
         types.extend(input.map(|input| input.types).unwrap_or_default());
         let call = Call {
             maps_to: reviewed.maps_to.clone(),
-            input_schema: reviewed.input_schema.clone(),
             open: operation.open,
             default_fields: reviewed.default_fields.iter().map(|name| name.as_str().into()).collect(),
             names: NameMap::from_pairs(

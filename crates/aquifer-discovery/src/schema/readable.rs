@@ -26,7 +26,7 @@ const SCHEMA_LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 const SINGLE_SCHEMAS: &[&str] =
     &["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
 
-/// Keywords that are enforced only where the complete JSON Schema is validated, not by the reader.
+/// Keywords that the reader does not support. Only the upstream enforces them.
 const UNSUPPORTED_KEYWORDS: &[&str] = &[
     "not",
     "if",

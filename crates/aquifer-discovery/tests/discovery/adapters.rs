@@ -55,7 +55,6 @@ fn r_dis_7_live_and_reviewed_offer_the_same() {
             assert_eq!(schema(&live, operation), schema(&reviewed, same), "{name} {}", operation.name);
             let (a, b) = (&live.calls[&operation.name], &reviewed.calls[&operation.name]);
             assert!(a.names().eq(b.names()));
-            assert_eq!(a.input_schema, b.input_schema);
         }
     }
 }

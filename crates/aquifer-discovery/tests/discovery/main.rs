@@ -11,6 +11,7 @@ mod generated;
 #[cfg(target_os = "linux")]
 mod growth;
 mod laws;
+mod mutations;
 mod names;
 mod overrides;
 mod rate_limits;

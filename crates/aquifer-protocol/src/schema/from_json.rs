@@ -1,8 +1,8 @@
 //! Converts JSON Schema into a [`Schema`].
 //!
 //! Definitions become named types, so recursive definitions stay recursive. Keywords that the model cannot express
-//! (`not`, `if`, conditional requirements) are dropped. The result then accepts more than the JSON Schema, which has to
-//! be enforced elsewhere.
+//! (`not`, `if`, conditional requirements) are dropped. The result then accepts more than the JSON Schema, and the owner
+//! of the schema refuses the rest.
 
 mod composition;
 

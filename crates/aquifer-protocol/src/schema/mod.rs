@@ -26,7 +26,7 @@ pub(crate) use info::ParameterInfo;
 pub(crate) use info::number;
 pub(crate) use info::type_of;
 pub use info::type_words;
-pub use pattern::{CompiledPattern, Pattern, PatternBudget, PatternError};
+pub use pattern::{Pattern, PatternBudget};
 pub(crate) use sample::certain_params;
 pub(crate) use sample::sample_params;
 pub(crate) use sample::without_examples;

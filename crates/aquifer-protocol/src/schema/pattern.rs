@@ -28,7 +28,7 @@ pub struct PatternBudget {
 }
 
 /// A compiled pattern of the document. `None` if it cannot be compiled.
-type Compilation = Arc<OnceLock<Option<CompiledPattern<regex::Regex>>>>;
+type Compilation = Arc<OnceLock<Option<CompiledPattern>>>;
 
 impl Default for PatternBudget {
     fn default() -> Self {
@@ -36,33 +36,25 @@ impl Default for PatternBudget {
     }
 }
 
-/// Why a pattern cannot be compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatternError {
-    /// It exceeds the size limit.
-    TooLarge,
-    /// It is invalid, or uses features that the engine does not support.
-    Unsupported,
-}
-
 /// A compiled pattern and the size it was charged with.
 #[derive(Debug, Clone)]
-pub struct CompiledPattern<T> {
-    matcher: T,
+struct CompiledPattern {
+    regex: regex::Regex,
     size: usize,
 }
 
 impl PatternBudget {
     /// Compiles a pattern with the smallest sufficient size limit, if the budget allows it.
-    pub fn compile<T>(&self, build: impl Fn(usize) -> Result<T, PatternError>) -> Option<CompiledPattern<T>> {
+    fn compile(&self, source: &str) -> Option<CompiledPattern> {
         for size in SIZES {
             let take = |left: usize| left.checked_sub(size);
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-            match build(size) {
-                Ok(matcher) => return Some(CompiledPattern { matcher, size }),
+            match regex::RegexBuilder::new(source).size_limit(size).build() {
+                Ok(regex) => return Some(CompiledPattern { regex, size }),
                 // The failed attempt stays charged.
-                Err(PatternError::TooLarge) => {}
-                Err(PatternError::Unsupported) => {
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                // It is invalid, or uses features that the engine does not support.
+                Err(_) => {
                     self.bytes_left.fetch_add(size, Ordering::Relaxed);
                     return None;
                 }
@@ -72,10 +64,10 @@ impl PatternBudget {
     }
 }
 
-impl<T> CompiledPattern<T> {
-    /// The compiled pattern, unless matching a text of this length could take too long.
-    pub fn for_text(&self, text: &str) -> Option<&T> {
-        (self.size.saturating_mul(text.len()) <= MAX_SCAN).then_some(&self.matcher)
+impl CompiledPattern {
+    /// Whether the text matches, or matching a text of this length could take too long.
+    fn admits(&self, text: &str) -> bool {
+        self.size.saturating_mul(text.len()) > MAX_SCAN || self.regex.is_match(text)
     }
 }
 
@@ -129,19 +121,12 @@ impl Pattern {
 
     /// Whether the text matches, or the pattern is not enforced.
     pub fn admits(&self, text: &str) -> bool {
-        let compiled = self.compiled.get_or_init(|| self.budget.compile(|size| compile(&self.source, size)));
-        compiled.as_ref().and_then(|compiled| compiled.for_text(text)).is_none_or(|regex| regex.is_match(text))
+        let compiled = self.compiled.get_or_init(|| self.budget.compile(&self.source));
+        compiled.as_ref().is_none_or(|compiled| compiled.admits(text))
     }
 
     /// Whether it was compiled, which happens on first use.
     pub fn is_compiled(&self) -> bool {
         matches!(self.compiled.get(), Some(Some(_)))
     }
-}
-
-fn compile(source: &str, size: usize) -> Result<regex::Regex, PatternError> {
-    regex::RegexBuilder::new(source).size_limit(size).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-        _ => PatternError::Unsupported,
-    })
 }

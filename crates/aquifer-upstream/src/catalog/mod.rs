@@ -1,9 +1,7 @@
 //! The catalog of one upstream: captured tool lists, quarantine, and the snapshot that is served.
 
-mod argument_validator;
 pub(crate) mod capture;
 pub(crate) mod draft;
 pub(crate) mod observed_results;
 pub(crate) mod quarantine;
-mod schema_cost;
 pub(crate) mod snapshot;

@@ -1,7 +1,7 @@
 //! The catalog of an upstream at one moment. It is immutable and replaced as a whole.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use aquifer_discovery::adapter::{KnownEvidence, MapsTo};
 use aquifer_discovery::classify::OwnPrefix;
@@ -15,8 +15,7 @@ use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::argument_validator::ArgumentValidator;
-use super::capture::{Origin, run_blocking};
+use super::capture::Origin;
 use super::observed_results::ObservedResults;
 use super::quarantine::QuarantineReason;
 use crate::sanitize::Sanitizer;
@@ -60,7 +59,6 @@ pub(crate) struct ServedTool {
     pub(crate) danger: Danger,
     /// The endpoint that it is called through, if it is an operation of an MCP-AQL server.
     pub(crate) endpoint: Option<Arc<str>>,
-    schema: OnceLock<Option<ArgumentValidator>>,
 }
 
 impl CatalogSnapshot {
@@ -99,7 +97,6 @@ impl CatalogSnapshot {
                 category: operation.category,
                 danger: operation.danger,
                 endpoint: None,
-                schema: OnceLock::new(),
                 call,
             };
             tools.insert(operation.name.clone(), Arc::new(tool));
@@ -238,16 +235,6 @@ impl CatalogSnapshot {
 }
 
 impl ServedTool {
-    /// Returns a failure if the arguments violate the tool's schema.
-    pub(crate) fn check(&self, arguments: &Value) -> Result<(), Failure> {
-        let compile = || run_blocking(|| self.call.input_schema.as_ref().and_then(ArgumentValidator::compile));
-        let compiled = self.schema.get_or_init(compile);
-        match compiled {
-            Some(check) => check.check(arguments, &self.call),
-            None => Ok(()),
-        }
-    }
-
     /// Translates arguments back to our parameter names.
     pub(crate) fn params(&self, arguments: Value) -> Map<String, Value> {
         let Value::Object(arguments) = arguments else { return Map::new() };

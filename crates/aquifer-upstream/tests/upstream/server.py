@@ -145,6 +145,8 @@ def call(name, arguments, meta, send, mark):
         return text(json.dumps(state["greeted"]))
     if name in ("echo", "anything", "labels", "patterned") or name in [tool["name"] for tool in said.get("tools", [])]:
         return text(json.dumps(arguments))
+    if name == "either" and len(arguments) != 1:
+        return text("Give userName or number, not both.", isError=True)
     if name == "either":
         return text("fine")
     if name == "getPicture":

@@ -1,9 +1,9 @@
 //! What real servers offer, behind the running binary: nothing is lost, what their schemas accept reaches them unchanged,
-//! and what they refuse is refused before they are asked.
+//! and almost all that they refuse is refused before they are asked.
 
 use serde_json::{Value, json};
 
-use crate::offered::check;
+use crate::offered::{Counts, check};
 use crate::support::Folder;
 
 /// What servers answered to `tools/list`, kept for the tests of discovery.
@@ -27,12 +27,14 @@ fn captures() -> Vec<(String, Value)> {
 #[test]
 fn r_dis_7_every_capture_is_served_whole_and_called_exactly() {
     let folder = Folder::new();
-    let mut total = (0, 0);
+    let mut total = Counts::default();
     for (name, tools) in captures() {
-        let (passed, refused) = check(&name, &tools, &folder);
-        total = (total.0 + passed, total.1 + refused);
+        let counts = check(&name, &tools, &folder);
+        total.passed += counts.passed;
+        total.refused += counts.refused;
+        total.left += counts.left;
     }
-    assert!(total.0 > 1_000 && total.1 > 1_000, "{total:?}");
+    assert!(total.passed > 1_000 && total.refused > 1_000 && total.left * 100 < total.refused, "{total:?}");
 }
 
 /// Tools that take more than they name, which none of the captured servers has.
@@ -55,6 +57,7 @@ fn r_dis_7_parameters_of_any_name_are_passed_on_exactly() {
         ),
         of("run_nothing", json!({ "type": "object", "additionalProperties": false })),
     ]);
-    let (passed, refused) = check("open", &tools, &Folder::new());
-    assert!(passed > 500 && refused > 50, "{passed} passed, {refused} refused");
+    let counts = check("open", &tools, &Folder::new());
+    // The types of parameters that a schema does not name are left to the server.
+    assert!(counts.passed > 500 && counts.refused > 25 && counts.left > 25, "{counts:?}");
 }

@@ -1,4 +1,4 @@
-//! Completes an adapter from its sidecar: the tools' own names for parameters, and the complete schemas to enforce.
+//! Completes an adapter from its sidecar: the tools' own names for parameters, and the complete schemas.
 
 use std::collections::{HashMap, HashSet};
 
