@@ -9,7 +9,7 @@ class Aquifer < Formula
   depends_on "rust" => :build
 
   def install
-    system "cargo", "install", "--profile", "dist", *std_cargo_args(path: "crates/aquifer")
+    system "cargo", "install", *std_cargo_args(path: "crates/aquifer")
     generate_completions_from_executable(bin/"aquifer", "completions")
   end
 

@@ -15,7 +15,7 @@ rustPlatform.buildRustPackage {
   cargoLock.lockFile = ../../Cargo.lock;
 
   buildAndTestSubdir = "crates/aquifer";
-  buildType = "dist";
+  buildType = "release";
   # The tests start servers and use the network.
   doCheck = false;
 

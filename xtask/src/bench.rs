@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bench.envs(install::browser()?);
     }
     if needs(&[PACKAGED]) {
-        bench.envs(two_builds(is_release)?);
+        bench.env("AQUIFER_BENCH_PACKAGED", packaged(is_release)?);
     }
     let postgres = needs(&["sql", "peers"]).then(postgres::provide).transpose()?;
     bench.envs(postgres.as_ref().and_then(|server| server.environment()));
@@ -102,15 +102,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     run_step(bench.args(options).args(parts), "The problems are listed above.")
 }
 
-/// The binary of the packages, and a release build to compare it with. A quick test takes the debug build for both.
-fn two_builds(is_release: bool) -> Result<[(&'static str, PathBuf); 2]> {
-    let [packaged, release] = if is_release {
-        let packaged = dist::host_binary()?;
-        announce("build with the release profile");
-        run_step(&mut cargo(&["build", "--release", "--package", "aquifer"]), "The build must succeed.")?;
-        [packaged, target().join("release/aquifer")]
-    } else {
-        [target().join("debug/aquifer"), target().join("debug/aquifer")]
-    };
-    Ok([("AQUIFER_BENCH_PACKAGED", packaged), ("AQUIFER_BENCH_RELEASE", release)])
+/// The binary of the packages. A quick test takes the debug build.
+fn packaged(is_release: bool) -> Result<PathBuf> {
+    if is_release { dist::host_binary() } else { Ok(target().join("debug/aquifer")) }
 }

@@ -116,7 +116,7 @@ pub(crate) struct Programs(PathBuf);
 /// Builds everything with one run of cargo, whatever is measured, with the same versions and features, so that building
 /// again for another part, or for the soak test, does nothing.
 pub(crate) fn build(is_release: bool) -> Result<Programs> {
-    let (profile, folder) = if is_release { ("dist", "dist") } else { ("dev", "debug") };
+    let (profile, folder) = if is_release { ("release", "release") } else { ("dev", "debug") };
     announce(&format!("build with the {profile} profile"));
     let mut build = cargo(&["build", "--profile", profile, "--package", "aquifer", "--package", "aquifer-bench"]);
     run(&mut build, "The build must succeed before anything can be measured.")?;

@@ -22,7 +22,7 @@ Usage: cargo xtask test [--long] [ARG...]
 Installs and starts the requirements of the tests, runs all tests and the examples in the documentation, and searches what
 they print for secrets. Arguments go to the test runner: cargo xtask test NAME.
 
-  --long   more cases of every property, and then: every optional backend alone, dependencies, all packages, faults of
+  --long   more cases of every property and all settings of every attack, and then: every optional backend alone, dependencies, all packages, faults of
            upstreams and stores, every fuzz target for a minute; an hour or more";
 
 /// The tests that read the specification's schemas, which cannot be kept here because of their licence.
@@ -36,7 +36,7 @@ const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, [])) if first == "--long" => {
-            run_with(&[], &[("PROPTEST_CASES", long::PROPERTY_CASES)])?;
+            run_with(&[], &long::SETTINGS)?;
             long::run()
         }
         _ => run_with(arguments, &[]),

@@ -71,8 +71,8 @@ fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
         let mut rustup = Command::new("rustup");
         run(rustup.args(["target", "add", triple]), "Check that static.rust-lang.org can be reached.")?;
     }
-    announce(&format!("build for {triple} with the dist profile (this takes a while)"));
-    let mut build = cargo(&["rustc", "--locked", "--profile", "dist", "--target", triple]);
+    announce(&format!("build for {triple} (this takes a while)"));
+    let mut build = cargo(&["rustc", "--locked", "--release", "--target", triple]);
     // Cargo ignores `strip` of the profile for a package with an `opt-level` of its own.
     build.args(["--package", "aquifer", "--bin", "aquifer", "--", "-C", "strip=symbols"]);
     let name = triple.replace('-', "_");
@@ -97,7 +97,7 @@ fn build(release: &Release, toolchain: &Toolchain) -> Result<PathBuf> {
 
 /// The binary for a platform, once it is built.
 pub(crate) fn binary(platform: Platform) -> PathBuf {
-    target().join(platform.triple()).join("dist/aquifer")
+    target().join(platform.triple()).join("release/aquifer")
 }
 
 /// The paths of this machine, and what replaces them in the binary.

@@ -28,7 +28,7 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask dist [--check] [--quick] [--binary PATH] [--update-docs]
 
 Writes packages to target/dist/packages: npm, Python wheel, Debian, tar.gz, sources, the folder of a container image, a
-Homebrew formula, a bill of materials (CycloneDX) and SHA256SUMS. The binaries are static and built with the dist profile.
+Homebrew formula, a bill of materials (CycloneDX) and SHA256SUMS. The binaries are static and release builds.
 Packing the same commit again gives the same bytes.
 
   --check         install every package into an empty environment, serve the demo and a SQLite file to an MCP client, remove

@@ -9,8 +9,9 @@ use crate::slim_build;
 use crate::soak;
 use crate::step::announce;
 
-/// Cases of each property, where a test does not say how many it needs.
-pub(super) const PROPERTY_CASES: &str = "2048";
+/// Environment variables that make tests more thorough: cases of each property where a test does not say how many it
+/// needs, and all settings of attacks.
+pub(super) const SETTINGS: [(&str, &str); 2] = [("PROPTEST_CASES", "2048"), ("AQUIFER_TEST_LONG", "1")];
 
 /// Rounds of each fault of upstreams, and minutes at most.
 const SOAK: [&str; 5] = ["--debug", "--rounds", "50", "--minutes", "10"];

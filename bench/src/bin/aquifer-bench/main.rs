@@ -4,8 +4,8 @@
 //!
 //! `cargo xtask bench` runs it: the measured programs are in the same folder, AQUIFER_BENCH_HOME is a folder with the
 //! installed peers, AQUIFER_BENCH_NODE is a Node.js for them, AQUIFER_TEST_POSTGRES is a server that may be filled,
-//! AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser, and AQUIFER_BENCH_PACKAGED and
-//! AQUIFER_BENCH_RELEASE are two builds of the binary.
+//! AQUIFER_TEST_BROWSER and AQUIFER_TEST_CHROMIUM lead to the browser, and AQUIFER_BENCH_PACKAGED to
+//! the binary of the packages.
 
 mod captures;
 mod client;
@@ -78,9 +78,8 @@ struct Bench {
     /// The folder for installed and generated files.
     home: PathBuf,
     node: String,
-    /// The binary of the packages, and that of a release build.
+    /// The binary of the packages.
     packaged: String,
-    release: String,
     /// Whether to repeat everything only a few times, to test the programs.
     is_quick: bool,
 }
@@ -95,7 +94,6 @@ impl Bench {
             home: home.into(),
             node: variable("AQUIFER_BENCH_NODE", "node"),
             packaged: variable("AQUIFER_BENCH_PACKAGED", "aquifer"),
-            release: variable("AQUIFER_BENCH_RELEASE", "aquifer"),
             is_quick,
         })
     }

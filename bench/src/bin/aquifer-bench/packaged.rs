@@ -1,5 +1,4 @@
-//! The binary of the packages, which is static, compared with a release build, and with a build for glibc that has the same
-//! settings.
+//! The binary of the packages, which is static, compared with the same build for glibc.
 
 use aquifer_bench::words;
 use aquifer_report::Figure;
@@ -9,8 +8,7 @@ use crate::client::{own_kb, resident_kb, round_trips, start_ms, starts};
 use crate::connection::{Target, Transport};
 use crate::round_trips::{CALL, PREPARE, large_call, title};
 
-/// The references.
-const RELEASE: &str = "release build";
+/// The reference.
 const DYNAMIC: &str = "the same for glibc";
 
 /// One kind of call.
@@ -33,22 +31,20 @@ pub(crate) fn compare(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for transport in [Transport::Stdio, Transport::Http] {
         for scenario in scenarios(bench, transport)? {
-            let [packaged, release, dynamic] = scenario.servers(bench);
-            let measured = round_trips(&packaged, &release, bench.plan(8, 10, 200))?;
-            figures.push(measured.p50(format!("{}, p50", scenario.name)));
-            figures.push(measured.cpu(format!("{}, CPU in the server", scenario.name)).max_ratio(1.0));
+            let [packaged, dynamic] = scenario.servers(bench);
             let measured = round_trips(&packaged, &dynamic, bench.plan(8, 10, 200))?;
+            figures.push(measured.p50(format!("{}, p50", scenario.name)));
             figures.push(measured.cpu(format!("{}, CPU in the server", scenario.name)));
         }
         let title = title(transport);
         let idle = Scenario::tasks(String::new(), transport, r#"{"operation":"list_tasks"}"#.to_owned(), None);
-        let [packaged, release, _] = &idle.servers(bench);
+        let [packaged, dynamic] = &idle.servers(bench);
         let memory = format!("{title}: idle memory, one call done");
-        figures.push(starts(memory, "kB", [packaged, release], bench.runs(9), resident_kb)?);
+        figures.push(starts(memory, "kB", [packaged, dynamic], bench.runs(9), resident_kb)?);
         let own = format!("{title}: idle memory without pages of files");
-        figures.push(starts(own, "kB", [packaged, release], bench.runs(9), own_kb)?);
+        figures.push(starts(own, "kB", [packaged, dynamic], bench.runs(9), own_kb)?);
         let start = format!("{title}: start to first answer");
-        figures.push(starts(start, "ms", [packaged, release], bench.runs(25), start_ms)?);
+        figures.push(starts(start, "ms", [packaged, dynamic], bench.runs(25), start_ms)?);
     }
     Ok(figures)
 }
@@ -78,13 +74,9 @@ impl Scenario {
         Self { name, transport, source: "tasks:".to_owned(), call, prepare }
     }
 
-    /// The packaged binary and the references, serving the same.
-    fn servers(&self, bench: &Bench) -> [Target; 3] {
-        let programs = [
-            ("packaged", bench.packaged.clone()),
-            (RELEASE, bench.release.clone()),
-            (DYNAMIC, bench.program("aquifer")),
-        ];
+    /// The packaged binary and the reference, serving the same.
+    fn servers(&self, bench: &Bench) -> [Target; 2] {
+        let programs = [("packaged", bench.packaged.clone()), (DYNAMIC, bench.program("aquifer"))];
         programs.map(|(name, program)| {
             let state = format!("XDG_STATE_HOME={}", bench.home.join("bench-packaged").join(name).display());
             let mut command = words(&["env", &state, &program, "serve", &self.source, "--mode", "single"]);

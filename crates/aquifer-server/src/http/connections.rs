@@ -204,7 +204,7 @@ impl Connections {
         self.sweep_at(self.now());
     }
 
-    fn sweep_at(&self, now: u64) {
+    pub(super) fn sweep_at(&self, now: u64) {
         let open = self.lock();
         for connection in open.values() {
             connection.note_use(now);

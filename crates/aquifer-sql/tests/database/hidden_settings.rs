@@ -29,12 +29,7 @@ fn table_settings(hide: &[&str], show: &[&str], preset: &[&str]) -> TableSetting
 async fn r_ext_6_mismatched_settings_fail_the_first_reflection() {
     let file = File::create(SQLITE);
     let server = crate::server::Server::new(POSTGRES).await;
-    let all = || -> Vec<Settings> {
-        vec![
-            file.settings(),
-            server.settings(),
-        ]
-    };
+    let all = || -> Vec<Settings> { vec![file.settings(), server.settings()] };
     for (table, table_config, expected) in [
         ("users", table_settings(&["Notes"], &[], &[]), vec!["users'", "'Notes'", "Did you mean 'notes'?"]),
         ("users", table_settings(&["nots"], &[], &[]), vec!["'nots'", "Did you mean 'notes'?"]),
@@ -86,12 +81,7 @@ async fn r_ext_6_include_and_exclude_do_not_excuse_a_misspelled_table() {
         "{POSTGRES} CREATE SCHEMA other; CREATE TABLE other.users (id int, notes text);"
     ))
     .await;
-    let all = || -> Vec<(bool, Settings)> {
-        vec![
-            (true, file.settings()),
-            (false, server.settings()),
-        ]
-    };
+    let all = || -> Vec<(bool, Settings)> { vec![(true, file.settings()), (false, server.settings())] };
     for (table, columns, include, exclude, fits) in [
         ("user", "notes", "users", "", [false, false]),
         ("userz", "notes", "", "letters", [false, false]),
@@ -138,10 +128,7 @@ async fn r_saf_5_hidden_columns_of_excluded_tables_stay_hidden_in_views() {
         settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
         settings.exclude = words(&["USERS", "users"]);
     };
-    for fixture in [
-        Fixture::sqlite_with(SQLITE, set).await,
-        Fixture::postgres_with(POSTGRES, set).await,
-    ] {
+    for fixture in [Fixture::sqlite_with(SQLITE, set).await, Fixture::postgres_with(POSTGRES, set).await] {
         assert_eq!(fixture.call_ok("list_showns", json!({ "fields": "full" })).await["items"], json!([{ "id": 1 }]));
         // The view still reads the same column when its table is renamed.
         fixture.run_sql("ALTER TABLE users RENAME TO people").await;
@@ -233,10 +220,7 @@ async fn r_ext_6_a_table_whose_hide_no_longer_matches_is_withdrawn() {
     let hide = |settings: &mut Settings| {
         settings.tables.insert("users".to_owned(), table_settings(&["notes"], &[], &[]));
     };
-    let fixtures = vec![
-        Fixture::sqlite_with(SQLITE, hide).await,
-        Fixture::postgres_with(POSTGRES, hide).await,
-    ];
+    let fixtures = vec![Fixture::sqlite_with(SQLITE, hide).await, Fixture::postgres_with(POSTGRES, hide).await];
     for fixture in fixtures {
         assert_eq!(
             fixture.call_ok("list_users", json!({ "fields": "full" })).await["items"],
@@ -287,10 +271,7 @@ async fn r_ext_6_a_renamed_table_does_not_show_hidden_columns() {
             "DROP VIEW users; ALTER TABLE people RENAME TO users",
         ),
     ] {
-        for fixture in [
-            Fixture::sqlite_with(SQLITE, hide).await,
-            Fixture::postgres_with(POSTGRES, hide).await,
-        ] {
+        for fixture in [Fixture::sqlite_with(SQLITE, hide).await, Fixture::postgres_with(POSTGRES, hide).await] {
             fixture.run_sql(one).await;
             assert!(fixture.engine.reload().await.is_empty());
             fixture.run_sql(renaming).await;

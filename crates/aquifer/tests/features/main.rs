@@ -1,5 +1,5 @@
 //! What a build can do, whatever features it was compiled with: it serves a SQLite file, and for every backend that was left
-//! out it says which feature is missing. `cargo xtask ci` runs this on the slim build too.
+//! out it says which feature is missing. `cargo xtask test --long` runs this on the smallest build too.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
