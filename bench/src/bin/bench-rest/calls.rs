@@ -84,6 +84,7 @@ pub(crate) struct Bare {
 
 impl Bare {
     pub(crate) fn open(url: &str) -> anyhow::Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().redirect(Policy::none()).tcp_nodelay(true).no_proxy();
         Ok(Self { client: builder.user_agent("bench").build()?, url: url.to_owned() })
     }

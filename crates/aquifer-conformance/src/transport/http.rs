@@ -35,6 +35,8 @@ impl HttpConnection {
             value.set_sensitive(true);
             all.insert(header, value);
         }
+        // Fails if it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .connect_timeout(Duration::from_secs(10))
             .redirect(reqwest::redirect::Policy::none())

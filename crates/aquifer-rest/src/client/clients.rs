@@ -57,6 +57,8 @@ fn builder(
     // reqwest must not resend anything by itself: its redirect policy would repeat request bodies, and its retry policy
     // repeats requests that an HTTP/2 server claims to have refused. hyper still resends a request if an idle
     // connection turns out to be closed before the first byte was written.
+    // Fails if it is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)

@@ -83,7 +83,7 @@ impl Tls {
 }
 
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 fn setup_error(error: impl std::fmt::Display) -> SqlError {

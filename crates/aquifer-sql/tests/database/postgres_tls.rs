@@ -76,7 +76,7 @@ fn percent_encoded(path: &Path) -> String {
 async fn behind_tls(certificates: &Certificates, name: &str) -> u16 {
     let chain = CertificateDer::from_pem_file(certificates.file(&format!("{name}.pem"))).unwrap();
     let key = PrivateKeyDer::from_pem_file(certificates.file(&format!("{name}.key"))).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = config.with_no_client_auth().with_single_cert(vec![chain], key).unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));

@@ -87,6 +87,8 @@ impl HttpTransport {
         // The HTTP client must not resend anything by itself. Its redirect policy would resend the body of a call, and
         // its default retry policy resends requests that an HTTP/2 server reports as refused. hyper still resends
         // requests if an idle connection was closed before a byte was written.
+        // Fails if it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(Policy::none())

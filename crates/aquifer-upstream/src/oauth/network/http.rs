@@ -43,6 +43,8 @@ impl OAuthHttp {
         let zone = zone_of_server(server).await;
         // A person may take long between two requests. A server that closes an idle connection at that very moment would
         // fail the exchange of a code, which cannot be repeated.
+        // Fails if it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)

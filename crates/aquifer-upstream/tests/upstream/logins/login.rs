@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use aquifer_upstream::{LoginAttempt, LogoutOutcome, interrogate, logout};
+use reqwest::redirect::Policy;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::server::{ProtectedServer, log_in, no_pasted_urls, nothing};
+use super::server::{ProtectedServer, browser_with, log_in, no_pasted_urls, nothing};
 use crate::support::{Gateway, WAIT_TIMEOUT, until};
 
 #[tokio::test]
@@ -175,8 +176,7 @@ async fn servers_without_metadata_use_the_endpoints_of_2025_03_26() {
 async fn the_redirect_url_can_be_pasted() {
     let server = ProtectedServer::start(nothing()).await;
     let attempt = LoginAttempt::start(&server.settings(), &[]).await.unwrap();
-    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let answer = browser.get(attempt.url()).send().await.unwrap();
+    let answer = browser_with(Policy::none()).get(attempt.url()).send().await.unwrap();
     let ended_at = answer.headers()["location"].to_str().unwrap().to_owned();
     let (sender, pasted) = mpsc::channel(4);
     for line in ["", "what?", &ended_at.replace("state=", "state=x"), &ended_at] {

@@ -1,5 +1,6 @@
 //! The test server, and a browser for its login.
 
+use reqwest::redirect::Policy;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,6 +17,16 @@ pub(crate) struct ProtectedServer {
     process: Child,
     pub(crate) port: u16,
     pub(crate) folder: Folder,
+}
+
+/// A client like a person's browser, which follows redirects.
+pub(crate) fn browser() -> reqwest::Client {
+    browser_with(Policy::default())
+}
+
+pub(crate) fn browser_with(redirects: Policy) -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().redirect(redirects).build().unwrap()
 }
 
 impl ProtectedServer {
@@ -35,13 +46,13 @@ impl ProtectedServer {
 
     /// Changes the behaviour of the server.
     pub(crate) async fn set(&self, options: Value) {
-        let sent = reqwest::Client::new().post(self.url("/control")).body(options.to_string()).send();
+        let sent = browser().post(self.url("/control")).body(options.to_string()).send();
         assert!(sent.await.unwrap().status().is_success());
     }
 
     /// What the server has recorded.
     pub(crate) async fn recorded_events(&self) -> Value {
-        let events = reqwest::get(self.url("/control")).await.unwrap().text().await.unwrap();
+        let events = browser().get(self.url("/control")).send().await.unwrap().text().await.unwrap();
         serde_json::from_str(&events).unwrap()
     }
 
@@ -93,7 +104,7 @@ pub(crate) async fn log_in(settings: &Settings, scopes: &[&str]) -> Result<Login
     let scopes: Vec<String> = scopes.iter().map(|scope| (*scope).to_owned()).collect();
     let attempt = LoginAttempt::start(settings, &scopes).await?;
     let url = attempt.url().to_owned();
-    let browser = tokio::spawn(async move { reqwest::get(url).await.unwrap().text().await.unwrap() });
+    let browser = tokio::spawn(async move { browser().get(url).send().await.unwrap().text().await.unwrap() });
     let finished = attempt.finish(WAIT_TIMEOUT, no_pasted_urls()).await;
     let page = browser.await.unwrap();
     assert!(page.contains("terminal"), "{page}");

@@ -52,6 +52,8 @@ impl Sender {
         if url.scheme() != "https" && !is_local {
             bail!("approvals.webhook has to begin with https://. http:// is allowed for this machine only");
         }
+        // Fails if it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .timeout(ATTEMPT_TIMEOUT)
             .redirect(Policy::none())
