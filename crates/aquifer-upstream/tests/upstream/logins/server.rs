@@ -1,12 +1,12 @@
 //! The test server, and a browser for its login.
 
-use reqwest::redirect::Policy;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use aquifer_upstream::{LoginAttempt, LoginError, LoginSettings, LoginSummary, Settings};
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
