@@ -30,8 +30,10 @@ impl NetworkZone {
     }
 
     fn from_ipv4(address: Ipv4Addr) -> Self {
-        let [a, b, c, _] = address.octets();
+        let [a, b, c, d] = address.octets();
         match (a, b, c) {
+            // The host agent of Azure, at a public address that leads nowhere else.
+            (168, 63, 129) if d == 16 => Self::LinkLocal,
             (127, _, _) => Self::Loopback,
             // The metadata services of Alibaba and Oracle are outside the link-local range.
             (169, 254, _) | (100, 100, 100) | (192, 0, 0) => Self::LinkLocal,
@@ -58,13 +60,15 @@ impl NetworkZone {
             | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
             | [0x2002, high, low, ..] => embedded(high, low),
             [0x64, 0xff9b, 1, ..] => Self::from_local_translation(address),
-            // The metadata services of Amazon and Google.
-            [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, ..] | [0xfe80..=0xfebf, ..] => Self::LinkLocal,
+            // The metadata services of Amazon, Google and Scaleway.
+            [0xfd00, 0x0ec2 | 0x0042, ..] | [0xfd20, 0x00ce, ..] | [0xfe80..=0xfebf, ..] => Self::LinkLocal,
             // Private, formerly site-local, documentation, tunnels (Teredo).
             [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..]
             | [0x2001, 0xdb8, ..]
             | [0x3fff, 0..=0x0fff, ..]
             | [0x2001, 0, ..] => Self::Private,
+            // A tunnel within a site (ISATAP) ends at the embedded IPv4 address.
+            [0x2000..=0x3fff, _, _, _, 0 | 0x0200, 0x5efe, high, low] => embedded(high, low),
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Invalid,
         }
@@ -90,7 +94,8 @@ mod tests {
         for (zone, addresses) in [
             (
                 NetworkZone::Public,
-                "1.1.1.1 8.8.8.8 172.32.0.1 100.128.0.1 2606:4700::1 ::ffff:1.1.1.1 ::ffff:0:1.1.1.1 64:ff9b::101:101",
+                "1.1.1.1 8.8.8.8 172.32.0.1 100.128.0.1 2606:4700::1 ::ffff:1.1.1.1 ::ffff:0:1.1.1.1 64:ff9b::101:101 \
+                 168.63.129.17 2606:4700::5efe:101:101",
             ),
             (
                 NetworkZone::Loopback,
@@ -100,11 +105,12 @@ mod tests {
                 NetworkZone::Private,
                 "10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 100.64.0.1 198.18.0.1 192.0.2.1 203.0.113.9 fc00::1 \
                  fd12::1 fec0::1 2001:db8::1 2001::1 ::ffff:10.0.0.1 ::ffff:0:10.0.0.1 2002:a00:1:: 64:ff9b::a00:1 \
-                 64:ff9b:1::1 64:ff9b:1::808:808 64:ff9b:1::7f00:1",
+                 64:ff9b:1::1 64:ff9b:1::808:808 64:ff9b:1::7f00:1 \
+                 2606:4700::5efe:a00:1 2606:4700::200:5efe:c0a8:101",
             ),
             (
                 NetworkZone::LinkLocal,
-                "169.254.169.254 169.254.0.1 100.100.100.200 192.0.0.192 fd00:ec2::254 fd20:ce::254 fe80::1 \
+                "169.254.169.254 169.254.0.1 168.63.129.16 fd00:42::42 2606:4700::5efe:a9fe:a9fe 100.100.100.200 192.0.0.192 fd00:ec2::254 fd20:ce::254 fe80::1 \
                  ::ffff:169.254.169.254 ::ffff:0:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe:: \
                  64:ff9b:1::a9fe:a9fe 64:ff9b:1:a9fe:a9:fe00:: 64:ff9b:1:a9:fe:a9fe:: 64:ff9b:1:0:a9:fea9:fe00:0",
             ),

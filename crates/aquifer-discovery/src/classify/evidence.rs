@@ -60,10 +60,14 @@ pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
     let is_first = index == prefix.count_words(&words);
     let mut evidence = NameEvidence { lead, firm: is_firm, is_first, ..NameEvidence::default() };
     let mut joining = false;
-    for word in words.iter().skip(index + 1) {
+    for (position, word) in words.iter().enumerate().skip(index + 1) {
         if matches!(*word, "and" | "or" | "then") {
             joining = true;
             continue;
+        }
+        // What follows "list and" is a verb, even if it is not known.
+        if joining && position == index + 2 && effect_of_word(word).is_none() {
+            evidence.joined = Some(((*word).to_owned(), VerbEffect::Acts));
         }
         if let Some((other, other_firm)) = effect_of_word(word).filter(|(_, firm)| *firm || joining) {
             let place = if joining { &mut evidence.joined } else { &mut evidence.beside };

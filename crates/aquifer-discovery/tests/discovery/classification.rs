@@ -70,6 +70,8 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("", "git_log", "Shows the commit logs", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "suspend_mailing_list", "Suspends a mailing list", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "deny_list", "Show the list", "", Execute, Confidence::Low, true, Danger::Destructive),
+        ("", "list_and_suspend", "Whatever", "", Execute, Confidence::Medium, false, Danger::Destructive),
+        ("", "list_users_and_groups", "Whatever", "", Read, Confidence::Medium, false, Danger::Safe),
         ("r+", "pods_list", "List the pods", "", Read, Confidence::High, false, Danger::Safe),
         ("", "git_log", "Whatever", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "open_position", "Open a position", "", Execute, Confidence::Low, true, Danger::Destructive),

@@ -17,8 +17,9 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure::{self, Baseline};
 use crate::schema::model::{
-    CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete, OpaqueKey,
-    PostgresRead, PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint, WithheldColumns,
+    ChangeRule, CheckConstraint, Column, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, Model, OnDelete,
+    OpaqueKey, PostgresRead, PostgresStore, Store, Table, TablePermissions, TextIndex, UniqueConstraint,
+    WithheldColumns,
 };
 use crate::schema::sql_definitions;
 use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
@@ -38,6 +39,13 @@ const RELATIONS: &str = "
                              SELECT k.oid FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = c.oid)))))
             FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid AND (i.indisexclusion
                 OR i.indisunique AND (i.indpred IS NOT NULL OR i.indexprs IS NOT NULL))),
+        'change_rules', (SELECT json_agg(json_build_object('name', x.name, 'text', x.text)) FROM (
+            SELECT t.tgname, concat_ws(' ', pg_get_triggerdef(t.oid), p.prosrc)
+            FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+            UNION ALL
+            SELECT p.polname, concat_ws(' ', pg_get_expr(p.polqual, c.oid), pg_get_expr(p.polwithcheck, c.oid))
+            FROM pg_policy p WHERE p.polrelid = c.oid AND c.relrowsecurity AND p.polcmd <> 'r') x (name, text)),
         'hashes', current_setting('server_version_num')::int >= 140000,
         'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
         'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
@@ -410,6 +418,12 @@ impl RelationRows<'_> {
                     name: text(key, "name").into(),
                     columns: texts(&key["columns"]).into_iter().map(Arc::from).collect(),
                 })
+                .collect(),
+            change_rules: self.row["change_rules"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|rule| ChangeRule { name: text(rule, "name").into(), text: text(rule, "text").to_owned() })
                 .collect(),
             unlisted: self.columns.iter().filter(|row| !is_shown(row)).map(|row| text(row, "name").into()).collect(),
             withheld: WithheldColumns::default(),

@@ -20,6 +20,9 @@ const EXTENSIONS: &str = "\
     btree_gin btree_gist citext cube fuzzystrmatch hstore intarray isn ltree moddatetime pg_trgm pgcrypto seg \
     unaccent uuid-ossp";
 
+/// Functions of these extensions that change the session, which a rollback does not undo.
+const SESSION_FUNCTIONS: &str = "isn_weak";
+
 /// Extensions of which at least operators, casts, types and immutable functions only compute.
 const TYPE_EXTENSIONS: &str = "earthdistance postgis postgis_raster prefix semver vector";
 
@@ -53,9 +56,10 @@ pub(super) struct Function {
 impl Function {
     /// Whether it comes with an extension, and only computes.
     pub(super) fn is_of_known_extension(&self) -> bool {
-        self.extension.as_deref().is_some_and(|name| {
-            contains_word(EXTENSIONS, name) || contains_word(TYPE_EXTENSIONS, name) && self.is_immutable
-        })
+        !contains_word(SESSION_FUNCTIONS, &self.name)
+            && self.extension.as_deref().is_some_and(|name| {
+                contains_word(EXTENSIONS, name) || contains_word(TYPE_EXTENSIONS, name) && self.is_immutable
+            })
     }
 }
 

@@ -151,6 +151,8 @@ pub(crate) struct Table {
     pub(crate) resolves_conflicts: bool,
     /// Unique keys over expressions or over some rows only, and exclusion constraints.
     pub(crate) opaque_keys: Vec<OpaqueKey>,
+    /// Triggers and policies, which may refuse changes.
+    pub(crate) change_rules: Vec<ChangeRule>,
     /// Columns that are never offered: this user cannot read them, or they only serve an index.
     pub(crate) unlisted: Vec<Arc<str>>,
     /// Columns that are hidden from callers.
@@ -215,6 +217,8 @@ pub(crate) struct WithheldColumns {
     pub(crate) prevents_create: bool,
     /// References by hidden columns. They cascade all the same.
     pub(crate) foreign: Vec<ForeignKey>,
+    /// The names of triggers and policies that read hidden columns, of this table or of another one.
+    pub(crate) rules: Vec<Arc<str>>,
 }
 
 /// The permitted changes.
@@ -365,6 +369,14 @@ pub(crate) struct OpaqueKey {
     pub(crate) columns: Vec<Arc<str>>,
 }
 
+/// A trigger or a policy of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangeRule {
+    pub(crate) name: Arc<str>,
+    /// Its definition, with the code of its function.
+    pub(crate) text: String,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct CheckConstraint {
     pub(crate) name: Arc<str>,
@@ -428,6 +440,18 @@ impl TextIndex {
     }
 }
 
+/// Whether a text contains this name as a whole word, in upper or lower case.
+fn contains_name(words: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let (words, name) = (words.to_lowercase(), name.to_lowercase());
+    !name.is_empty()
+        && words.match_indices(&name).any(|(start, found)| {
+            let before = words.get(..start).and_then(|text| text.chars().next_back());
+            let after = words.get(start + found.len()..).and_then(|text| text.chars().next());
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+}
+
 impl Table {
     /// The qualified name, which identifies the table.
     pub(crate) fn full_name(&self) -> String {
@@ -471,17 +495,13 @@ impl Table {
 
     /// Whether a text mentions a hidden column.
     pub(crate) fn mentions_withheld(&self, words: &str) -> bool {
-        let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let mut all = self.withheld.columns.iter().filter(|name| !name.is_empty());
-        let (words, any) = (words.to_lowercase(), !self.withheld.columns.is_empty());
-        any && all.any(|name| {
-            let name = name.to_lowercase();
-            words.match_indices(&name).any(|(start, found)| {
-                let before = words.get(..start).and_then(|text| text.chars().next_back());
-                let after = words.get(start + found.len()..).and_then(|text| text.chars().next());
-                !before.is_some_and(is_part) && !after.is_some_and(is_part)
-            })
-        })
+        self.withheld.columns.iter().any(|name| contains_name(words, name))
+    }
+
+    /// Whether a trigger or policy of this or another table names a hidden column of this table.
+    pub(crate) fn is_read_by(&self, rule: &ChangeRule, is_own: bool) -> bool {
+        let mut all = self.withheld.columns.iter().chain(&self.unlisted);
+        all.any(|name| contains_name(&rule.text, name)) && (is_own || contains_name(&rule.text, &self.name))
     }
 
     /// The column with this field name or database name. This is unambiguous: a column keeps its database name if
@@ -501,7 +521,7 @@ impl Table {
     }
 
     /// The constraints by which a change of visible columns says something about hidden ones: each has columns of both
-    /// kinds, or its columns are not known.
+    /// kinds, or its columns are not known. Triggers and policies that name hidden columns are among them.
     pub(crate) fn constraints_on_hidden(&self) -> impl Iterator<Item = &str> {
         let unique = self.unique.iter().map(|known| (&*known.name, &known.columns));
         let checks = self.checks.iter().map(|known| (&*known.name, &known.columns));
@@ -509,7 +529,8 @@ impl Table {
         let foreign = foreign.map(|known| (known.name.as_deref().unwrap_or_default(), &known.columns));
         let opaque = self.opaque_keys.iter().map(|known| (&*known.name, &known.columns));
         let all = unique.chain(checks).chain(foreign).chain(opaque);
-        all.filter(|(_, columns)| self.is_on_hidden(columns)).map(|(name, _)| name)
+        let on_hidden = all.filter(|(_, columns)| self.is_on_hidden(columns)).map(|(name, _)| name);
+        on_hidden.chain(self.withheld.rules.iter().map(|name| &**name))
     }
 
     /// Whether a constraint on these columns depends on hidden ones, and on others as well.

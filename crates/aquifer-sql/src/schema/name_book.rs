@@ -311,6 +311,7 @@ mod tests {
             hashes: false,
             resolves_conflicts: false,
             opaque_keys: Vec::new(),
+            change_rules: Vec::new(),
             unlisted: Vec::new(),
             withheld: WithheldColumns::default(),
             dry_run: DryRunSupport::COMPLETE,

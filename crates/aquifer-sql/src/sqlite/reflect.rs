@@ -14,8 +14,9 @@ use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure;
 use crate::schema::model::{
-    CheckConstraint, Column, ColumnDerivation, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key, KeyFallback,
-    Model, OnDelete, OpaqueKey, SqliteStore, Store, Table, TablePermissions, UniqueConstraint, WithheldColumns,
+    ChangeRule, CheckConstraint, Column, ColumnDerivation, ColumnId, DryRunSupport, ExcludedTable, ForeignKey, Key,
+    KeyFallback, Model, OnDelete, OpaqueKey, SqliteStore, Store, Table, TablePermissions, UniqueConstraint,
+    WithheldColumns,
 };
 use crate::schema::sql_definitions;
 use crate::schema::style_finder::TimeConvention;
@@ -236,6 +237,7 @@ fn reflect_table(
     let table = Table {
         schema: None,
         opaque_keys,
+        change_rules: triggers(connection, name)?,
         name: name.into(),
         quoted,
         comment: None,
@@ -379,6 +381,16 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
         }
     }
     Ok(unique)
+}
+
+fn triggers(connection: &Connection, table: &str) -> Result<Vec<ChangeRule>> {
+    let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
+    let mut statement = connection.prepare(sql)?;
+    let triggers = statement.query_map([table], |row| {
+        let name: String = row.get(0)?;
+        Ok(ChangeRule { name: name.into(), text: row.get(1)? })
+    })?;
+    triggers.collect()
 }
 
 /// Unique indexes over expressions or over some rows only, with the columns that their definitions mention.

@@ -4,7 +4,7 @@
 use aquifer_sql::Settings;
 use serde_json::{Value, json};
 
-use crate::support::Fixture;
+use crate::support::{Backing, Fixture};
 
 /// The content of every hidden column, which must never be shown.
 const SECRET: &str = "hunterzz";
@@ -603,5 +603,42 @@ async fn r_ext_6_constraints_on_hidden_columns_are_not_explained() {
         let error = fixture.call("update_good", json!({ "id": 1, "input": { "price": 1000 } })).await["error"].clone();
         assert_eq!(error["code"], "VALIDATION_INVALID_VALUE", "{error}");
         assert!(error.to_string().contains("price"), "{error}");
+    }
+}
+
+/// Triggers and policies refuse changes like checks do, and may read hidden columns of other tables as well.
+#[tokio::test]
+async fn r_ext_6_triggers_and_policies_on_hidden_columns_are_known() {
+    let tables = "
+        CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER DEFAULT 70, changed INTEGER);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, good_id INTEGER REFERENCES goods(id), price INTEGER);
+        CREATE TABLE places (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER);
+        CREATE TABLE shelves (id INTEGER PRIMARY KEY, price INTEGER);";
+    let sqlite = "
+        CREATE TRIGGER dear BEFORE UPDATE ON goods WHEN NEW.price < OLD.least BEGIN SELECT RAISE(ABORT, 'no'); END;
+        CREATE TRIGGER touch AFTER UPDATE OF price ON goods BEGIN UPDATE goods SET changed = 1 WHERE id = NEW.id; END;
+        CREATE TRIGGER cheap BEFORE INSERT ON orders BEGIN
+            SELECT RAISE(IGNORE) WHERE NEW.price < (SELECT \"Least\" FROM Goods WHERE id = NEW.good_id); END;
+        CREATE TRIGGER own BEFORE INSERT ON places WHEN NEW.price < NEW.least BEGIN SELECT RAISE(ABORT, 'no'); END;";
+    let postgres = "
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+        CREATE TRIGGER dear BEFORE UPDATE ON goods FOR EACH ROW WHEN (NEW.price < OLD.least) EXECUTE FUNCTION refuse();
+        CREATE FUNCTION cheap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RETURN CASE WHEN NEW.price >= (SELECT Least FROM goods WHERE id = NEW.good_id) THEN NEW END; END $$;
+        CREATE TRIGGER cheap BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION cheap();
+        CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RETURN CASE WHEN NEW.price >= NEW.least THEN NEW END; END $$;
+        CREATE TRIGGER own BEFORE INSERT ON places FOR EACH ROW EXECUTE FUNCTION own();
+        ALTER TABLE shelves ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY high ON shelves WITH CHECK (price > (SELECT max(least) FROM goods));";
+    for fixture in both(&format!("{tables}{sqlite}"), &format!("{tables}{postgres}"), hide(&["goods.least"])).await {
+        let snapshot = fixture.engine.snapshot();
+        let all = snapshot.catalog().operations();
+        let tests_hidden = |name: &str| all.iter().find(|known| &*known.name == name).unwrap().tests_hidden;
+        let expected = [("update_good", true), ("create_order", true), ("create_place", false), ("list_goods", false)];
+        for (name, expected) in expected {
+            assert_eq!(tests_hidden(name), expected, "{name}");
+        }
+        assert_eq!(tests_hidden("create_shelf"), !matches!(fixture.backing, Backing::File(_)));
     }
 }

@@ -147,6 +147,18 @@ async fn r_ext_5_code_outside_of_statements_turns_it_off() {
              CREATE CAST (mood AS json) WITH FUNCTION mood_json(mood);",
             Some("cast to JSON calls 'public.mood_json(mood)'"),
         ),
+        (
+            "CREATE FUNCTION on_view() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('counter'); END $$;
+             CREATE EVENT TRIGGER on_tables ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION on_view();",
+            None,
+        ),
+        (
+            "CREATE FUNCTION on_view() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('counter'); END $$;
+             CREATE EVENT TRIGGER on_views ON ddl_command_end WHEN TAG IN ('CREATE VIEW') EXECUTE FUNCTION on_view();",
+            Some("the event trigger 'on_views', which also runs for temporary views, calls 'public.on_view()'"),
+        ),
+        // It changes the session for later callers, and a rollback does not undo that.
+        ("CREATE EXTENSION isn;", Some("public.isn_weak(boolean)")),
     ];
     for (sql, expected) in cases {
         let check = if sql.contains("is_fine") { check } else { "" };
@@ -171,6 +183,27 @@ async fn r_ext_5_code_outside_of_statements_turns_it_off() {
             }
         }
         assert_eq!(fixture.value("SELECT is_called FROM counter").await, "f", "{sql}");
+    }
+}
+
+/// PostgreSQL calculates conditions of callers before those of a view, if they cost less. Messages about what it looks up
+/// by a value of a row contain that value.
+#[tokio::test]
+async fn r_ext_5_messages_do_not_contain_values_of_rows() {
+    let more = "CREATE TABLE notes (id INTEGER PRIMARY KEY, language TEXT, owner TEXT);
+        INSERT INTO notes VALUES (1, 'hunterzz', 'bob'), (2, 'english', 'ann');
+        CREATE VIEW own AS SELECT id, language FROM notes WHERE lower(btrim(ltrim(rtrim(owner)))) = 'ann';";
+    let (server, settings) = prepare(more, &format!("{GRANTS} GRANT SELECT ON own TO {{role}};")).await;
+    let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
+    assert_eq!(rows(&fixture, "SELECT language FROM own", json!([])).await, json!([["english"]]));
+    for of in ["regconfig", "regdictionary", "int", "jsonb", "tsquery", "jsonpath"] {
+        let value = if of == "jsonpath" { "(language || ' (')" } else { "language" };
+        let sql = format!("SELECT id FROM own WHERE {value}::{of} IS NOT NULL");
+        if of == "tsquery" {
+            assert_eq!(rows(&fixture, &sql, json!([])).await, json!([[2]]));
+        } else {
+            assert_refused(&fixture, &sql, INVALID).await;
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use clap_complete::Shell;
 
 use crate::config::target::is_adapter;
 use crate::config::{SourceConfig, TrustSetting};
+use crate::terminal;
 pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
     ReportOutput,
@@ -49,11 +50,13 @@ impl Cli {
     /// Parses the command line. Prints help or a usage error and exits if required.
     pub(crate) fn read() -> Self {
         Self::try_parse().unwrap_or_else(|problem| {
-            if problem.use_stderr() && conformance::is_selected() {
-                let _ = problem.print();
-                std::process::exit(BAD_USAGE.into());
+            if !problem.use_stderr() {
+                problem.exit();
             }
-            problem.exit()
+            // It repeats arguments, and a shell takes names of files for arguments.
+            terminal::print_note(&problem.render().to_string());
+            let code = if conformance::is_selected() { BAD_USAGE.into() } else { problem.exit_code() };
+            std::process::exit(code)
         })
     }
 }

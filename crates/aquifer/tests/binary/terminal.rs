@@ -51,6 +51,7 @@ fn nothing_from_a_file_controls_the_terminal() {
         &["introspect", "--source", "openapi:api.json"],
         &["call", "x", "--source", "openapi:api.json"],
         &["tokens", ".mcp.json"],
+        &["validate", &format!("--no{HOSTILE}")],
     ] {
         let piped = command(&folder, words).output().unwrap();
         assert!(is_clean(&text(&piped.stderr)), "{words:?}: {:?}", text(&piped.stderr));

@@ -2,7 +2,8 @@
 //!
 //! The tree of a statement shows what it calls, but some code runs without appearing in one: checks of domains run while
 //! the server parses a text of that type, and casts to JSON and support functions of operator classes run inside of
-//! built-in functions. This is checked before the server parses anything. A user-defined function that is not known to
+//! built-in functions; event triggers run when the view of the statement is created. This is checked before the server
+//! parses anything. A user-defined function that is not known to
 //! be harmless must not be executable for the user, so that the server itself refuses to call it wherever it is hidden.
 
 use std::collections::BTreeSet;
@@ -52,15 +53,18 @@ const PARTS: &str = "
         AND p.oid NOT IN (SELECT x.id FROM pg_type t CROSS JOIN LATERAL (VALUES (t.typinput::oid), (t.typoutput::oid),
             (t.typreceive::oid), (t.typsend::oid), (t.typmodin::oid), (t.typmodout::oid)) x (id) WHERE t.oid >= 16384)
     UNION ALL
-    SELECT json_build_object('part', 'support', 'id', p.oid::int8,
+    SELECT json_build_object('part', 'support', 'id', p.oid::int8, 'event_trigger', u.event_trigger,
         'signature', format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid)))::text
-    FROM (SELECT k.castfunc FROM pg_cast k WHERE k.casttarget IN ('json'::regtype, 'jsonb'::regtype)
+    FROM (SELECT k.castfunc, NULL::name FROM pg_cast k WHERE k.casttarget IN ('json'::regtype, 'jsonb'::regtype)
           UNION
-          SELECT a.amproc::oid FROM pg_amproc a
+          SELECT a.amproc::oid, NULL FROM pg_amproc a
           UNION
-          SELECT o.oprcode::oid FROM pg_amop a JOIN pg_operator o ON o.oid = a.amopopr
+          SELECT o.oprcode::oid, NULL FROM pg_amop a JOIN pg_operator o ON o.oid = a.amopopr
           UNION
-          SELECT x.id FROM pg_range r CROSS JOIN LATERAL (VALUES (r.rngcanonical::oid), (r.rngsubdiff::oid)) x (id)) u (id)
+          SELECT x.id, NULL FROM pg_range r CROSS JOIN LATERAL (VALUES (r.rngcanonical::oid), (r.rngsubdiff::oid)) x (id)
+          UNION
+          SELECT t.evtfoid, t.evtname FROM pg_event_trigger t WHERE t.evtevent IN ('ddl_command_start', 'ddl_command_end')
+              AND t.evtenabled <> 'D' AND (t.evttags IS NULL OR 'CREATE VIEW' = ANY(t.evttags))) u (id, event_trigger)
     JOIN pg_proc p ON p.oid = u.id JOIN pg_language l ON l.oid = p.prolang JOIN pg_namespace n ON n.oid = p.pronamespace
     WHERE p.oid >= 16384 AND l.lanname NOT IN ('c', 'internal')
     UNION ALL";
@@ -74,12 +78,20 @@ struct Callable {
     grantees: Vec<String>,
 }
 
+/// A function that runs without a check of permissions.
+struct SupportFunction {
+    id: i64,
+    signature: String,
+    /// The event trigger that calls it.
+    event_trigger: Option<String>,
+}
+
 /// The code that the user can reach.
 pub(super) struct CallableCode {
     pub(super) safe_code: SafeCode,
     callable: Vec<Callable>,
     /// Functions that run without a check of permissions.
-    support: Vec<(i64, String)>,
+    support: Vec<SupportFunction>,
     /// Domains, with their checks.
     domains: Vec<(i64, String, Vec<String>)>,
 }
@@ -98,17 +110,24 @@ impl CallableCode {
             is_nameable: row["nameable"] != Value::Bool(false),
             grantees: texts(&row["grantees"]),
         });
+        let support = of("support").map(|row| SupportFunction {
+            id: number(row, "id"),
+            signature: text(row, "signature").to_owned(),
+            event_trigger: row["event_trigger"].as_str().map(str::to_owned),
+        });
         let domains = of("type").filter(|row| text(row, "kind") == "d");
         let mut code = Self {
             callable: callable.collect(),
-            support: of("support").map(|row| (number(row, "id"), text(row, "signature").to_owned())).collect(),
+            support: support.collect(),
             domains: domains
                 .map(|row| (number(row, "id"), text(row, "name").to_owned(), texts(&row["checks"])))
                 .collect(),
             safe_code,
         };
         let mut used = code.safe_code.functions_of(&[]);
-        used.extend(code.callable.iter().map(|function| function.id).chain(code.support.iter().map(|(id, _)| *id)));
+        used.extend(
+            code.callable.iter().map(|function| function.id).chain(code.support.iter().map(|function| function.id)),
+        );
         code.safe_code.add_functions(session, used).await?;
         Ok(code)
     }
@@ -127,11 +146,13 @@ impl CallableCode {
             }
             in_checks.extend(called);
         }
-        let support = self.support.iter().filter(|(id, _)| !self.safe_code.is_pure_function(*id));
-        problems.extend(support.map(|(_, signature)| {
-            format!(
-                "query_sql stays off, because an operator class, a range or a cast to JSON calls '{signature}', which is not known to be harmless"
-            )
+        let support = self.support.iter().filter(|function| !self.safe_code.is_pure_function(function.id));
+        problems.extend(support.map(|SupportFunction { signature, event_trigger, .. }| {
+            let caller = match event_trigger {
+                Some(name) => format!("the event trigger '{name}', which also runs for temporary views,"),
+                None => "an operator class, a range or a cast to JSON".to_owned(),
+            };
+            format!("query_sql stays off, because {caller} calls '{signature}', which is not known to be harmless")
         }));
         let is_open = |function: &&Callable| {
             (function.is_nameable || in_checks.contains(&function.id)) && !self.safe_code.is_safe_function(function.id)

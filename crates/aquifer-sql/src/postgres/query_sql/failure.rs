@@ -23,16 +23,19 @@ pub(super) fn explain(
     let class = code.code().get(..2).unwrap_or_default();
     if *code == SqlState::SYNTAX_ERROR {
         query_sql::syntax_error(sql, byte, near).into()
-    } else if *code == SqlState::UNDEFINED_TABLE {
+    } else if *code == SqlState::UNDEFINED_TABLE && is_about_statement {
         query_sql::no_such_table(near.trim_matches('"'), access.shown_tables()).into()
-    } else if *code == SqlState::UNDEFINED_COLUMN {
+    } else if *code == SqlState::UNDEFINED_COLUMN && is_about_statement {
         let name = db.message().split('"').nth(1).unwrap_or(near);
         query_sql::no_such_column(name, access.shown_columns()).into()
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         let reason = "the database does not permit it. Instead of *, name only columns of the schema overview";
         query_sql::refused(reason).because(error.to_string()).into()
-    } else if class == "42" {
+    } else if class == "42" && is_about_statement {
         query_sql::invalid_near(sql, byte, db.message(), error).into()
+    } else if class == "42" {
+        // Names of configurations, for one, are looked up in values of rows that a view leaves out.
+        query_sql::invalid("is not valid", error).into()
     } else if class == "22" || class == "21" {
         // The message may contain values of rows that a view leaves out.
         query_sql::invalid(format_args!("fails on a value: {}", describe(code)), error).into()

@@ -15,7 +15,7 @@ use aquifer_query::FieldType;
 use crate::schema::exposure::credential_tables;
 use crate::schema::exposure::secret_names::looks_secret;
 use crate::schema::model::{
-    Column, ColumnDerivation, ColumnId, ExcludedTable, ForeignKey, Key, Model, Table, WithheldColumns,
+    ChangeRule, Column, ColumnDerivation, ColumnId, ExcludedTable, ForeignKey, Key, Model, Table, WithheldColumns,
 };
 use crate::settings::{Settings, TableSettings, Target};
 
@@ -160,6 +160,7 @@ pub(crate) fn restrict(model: &mut Model, settings: &Settings, baseline: &mut Ba
             *withdrawn = true;
         }
     }
+    find_rules_on_hidden(&mut model.tables);
     let mut is_served = withdrawn.into_iter().zip(holds_credentials).map(|(withdrawn, holds)| !withdrawn && !holds);
     model.tables.retain(|_| is_served.next().unwrap_or(true));
     mismatches
@@ -527,5 +528,21 @@ fn withhold(table: &mut Table, settings: &Settings, hidden: &HashSet<ColumnId>) 
         *old = positions;
     }
     table.may.insert &= !prevents_create;
-    table.withheld = WithheldColumns { columns, secrets, prevents_create, foreign: withheld_foreign };
+    table.withheld =
+        WithheldColumns { columns, secrets, prevents_create, foreign: withheld_foreign, rules: Vec::new() };
+}
+
+/// Finds the triggers and policies by which changes of a table say something about hidden columns.
+fn find_rules_on_hidden(tables: &mut [Table]) {
+    let rules_of = |position: usize, table: &Table| {
+        let reads_hidden = |rule: &&ChangeRule| {
+            tables.iter().enumerate().any(|(other, owner)| owner.is_read_by(rule, other == position))
+        };
+        table.change_rules.iter().filter(reads_hidden).map(|rule| rule.name.clone()).collect()
+    };
+    let found: Vec<Vec<Arc<str>>> =
+        tables.iter().enumerate().map(|(position, table)| rules_of(position, table)).collect();
+    for (table, rules) in tables.iter_mut().zip(found) {
+        table.withheld.rules = rules;
+    }
 }
