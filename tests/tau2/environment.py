@@ -182,7 +182,7 @@ class Environment:
     def digest(self):
         """The digest of all state."""
         state = {f"{kind.__name__}/{instance}": model.model_dump() for (kind, instance), model in _stores.items()}
-        return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(state, sort_keys=True, default=_plain).encode()).hexdigest()
 
     async def run(self, tool, arguments):
         """Calls a tool. Returns its text, or raises `ToolError`."""
@@ -295,6 +295,11 @@ class Environment:
             lambda: ("grep", {"pattern": random.choice(["credit card", "dispute|chargeback", "no such words"])}),
             lambda: ("list_discoverable_agent_tools", {}),
         ]
+
+
+def _plain(value):
+    """A value that JSON has no form for: a date, or an object whose default text would be its address."""
+    return vars(value) if hasattr(value, "__dict__") else str(value)
 
 
 def _load(path):

@@ -6,7 +6,8 @@ Every result has to be the same both ways, and so does the state after each task
 requested again with random selections of fields and has to be what `select` makes of it.
 
 In single mode, calls that need a confirmation are confirmed with their token. Otherwise a rule of the configuration allows
-them: one session can ask for sixty confirmations in a minute, so the gateway has to be started again and again.
+them: one session can ask for sixty confirmations in a minute, so the gateway has to be started again and again. An operation
+that the gateway denies because of its danger gets a lower danger.
 """
 
 import argparse
@@ -53,13 +54,16 @@ def select(value, paths):
     if isinstance(value, dict):
         parts = {name: select(value[name], inside(paths, name)) for name, *_ in paths if name in value}
         return {name: part for name, part in parts.items() if part is not MISSING}
-    if isinstance(value, list) and is_index(paths[0][0]):
-        at = lambda step: int(step) % len(value) if -len(value) <= int(step) < len(value) else None
-        chosen = sorted({at(step) for step, *_ in paths} - {None})
-        parts = [select(value[n], [path[1:] for path in paths if at(path[0]) == n]) for n in chosen]
-        return [part for part in parts if part is not MISSING]
     if isinstance(value, list):
-        return [select(element, paths) if isinstance(element, dict | None) else {} for element in value]
+        named = [path for path in paths if not is_index(path[0])]
+        parts = []
+        for n, element in enumerate(value):
+            chosen = [path[1:] for path in paths if is_index(path[0]) and int(path[0]) in (n, n - len(value))]
+            own = chosen if isinstance(element, list) else named + chosen
+            part = select(element, own) if own else MISSING
+            if part is not MISSING or named:
+                parts.append({} if part is MISSING else part)
+        return parts
     return MISSING
 
 
@@ -125,20 +129,7 @@ class Paths:
             elif kind < 0.5:
                 path = path[:1]
             chosen.append(path)
-        return self._without_conflicts(chosen)
-
-    @staticmethod
-    def _without_conflicts(paths):
-        """The page does not say what names and numbers mean together in one list, so they are not combined."""
-        kept = []
-        for path in paths:
-            mixes = lambda other: any(
-                path[:n] == other[:n] and is_index(path[n]) != is_index(other[n])
-                for n in range(min(len(path), len(other)))
-            )
-            if not any(mixes(other) for other in kept):
-                kept.append(path)
-        return [".".join(path) for path in kept]
+        return [".".join(path) for path in chosen]
 
 
 class Stdio:
@@ -221,17 +212,42 @@ def wait_for(address):
     wait_until(f"something listens on {address}", listens)
 
 
+def server_command(run, domain, control, all_tasks):
+    script = str(Path(__file__).with_name("server.py"))
+    return [sys.executable, script, domain, control, *run["server"], *["--all-tasks"] * all_tasks]
+
+
+def source(domain, place):
+    return f'[[source]]\nname = "{domain}"\nprefix = ""\n{place}\n'
+
+
+def on_stdio(command):
+    return f"command = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}"
+
+
+def policy(program, run, domain):
+    """What a gateway without rules thinks of each tool."""
+    folder = Path(tempfile.mkdtemp(prefix="tau2-"))
+    config = folder / "policy.toml"
+    config.write_text(source(domain, on_stdio(server_command(run, domain, str(folder / "control"), False))))
+    command = [program, "policy", "show", "--json", "--config", str(config)]
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder)}
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True)
+    shutil.rmtree(folder)
+    if shown.returncode:
+        raise SystemExit(f"policy show failed: {shown.stderr}")
+    return json.loads(shown.stdout)["operations"]
+
+
 class Gateway:
     """A gateway with the server of a domain behind it."""
 
-    def __init__(self, program, run, domain, folder, all_tasks):
-        self.folder = folder
+    def __init__(self, program, run, domain, operations, folder, all_tasks):
         self.control = str(Path(tempfile.mkdtemp(prefix="tau2-")) / "control")
         self.server_log = open(folder / "server.log", "ab")
         self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
         self.server = None
-        server = [sys.executable, str(Path(__file__).with_name("server.py")), domain, self.control, *run["server"]]
-        server += ["--all-tasks"] * all_tasks
+        server = server_command(run, domain, self.control, all_tasks)
         is_http = run["transport"] == "http"
         config = folder / "gateway.toml"
         if is_http:
@@ -240,11 +256,13 @@ class Gateway:
             wait_for(f"127.0.0.1:{port}")
             place = f'url = "http://127.0.0.1:{port}/mcp"'
         else:
-            place = f"command = {json.dumps(server[0])}\nargs = {json.dumps(server[1:])}"
-        self.source = f'[[source]]\nname = "{domain}"\nprefix = ""\n{place}\n'
-        config.write_text(self.source + ("" if run["confirms"] else ALLOW))
+            place = on_stdio(server)
+        rules = "" if run["confirms"] else ALLOW
+        # No rule allows what the gateway denies because of its danger.
+        denied = [operation["operation"] for operation in operations if operation["decision"] == "deny"]
+        rules = "".join(f'[source.operations.{name}]\ndanger = "destructive"\n' for name in denied) + rules
+        config.write_text(source(domain, place) + rules)
         command = [program, "serve", "--mode", run["mode"], "--config", str(config)]
-        self.program = program
         self.confirmations = 0
         self.connection = (Http if is_http else Stdio)(command, self.environment, self.server_log)
         self.number = 0
@@ -258,7 +276,7 @@ class Gateway:
         wait_until("the server of the domain starts", lambda: not lines.connect_ex(self.control))
         self.lines = lines.makefile("rw")
         lines.close()
-        categories = {operation["operation"]: operation["category"].lower() for operation in self.policy()["operations"]}
+        categories = {operation["operation"]: operation["category"].lower() for operation in operations}
         wait_until("the gateway has the operations", lambda: self._find_endpoints(run, categories))
 
     def _find_endpoints(self, run, categories):
@@ -280,19 +298,6 @@ class Gateway:
         if "error" in answer:
             raise SystemExit(f"{method}: {answer['error']}")
         return answer["result"]
-
-    def policy(self):
-        """What the gateway thinks of each tool. Asks the server of another process, with a socket and a state of its own."""
-        other = Path(tempfile.mkdtemp(prefix="tau2-"))
-        config = other / "policy.toml"
-        config.write_text(self.source.replace(self.control, str(other / "control")))
-        environment = {**self.environment, "XDG_STATE_HOME": str(other)}
-        command = [self.program, "policy", "show", "--json", "--config", str(config)]
-        shown = subprocess.run(command, env=environment, capture_output=True, text=True)
-        shutil.rmtree(other)
-        if shown.returncode:
-            raise SystemExit(f"policy show failed: {shown.stderr}")
-        return json.loads(shown.stdout)
 
     def call(self, operation, params):
         """Calls an operation, and confirms the call if that is required. Returns the response."""
@@ -381,7 +386,7 @@ class Replay:
         response = self.gateway.call(tool, arguments)
         if error is not None:
             self.counts["refused calls"] += 1
-            if response["success"] or error not in response["error"]["message"]:
+            if response["success"] or response["error"].get("details", {}).get("upstream_error") != error:
                 self.differ("error", tool=tool, arguments=arguments, expected=error, actual=response)
             return
         result = value_of(direct)
@@ -408,16 +413,20 @@ class Replay:
                 self.differ("fields", tool=tool, arguments=arguments, fields=fields, expected=wanted, actual=response)
 
 
-def classification(policy, domain):
+# What a person would not expect of a tool of this kind.
+UNUSUAL = [("read", "confirm"), ("read", "deny"), ("write", "allow"), ("write", "deny")]
+
+
+def classification(operations, domain):
     """How the gateway treats the tools: which need a confirmation, and which `--read-only` hides."""
     counts = Counter()
-    for operation in policy["operations"]:
+    for operation in operations:
         kind = "read" if operation["operation"] in READS[domain] else "write"
         counts[kind] += 1
         counts[f"{kind} asked"] += operation["decision"] == "confirm"
         counts[f"{kind} denied"] += operation["decision"] == "deny"
         counts[f"{kind} offered read-only"] += operation["category"] == "READ"
-        if (kind == "read") != (operation["category"] == "READ") or (kind == "write" and operation["decision"] == "allow"):
+        if (kind == "read") != (operation["category"] == "READ") or (kind, operation["decision"]) in UNUSUAL:
             name = operation["operation"]
             print(f"    {domain}: {name} ({kind}): {operation['category']}, {operation['decision']}: {operation['evidence']}")
     return counts
@@ -431,10 +440,10 @@ def replay(run, domain, options):
     # Text as a seed is independent of the interpreter's hashes.
     rng = random.Random(f"{options.seed}/{domain}/{run['mode']}/{run['transport']}")
     tasks = range(len(environment.tasks))
-    start = lambda: Gateway(options.gateway, run, domain, folder, options.all_tasks)
+    operations = policy(options.gateway, run, domain)
+    start = lambda: Gateway(options.gateway, run, domain, operations, folder, options.all_tasks)
     gateway = start()
     try:
-        policy = gateway.policy()
         state = Replay(gateway, environment, rng, options)
         for number in tasks:
             needed = len(environment.gold_calls(number)) + options.reads
@@ -449,7 +458,7 @@ def replay(run, domain, options):
     (folder / "differences.json").write_text(json.dumps(state.differences, indent=1))
     for difference in state.differences[: options.show]:
         print(f"    {json.dumps(difference)[:1500]}")
-    return state.counts, classification(policy, domain)
+    return state.counts, classification(operations, domain)
 
 
 def table(rows):
@@ -476,7 +485,7 @@ def main():
         parser.error(f"unknown domains: {', '.join(sorted(unknown))}; there are {', '.join(DOMAINS)}")
     columns = ["tasks", "gold calls", "more reads", "refused calls", "selections", "restarts", "differences"]
     replayed = [["domain", "gateway", *columns]]
-    judged = [["domain", "server", "reads", "asked for", "hidden", "writes", "not asked for", "offered read-only"]]
+    judged = [["domain", "server", "reads", "asked for", "hidden", "writes", "not asked for", "denied", "offered read-only"]]
     failed = 0
     for domain in options.domains:
         for run in RUNS:
@@ -494,7 +503,7 @@ def main():
                 loose = tools["write"] - tools["write asked"] - tools["write denied"]
                 judged.append(
                     [domain, hints, tools["read"], tools["read asked"], hidden]
-                    + [tools["write"], loose, tools["write offered read-only"]]
+                    + [tools["write"], loose, tools["write denied"], tools["write offered read-only"]]
                 )
     print(f"\nReplayed with seed {options.seed}. Confirmed with tokens in single mode, otherwise allowed by a rule.\n")
     table(replayed)
