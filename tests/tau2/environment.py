@@ -16,7 +16,7 @@ import sys
 import types
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, validate_call
 
 
 class ToolError(Exception):
@@ -187,7 +187,8 @@ class Environment:
     async def run(self, tool, arguments):
         """Calls a tool. Returns its text, or raises `ToolError`."""
         try:
-            return await self.tools[tool](**arguments)
+            # A server converts arguments to the declared types: an integer may become a float.
+            return await validate_call(self.tools[tool])(**arguments)
         finally:
             self._synchronize()
 
