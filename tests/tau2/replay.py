@@ -5,9 +5,9 @@ Usage: replay.py GATEWAY WORK_FOLDER [DOMAIN...] [--seed N] [--selections N] [--
 Every result has to be the same both ways, and so does the state after each task. Every result of a tool that reads is
 requested again with random selections of fields and has to be what `select` makes of it.
 
-In single mode, calls that need a confirmation are confirmed with their token. Otherwise a rule of the configuration allows
-them: one session can ask for sixty confirmations in a minute, so the gateway has to be started again and again. An operation
-that the gateway denies because of its danger gets a lower danger.
+In single mode, calls that need a confirmation are confirmed with their token. One session can ask for sixty confirmations in a
+minute, so the gateway is started again before that. In semantic mode a rule of the configuration allows these calls. In both
+modes, an operation that the gateway denies because of its danger gets a lower danger.
 """
 
 import argparse
@@ -21,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from pathlib import Path
