@@ -41,7 +41,7 @@ RUNS = [
     {"mode": "semantic", "transport": "http", "confirms": False, "server": []},
 ]
 # HTTP differs from stdio in the transport alone, so it is enough to replay one domain.
-HTTP_DOMAIN = "retail"
+HTTP_DOMAIN = "telecom"
 
 MISSING = object()
 
