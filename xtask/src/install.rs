@@ -161,14 +161,23 @@ pub(crate) fn node(home: &Path) -> Result<PathBuf> {
 
 /// A Python environment with exactly the required packages.
 pub(crate) fn python(requirements: &Path, home: &Path) -> Result<PathBuf> {
+    python_with(requirements, home, &[])
+}
+
+/// A Python environment with the required packages and none that they depend on.
+pub(crate) fn python_without_dependencies(requirements: &Path, home: &Path) -> Result<PathBuf> {
+    python_with(requirements, home, &["--no-deps"])
+}
+
+fn python_with(requirements: &Path, home: &Path, options: &[&str]) -> Result<PathBuf> {
     let version = output("python3", &["--version"]).context("python3 does not run")?;
     let python = home.join("venv/bin/python");
     once(home, &format!("{version}\n{}", read(requirements)?), || {
         let mut venv = Command::new("python3");
         run(venv.args(["-m", "venv", "--clear"]).arg(home.join("venv")), "Install Python's venv module.")?;
         let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(requirements);
-        run(&mut pip, REGISTRY)
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(options);
+        run(pip.arg("--requirement").arg(requirements), REGISTRY)
     })?;
     Ok(python)
 }

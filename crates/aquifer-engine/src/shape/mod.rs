@@ -281,12 +281,12 @@ impl Shaper {
         }
         let shaped = match content {
             ResultContent::Rows { rows, envelope, location } => {
-                self.observations.record(&shaping.caller, name, Observation::from_rows(&rows, &location));
+                self.observations.record(&shaping.caller, name, Observation::from_rows(&rows, &location), 0);
                 shaping.progress.add(SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact });
                 return self.list_page(shaping, attachments).await;
             }
             ResultContent::One(value) => {
-                self.observations.record(&shaping.caller, name, Observation::from_object(&value));
+                self.observations.record(&shaping.caller, name, Observation::from_object(&value), 0);
                 let shape = |work: &Work<'_>| shape_object(value, &shaping.request, work);
                 let shaped = self
                     .within_limits(&shaping, is_long, shape)

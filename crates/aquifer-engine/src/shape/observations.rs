@@ -20,30 +20,31 @@ const MAX_FIRST_BYTES: usize = 8 * 1_024 * 1_024;
 /// The same for the first result of each caller.
 const MAX_OWN_BYTES: usize = 256 * 1_024;
 
-/// After this many results without a shape (empty, or plain values) an operation is no longer observed.
-const MAX_EMPTY_RESULTS: u8 = 3;
+/// After this many bytes of results without a shape (empty, or plain values) an operation is no longer observed. Counting
+/// the results instead would be wrong: a search can find nothing many times before it finds something.
+const MAX_SHAPELESS_BYTES: usize = 3 * MAX_FIRST_BYTES;
 
 struct Record<T> {
     last: Option<T>,
-    empty_results: u8,
+    shapeless_bytes: usize,
 }
 
 impl<T> Default for Record<T> {
     fn default() -> Self {
-        Self { last: None, empty_results: 0 }
+        Self { last: None, shapeless_bytes: 0 }
     }
 }
 
 impl<T> Record<T> {
     fn needs_observation(&self) -> bool {
-        self.last.is_none() && self.empty_results < MAX_EMPTY_RESULTS
+        self.last.is_none() && self.shapeless_bytes < MAX_SHAPELESS_BYTES
     }
 
     /// An empty observation does not replace an earlier one.
-    fn add(&mut self, observation: Option<T>) {
+    fn add(&mut self, observation: Option<T>, bytes: usize) {
         match observation {
             Some(observation) => self.last = Some(observation),
-            None => self.empty_results = self.empty_results.saturating_add(1),
+            None => self.shapeless_bytes = self.shapeless_bytes.saturating_add(bytes),
         }
     }
 }
@@ -88,17 +89,17 @@ impl Observations {
         })
     }
 
-    /// Records an observation.
-    pub(super) fn record(&self, caller: &Caller, operation: &Arc<str>, observation: Option<Observation>) {
+    /// Records an observation of a result of this size.
+    pub(super) fn record(&self, caller: &Caller, operation: &Arc<str>, observation: Option<Observation>, bytes: usize) {
         self.with(|inner| {
             if inner.operations.len() < MAX_OBSERVATIONS || inner.operations.contains_key(operation) {
-                inner.operations.entry(operation.clone()).or_default().add(observation.as_ref().map(|_| ()));
+                inner.operations.entry(operation.clone()).or_default().add(observation.as_ref().map(|_| ()), bytes);
             }
             if is_identified(caller) && inner.make_room(caller, operation) {
                 inner.clock += 1;
                 let own = inner.callers.entry(caller.clone()).or_default();
                 own.used = inner.clock;
-                own.operations.entry(operation.clone()).or_default().add(observation);
+                own.operations.entry(operation.clone()).or_default().add(observation, bytes);
             }
         });
     }
@@ -135,4 +136,26 @@ impl Inner {
 /// Whether what a caller saw can be told apart from what others saw.
 fn is_identified(caller: &Caller) -> bool {
     caller.owner().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search can find nothing many times before it finds something. Only what is expensive to look at ends it.
+    #[test]
+    fn r_dis_8a_many_empty_results_do_not_end_the_observation() {
+        let observations = Observations::default();
+        let (caller, name) = (Caller::session("a"), Arc::from("search_things"));
+        let max_bytes = || observations.max_observed_bytes(&caller, &name, false);
+        for _ in 0..1_000 {
+            observations.record(&caller, &name, None, 2);
+        }
+        assert_eq!(max_bytes(), MAX_FIRST_BYTES);
+        for _ in 0..3 {
+            assert_eq!(max_bytes(), MAX_FIRST_BYTES);
+            observations.record(&caller, &name, None, MAX_FIRST_BYTES);
+        }
+        assert_eq!(max_bytes(), 0);
+    }
 }

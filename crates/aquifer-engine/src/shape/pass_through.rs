@@ -74,7 +74,7 @@ impl Shaper {
             Data::Text(text) => serde_json::from_str(text.get()).ok().and_then(|value: Value| look(&value)),
         });
         let shape = observation.as_ref().map(Observation::shape);
-        self.observations.record(&shaping.caller, name, observation);
+        self.observations.record(&shaping.caller, name, observation, size);
         shape.is_some_and(|shape| is_news(place, &shape) && on_observed(&shape))
     }
 

@@ -167,6 +167,64 @@ fn entity_path() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+/// Any JSON of few names, so that paths often lead somewhere.
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        "[a-c]{0,2}".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(5, 40, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(document_step(), inner, 0..4)
+                .prop_map(|map| map.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+/// A step of a path. An object can have members with numbers as their names.
+fn document_step() -> impl Strategy<Value = &'static str> + Clone {
+    prop::sample::select(vec!["a", "b", "id", "items", "total", "0", "1", "-1"])
+}
+
+/// A selection from any JSON in plain code. `None` if the value cannot have what is selected.
+fn selected_parts(value: &Value, paths: &[&[&str]]) -> Option<Value> {
+    let behind = |step: &dyn Fn(&str) -> bool| -> Vec<&[&str]> {
+        paths.iter().filter(|path| step(path[0])).map(|path| &path[1..]).collect()
+    };
+    if value.is_null() || paths.iter().any(|path| path.is_empty()) {
+        return Some(value.clone());
+    }
+    match value {
+        Value::Object(object) => {
+            let member = |(name, member): (&String, &Value)| {
+                let inside = behind(&|step| step == name);
+                Some((name.clone(), selected_parts(member, &inside).filter(|_| !inside.is_empty())?))
+            };
+            Some(object.iter().filter_map(member).collect())
+        }
+        Value::Array(elements) => {
+            let number = |step: &str| step.parse::<i64>().ok();
+            let length = i64::try_from(elements.len()).unwrap();
+            let named: Vec<&[&str]> = paths.iter().copied().filter(|path| number(path[0]).is_none()).collect();
+            let mut parts = Vec::new();
+            for (position, element) in (0..).zip(elements) {
+                let chosen = behind(&|step| number(step).is_some_and(|n| n == position || n + length == position));
+                // A name means the objects in the list, not those in lists of the list.
+                let own = if element.is_array() && !named.is_empty() { &[] } else { named.as_slice() };
+                let all: Vec<&[&str]> = own.iter().copied().chain(chosen).collect();
+                let part = if all.is_empty() { None } else { selected_parts(element, &all) };
+                // With a name the list keeps its length.
+                parts.extend(part.or_else(|| (!named.is_empty()).then(|| json!({}))));
+            }
+            Some(Value::Array(parts))
+        }
+        _ => None,
+    }
+}
+
 /// A selection in plain code, written without the code that is tested.
 fn selected(value: &Value, paths: &[Vec<&str>]) -> Value {
     match value {
@@ -214,6 +272,29 @@ proptest! {
         prop_assert_eq!(&first(&place(&list), &list)["items"], &json!(rows));
         let page = json!({ "results": list, "total_count": 9 });
         prop_assert_eq!(first(&place(&page), &page), json!({ "items": rows, "total_count": 9 }));
+    }
+
+    /// The same for any JSON: lists in lists, numbers as steps and as names, results as text.
+    #[test]
+    fn r_dis_8_fields_select_from_any_json_what_plain_code_selects(
+        documents in prop::collection::vec(document(), 1..4),
+        fields in prop::collection::vec(prop::collection::vec(document_step(), 1..5), 1..5),
+    ) {
+        let paths: Vec<&[&str]> = fields.iter().map(Vec::as_slice).collect();
+        let params = json!({ "fields": fields.iter().map(|path| path.join(".")).collect::<Vec<_>>() });
+        let shape = |place: &RowPlace, result: Value| shaped_at(place, result, params.clone(), PageStart::Start);
+        let row = |value: &Value| if value.is_object() { value.clone() } else { json!({ "value": value }) };
+        for document in documents.iter().filter(|document| document.is_object()) {
+            let expected = selected_parts(document, &paths).unwrap();
+            for place in [RowPlace::Unknown, RowPlace::part("items"), RowPlace::part("a.b")] {
+                prop_assert_eq!(&shape(&place, document.clone()), &expected, "{:?} {}", place, document);
+                let text = json!({ "content": [{ "type": "text", "text": document.to_string() }] });
+                prop_assert_eq!(&shape(&place, text), &expected, "{:?} {}", place, document);
+            }
+        }
+        let rows: Vec<Value> = documents.iter().map(|row_value| selected_parts(&row(row_value), &paths).unwrap()).collect();
+        let answer = shape(&RowPlace::known("$"), json!(documents));
+        prop_assert_eq!(&answer, &json!({ "items": rows }), "{:?}", documents);
     }
 
     /// Shaping a result gives the same as evaluating the query over its rows.

@@ -288,6 +288,29 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_call() {
     assert!(members.contains("ResultPage"), "{answer}");
 }
 
+/// A search can find nothing many times before it finds something.
+#[test]
+fn r_dis_8a_rows_are_offered_after_many_empty_results() {
+    let desk = Desk::new();
+    let own = json!({ "type": "object", "properties": { "found": { "type": "integer" } } });
+    let tool = json!({ "name": "search_things", "inputSchema": own, "annotations": { "readOnlyHint": true } });
+    desk.folder.tools("tools.json", &json!([tool]));
+    let mut piped = desk.serve("", "");
+    let mut search =
+        |params: Value| piped.call("mcp_aql_read", json!({ "operation": "search_things", "params": params }));
+    for _ in 0..20 {
+        let answer = search(json!({ "found": 0 }));
+        assert_eq!(answer["success"], true, "{answer}");
+        assert_eq!(answer["warnings"], Value::Null, "{answer}");
+    }
+    let answer = search(json!({ "found": 2 }));
+    assert_eq!(answer["warnings"][0]["code"], "CONTROLS_ADDED", "{answer}");
+    for (found, items) in [(2, json!([{ "id": 0 }, { "id": 1 }])), (0, json!([]))] {
+        let answer = search(json!({ "found": found, "fields": ["id"] }));
+        assert_eq!(answer["data"], json!({ "items": items }), "{answer}");
+    }
+}
+
 /// Names in results are data of the caller who got them, and may be written by anybody.
 #[test]
 fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
