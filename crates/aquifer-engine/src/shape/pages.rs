@@ -1,5 +1,6 @@
 //! Pages of rows and of text: the first from the answer of the source, later ones from the held result.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
@@ -84,17 +85,33 @@ impl ListProgress {
     /// Adds a page of the source.
     pub(super) fn add(&mut self, page: SourcePage) {
         let SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact } = page;
-        if self.is_at_start() {
+        let is_first = self.is_at_start();
+        let is_repeated = !is_first && repeats(&self.held.rows, &rows);
+        if is_first {
             (self.held.rows, self.envelope) = (rows, envelope);
-        } else {
+        } else if !is_repeated {
             self.held.rows.extend(rows);
         }
         self.held.is_partial |= is_partial;
         self.held.may_hold_exact |= may_hold_exact;
         self.warnings.extend(warnings);
-        // A page that refers to itself would be fetched forever.
-        self.next_page = next_page.filter(|next| self.next_page.as_ref() != Some(next));
+        self.held.fetched.extend(self.next_page.as_ref().map(digest));
+        // Pages that lead to each other would be fetched forever.
+        let leads_back = next_page.as_ref().is_some_and(|next| self.held.fetched.contains(&digest(next)));
+        self.next_page = next_page.filter(|_| !is_repeated && !leads_back);
+        if is_repeated || leads_back {
+            self.held.is_partial = true;
+            self.warnings.push(unsure_warning(self.held.rows.len(), "was fetched before"));
+        }
         self.pages += 1;
+    }
+
+    /// Ends the list with a page that has no list of rows. Only an empty one says that there are no others.
+    pub(super) fn end_without_rows(&mut self, warnings: Vec<Warning>, is_partial: bool, is_empty: bool) {
+        self.add(SourcePage { warnings, is_partial: is_partial || !is_empty, ..SourcePage::default() });
+        if !is_empty {
+            self.warnings.push(unsure_warning(self.held.rows.len(), "has no list of rows"));
+        }
     }
 }
 
@@ -370,6 +387,28 @@ pub(super) fn exact_data(data: Value, may_hold_exact: bool) -> Data {
 
 fn start_at(param: CursorParam<'_>, position: usize) -> PageStart {
     if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) }
+}
+
+/// Whether a page has the same rows as the one before, because the source ignored which one was requested. Rows that are
+/// all alike say nothing.
+fn repeats(before: &[Value], page: &[Value]) -> bool {
+    page.iter().any(|row| Some(row) != page.first()) && before.ends_with(page)
+}
+
+/// Recognizes a position that was fetched before.
+fn digest(position: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    position.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The warning for a list whose further pages say nothing about its end.
+fn unsure_warning(rows: usize, problem: &str) -> Warning {
+    let message = format!(
+        "After {rows} rows the source returned a page that {problem}, so that the list may have others. Filters, order, \
+         counts and aggregates cover only these"
+    );
+    Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows).before_data()
 }
 
 /// The warning for a list that was not fetched to its end.

@@ -47,7 +47,9 @@ impl RestSource {
         let looks_inside = managed.is_some()
             || list.call.page.is_shaped
             || !route.unmanaged_paging.is_empty()
-            || answer.headers.contains_key(LINK);
+            || answer.headers.contains_key(LINK)
+            || pagination::total_in(&answer.headers).is_some()
+            || pagination::names_next_page(&answer.headers);
         if !looks_inside || (managed.is_none() && !answer.is_json()) {
             return self.read_unpaged(route, answer);
         }
@@ -127,8 +129,9 @@ impl ListCall<'_> {
     /// Continues at a URL, unless it is on another host or the caller may not request it.
     fn at_url(&self, answer: &PageAnswer<'_>, next: Option<String>) -> Continuation {
         let Some(next) = next else { return Continuation::default() };
+        // A page that leads to itself leads no further.
         let is_allowed = |next: Url| {
-            Url::parse(answer.url).is_ok_and(|own| is_same_origin(&own, &next))
+            Url::parse(answer.url).is_ok_and(|own| is_same_origin(&own, &next) && own != next)
                 && self.links.allows(&reqwest::Method::GET, &next)
         };
         match Url::parse(&next).is_ok_and(is_allowed) {
@@ -144,7 +147,29 @@ impl ListCall<'_> {
         let requested =
             |size: &UnmanagedPaging| self.params.get(&*size.name).and_then(Value::as_u64).or(size.default_size);
         let size = paging.iter().filter(|one| one.is_size).find_map(requested);
-        !paging.is_empty() && size.is_none_or(|size| rows as u64 >= size)
+        let is_requested = paging.iter().any(|one| one.is_size && self.params.contains_key(&*one.name));
+        // What the description calls the default may be more than the target returns.
+        let may_be_maximum = !is_requested && rows.is_multiple_of(10);
+        !paging.is_empty() && (may_be_maximum || size.is_none_or(|size| rows as u64 >= size))
+    }
+}
+
+/// The answer for a page that the target refuses. Whether an offset or a page number exists is only known when it is
+/// requested; links and cursors come from the target itself.
+pub(super) fn after_last_page(position: Option<&Position>, failure: Failure) -> Result<Answer, Failure> {
+    if !matches!(position, Some(Position::Offset(_) | Position::Page(_))) {
+        return Err(failure);
+    }
+    match failure.details().get("http_status").and_then(Value::as_u64) {
+        Some(404 | 410 | 416) => Ok(Answer::new(Value::Null)),
+        // Many targets return only the beginning of a long list.
+        Some(400 | 422) => {
+            let message = "The API refuses further pages of the list. Filters, order, counts and aggregates cover only the \
+                           rows before them";
+            let warnings = vec![Warning::new("RESULT_INCOMPLETE", message).before_data()];
+            Ok(Answer { warnings, is_partial: true, ..Answer::new(Value::Null) })
+        }
+        _ => Err(failure),
     }
 }
 

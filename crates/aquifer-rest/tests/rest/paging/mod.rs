@@ -2,6 +2,7 @@
 
 #[cfg(feature = "test-descriptions")]
 mod installed;
+mod marks;
 mod styles;
 
 use std::collections::HashMap;
