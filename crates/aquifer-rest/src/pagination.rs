@@ -215,6 +215,11 @@ impl PageAnswer<'_> {
         urls
     }
 
+    /// Whether the response has no rows, and says that there are more nevertheless.
+    pub(crate) fn is_gap(&self) -> bool {
+        self.rows == 0 && announces_more(self.body) == Some(true)
+    }
+
     /// Whether the list certainly continues after this page, or certainly ends, if the response says so.
     pub(crate) fn continues(&self) -> Option<bool> {
         let rows = u64::try_from(self.rows).unwrap_or(u64::MAX);

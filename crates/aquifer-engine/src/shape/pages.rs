@@ -87,6 +87,8 @@ impl ListProgress {
         let SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact } = page;
         let is_first = self.is_at_start();
         let is_repeated = !is_first && repeats(&self.held.rows, &rows);
+        // Some sources have a cursor for the end, too: it leads to empty pages with the same cursor.
+        let is_end = rows.is_empty() && next_page.is_some() && next_page == self.next_page;
         if is_first {
             (self.held.rows, self.envelope) = (rows, envelope);
         } else if !is_repeated {
@@ -99,7 +101,7 @@ impl ListProgress {
         // Pages that lead to each other would be fetched forever.
         let leads_back = next_page.as_ref().is_some_and(|next| self.held.fetched.contains(&digest(next)));
         self.next_page = next_page.filter(|_| !is_repeated && !leads_back);
-        if is_repeated || leads_back {
+        if is_repeated || (leads_back && !is_end) {
             self.held.is_partial = true;
             self.warnings.push(unsure_warning(self.held.rows.len(), "was fetched before"));
         }
@@ -426,12 +428,9 @@ fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) ->
 
 /// The warning for a list whose source says that it continues, without a way to fetch the rest that is known here.
 fn unfetched_warning(rows: usize, pages: usize, envelope: &Value) -> Option<Warning> {
-    // The envelope is that of the first page.
-    if pages != 1 {
-        return None;
-    }
+    // The envelope is that of the first page: what it says about the next one is known by now, its total counts.
     let total = announced_total(envelope).filter(|total| *total > rows as u64);
-    if total.is_none() && announces_more(envelope) != Some(true) {
+    if total.is_none() && (pages != 1 || announces_more(envelope) != Some(true)) {
         return None;
     }
     let of_total = total.map(|total| format!(" of {total}")).unwrap_or_default();

@@ -61,7 +61,11 @@ impl RestSource {
             None => list.after_unmanaged(&described),
         };
         let next_page = next.and_then(|next| serde_json::to_value(next).ok()).map(Box::new);
-        let warnings = if is_partial { vec![partial_warning(rows, route)] } else { Vec::new() };
+        let warnings = match is_partial {
+            true if described.is_gap() => vec![ended_warning("returned an empty page, although it has further ones")],
+            true => vec![partial_warning(rows, route)],
+            false => Vec::new(),
+        };
         if managed.is_none() && !list.call.page.is_shaped {
             return Ok(Answer { warnings, is_partial, ..self.read_unpaged(route, answer)? });
         }
@@ -94,6 +98,7 @@ impl ListCall<'_> {
         match pagination.next(page, answer) {
             Some(Position::Url(next)) => self.at_url(answer, Some(next)),
             Some(next) => Continuation { next: Some(next), is_partial: false },
+            None if answer.is_gap() => Continuation { next: None, is_partial: true },
             // The target may continue in another way than the one that is known.
             None => self.at_url(answer, self.next_url(answer).filter(|_| answer.rows > 0)),
         }
@@ -147,10 +152,7 @@ impl ListCall<'_> {
         let requested =
             |size: &UnmanagedPaging| self.params.get(&*size.name).and_then(Value::as_u64).or(size.default_size);
         let size = paging.iter().filter(|one| one.is_size).find_map(requested);
-        let is_requested = paging.iter().any(|one| one.is_size && self.params.contains_key(&*one.name));
-        // What the description calls the default may be more than the target returns.
-        let may_be_maximum = !is_requested && rows.is_multiple_of(10);
-        !paging.is_empty() && (may_be_maximum || size.is_none_or(|size| rows as u64 >= size))
+        !paging.is_empty() && size.is_none_or(|size| rows as u64 >= size)
     }
 }
 
@@ -164,13 +166,18 @@ pub(super) fn after_last_page(position: Option<&Position>, failure: Failure) -> 
         Some(404 | 410 | 416) => Ok(Answer::new(Value::Null)),
         // Many targets return only the beginning of a long list.
         Some(400 | 422) => {
-            let message = "The API refuses further pages of the list. Filters, order, counts and aggregates cover only the \
-                           rows before them";
-            let warnings = vec![Warning::new("RESULT_INCOMPLETE", message).before_data()];
+            let warnings = vec![ended_warning("refuses further pages")];
             Ok(Answer { warnings, is_partial: true, ..Answer::new(Value::Null) })
         }
         _ => Err(failure),
     }
+}
+
+/// The warning for a list that its API does not return to the end.
+fn ended_warning(what: &str) -> Warning {
+    let message =
+        format!("The API {what}. Filters, order, counts and aggregates cover only the rows of the list before that");
+    Warning::new("RESULT_INCOMPLETE", message).before_data()
 }
 
 /// The warning for a list that may have rows that are not fetched.

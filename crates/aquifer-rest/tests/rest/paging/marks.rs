@@ -49,6 +49,15 @@ async fn links_to_the_next_page_are_followed_wherever_they_are() {
     assert!(is_right);
 }
 
+/// The schema of a response like this one.
+fn schema_of(value: &Value) -> Value {
+    match value {
+        Value::Array(_) => list(),
+        Value::Object(fields) => object(fields.iter().map(|(name, field)| (name.clone(), schema_of(field))).collect()),
+        _ => json!({}),
+    }
+}
+
 #[tokio::test]
 async fn totals_that_are_larger_than_the_list_are_noticed() {
     for (name, body) in [
@@ -61,8 +70,7 @@ async fn totals_that_are_larger_than_the_list_are_noticed() {
         ("pages", json!({ "items": rows(0, 37), "page": 1, "total_pages": 14 })),
         ("pages from 0", json!({ "items": rows(0, 37), "number": 0, "totalPages": 14 })),
     ] {
-        let (_, is_right) =
-            check(name, listing("get", json!([]), object(json!({ "items": list() }))), move |_| answer(&body)).await;
+        let (_, is_right) = check(name, listing("get", json!([]), schema_of(&body)), move |_| answer(&body)).await;
         assert!(!is_right, "{name}");
     }
     for (header, value) in
@@ -189,4 +197,49 @@ async fn a_later_page_without_a_list_does_not_replace_the_rows_before_it() {
     .await;
     let counted = call(&served.engine, "list_things", json!({ "aggregate": { "n": { "count": true } } })).await;
     assert_eq!((&counted["data"]["aggregations"]["n"], is_warned(&counted)), (&json!(50), true), "{counted}");
+}
+
+/// An empty page in the middle of a list is not its end.
+#[tokio::test]
+async fn empty_pages_do_not_end_lists_that_have_more() {
+    let body = object(json!({ "data": list(), "next_cursor": { "type": "string" } }));
+    let (_, is_right) =
+        check("by cursor", listing("get", json!([text("cursor")]), body.clone()), |request| {
+            match query(request).get("cursor").map(String::as_str) {
+                Some("c-100") => answer(&json!({ "data": [], "next_cursor": "c-0100" })),
+                cursor => {
+                    let (rows, next) = page(at(cursor.map(str::to_owned).as_ref()), 50);
+                    answer(&json!({ "data": rows, "next_cursor": next.map(|next| format!("c-{next}")) }))
+                }
+            }
+        })
+        .await;
+    assert!(is_right);
+    let flagged = object(json!({ "items": list(), "has_more": { "type": "boolean" } }));
+    let (_, is_right) =
+        check("by offset", listing("get", json!([number("offset"), number("limit")]), flagged), |request| {
+            let skip = parameter(request, "offset", 0);
+            let rows = if skip == 100 { Vec::new() } else { rows(skip, 50) };
+            answer(&json!({ "items": rows, "has_more": skip + 50 < ROWS }))
+        })
+        .await;
+    assert!(!is_right);
+    let counted = object(json!({ "items": list(), "total": { "type": "integer" } }));
+    let (_, is_right) =
+        check("by page", listing("get", json!([number("page"), number("limit")]), counted), |request| {
+            let number = parameter(request, "page", 1);
+            let rows = if number == 3 { Vec::new() } else { rows((number - 1) * 50, 50) };
+            answer(&json!({ "items": rows, "total": ROWS }))
+        })
+        .await;
+    assert!(!is_right);
+    // A cursor for the end leads to an empty page with the same cursor.
+    let (served, is_right) = check("the end", listing("get", json!([text("cursor")]), body), |request| {
+        let skip = at(query(request).get("cursor"));
+        answer(&json!({ "data": rows(skip, 50), "next_cursor": format!("c-{}", (skip + 50).min(ROWS)) }))
+    })
+    .await;
+    assert!(is_right);
+    let counted = call(&served.engine, "list_things", json!({ "aggregate": { "n": { "count": true } } })).await;
+    assert!(!is_warned(&counted), "{counted}");
 }

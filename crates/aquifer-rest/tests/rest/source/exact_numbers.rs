@@ -44,6 +44,7 @@ async fn shaped_results_keep_all_digits() {
         "parameters": [{ "name": "offset", "in": "query", "schema": { "type": "integer" } }, { "name": "limit", "in": "query", "schema": { "type": "integer", "maximum": 3 } }],
         "responses": { "200": { "description": "Rows", "content": { "application/json": { "schema": rows } } } } } } });
     let served = Served::start(paths, |request, _| match request.target.contains("offset=3") {
+        _ if request.target.contains("offset=4") => Reply::json(200, "[]"),
         true => Reply::json(200, r#"[{"id":4,"n":0.12345678901234567891}]"#),
         false => Reply::json(200, r#"[{"id":1,"n":1234567890123456.78},{"id":2,"n":-9},{"id":3,"n":5,"t":"\ufdd05"}]"#),
     })
