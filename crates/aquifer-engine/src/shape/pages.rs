@@ -103,7 +103,7 @@ impl ListProgress {
         self.next_page = next_page.filter(|_| !is_repeated && !leads_back);
         if is_repeated || (leads_back && !is_end) {
             self.held.is_partial = true;
-            self.warnings.push(unsure_warning(self.held.rows.len(), "was fetched before"));
+            self.warnings.push(unsure_warning(self.held.rows.len(), "fetched before"));
         }
         self.pages += 1;
     }
@@ -112,7 +112,7 @@ impl ListProgress {
     pub(super) fn end_without_rows(&mut self, warnings: Vec<Warning>, is_partial: bool, is_empty: bool) {
         self.add(SourcePage { warnings, is_partial: is_partial || !is_empty, ..SourcePage::default() });
         if !is_empty {
-            self.warnings.push(unsure_warning(self.held.rows.len(), "has no list of rows"));
+            self.warnings.push(unsure_warning(self.held.rows.len(), "without a list of rows"));
         }
     }
 }
@@ -407,8 +407,8 @@ fn digest(position: &Value) -> u64 {
 /// The warning for a list whose further pages say nothing about its end.
 fn unsure_warning(rows: usize, problem: &str) -> Warning {
     let message = format!(
-        "After {rows} rows the source returned a page that {problem}, so that the list may have others. Filters, order, \
-         counts and aggregates cover only these"
+        "After {rows} rows the source returned a page {problem}. The list may have others: filters, order, counts and \
+         aggregates cover only these"
     );
     Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows).before_data()
 }
