@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use aquifer_query::shape::{RowLocation, announced_page, announced_total, announces_more};
+use aquifer_query::shape::{
+    RowLocation, announced_count, announced_page, announced_pages, announced_total, announces_more, next_marks,
+};
 use reqwest::Url;
-use reqwest::header::{HeaderMap, LINK};
+use reqwest::header::{CONTENT_RANGE, HeaderMap, LINK};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -34,6 +36,8 @@ pub(crate) enum Position {
 pub(crate) struct RequestedPage {
     position: Option<Position>,
     size: Option<u64>,
+    /// Whether all rows are needed.
+    is_whole: bool,
 }
 
 impl Pagination {
@@ -78,7 +82,7 @@ impl Pagination {
             _ => u64::try_from(rows.unwrap_or(max_rows).clamp(1, max_rows)).ok().filter(|_| is_size_known),
         };
         let size = size.filter(|_| self.size_parameter().is_some());
-        RequestedPage { position, size }
+        RequestedPage { position, size, is_whole: rows.is_none() }
     }
 
     /// The parameter values of a page, by original name.
@@ -98,10 +102,11 @@ impl Pagination {
     /// Where the list continues after a page, if it does.
     pub(crate) fn next(&self, page: &RequestedPage, response: &PageAnswer<'_>) -> Option<Position> {
         let rows = u64::try_from(response.rows).ok()?;
-        // If no size was requested, only an empty page marks the end. If the maximum is unknown, the target may have
-        // returned its own, which is a round number.
-        let may_be_maximum = self.max_size().is_none() && (rows.is_multiple_of(10) || rows == 25);
-        let is_full = rows > 0 && (may_be_maximum || page.size.is_none_or(|size| rows >= size));
+        // If no size was requested, only an empty page marks the end. A target may return less than was requested: its
+        // own maximum, which is a round number, or what is left of a page that it filtered itself. Where all rows are
+        // needed, a short page is therefore not the last, either.
+        let may_be_maximum = rows.is_multiple_of(10) || rows == 25;
+        let is_full = rows > 0 && (page.is_whole || may_be_maximum || page.size.is_none_or(|size| rows >= size));
         match self {
             Pagination::Offset { .. } => {
                 let skipped = if let Some(Position::Offset(skipped)) = page.position { skipped } else { 0 };
@@ -186,9 +191,7 @@ pub(crate) struct PageAnswer<'a> {
 impl PageAnswer<'_> {
     /// The total number of rows that the response reports, in its body or in a header.
     pub(crate) fn total(&self) -> Option<u64> {
-        const TOTAL_HEADERS: &[&str] = &["x-total-count", "x-total", "total-count", "x-pagination-total-count"];
-        let header = |name: &&str| self.headers.get(*name)?.to_str().ok()?.trim().parse().ok();
-        announced_total(self.body).or_else(|| TOTAL_HEADERS.iter().find_map(header))
+        announced_total(self.body).or_else(|| total_in(self.headers))
     }
 
     /// The link with `rel="next"` of its `Link` header (RFC 8288), as an absolute URL.
@@ -199,28 +202,33 @@ impl PageAnswer<'_> {
     /// The URLs of the next page that the body contains: `next` and its spellings, in the body itself, in an object
     /// about the page, or beside the rows (JSON:API, HAL, OData and others).
     pub(crate) fn next_urls(&self) -> Vec<String> {
-        const URL_NAMES: &[&str] =
-            &["next", "next_url", "nextUrl", "next_link", "nextLink", "next_page_url", "@odata.nextLink", "next_page"];
-        const PAGE_OBJECTS: &[&str] = &["links", "_links", "meta", "paging", "pagination", "page_info", "pageInfo"];
         let Ok(base) = Url::parse(self.url) else { return Vec::new() };
         let is_list_holder = |value: &&Value| value.as_object().is_some_and(|one| one.values().any(Value::is_array));
         let inside = self.body.as_object().into_iter().flat_map(|fields| fields.values()).filter(is_list_holder);
-        let holders: Vec<&Value> = std::iter::once(self.body).chain(inside).collect();
-        let mut objects = holders.clone();
-        for holder in holders {
-            objects.extend(PAGE_OBJECTS.iter().filter_map(|name| holder.get(*name)));
-        }
-        let text = |value: &Value| value.as_str().or_else(|| value.get("href")?.as_str()).map(str::to_owned);
-        let named = objects.iter().flat_map(|one| URL_NAMES.iter().filter_map(|name| text(one.get(*name)?)));
+        let marks = std::iter::once(self.body).chain(inside).flat_map(next_marks);
+        let text = |mark: &Value| mark.as_str().or_else(|| mark.get("href")?.as_str()).map(str::to_owned);
         // Other texts, such as cursors, are not URLs.
-        let is_url = |text: &String| text.starts_with(['/', '?']) || text.contains("://");
-        named.filter(is_url).filter_map(|text| base.join(&text).ok()).map(Into::into).collect()
+        let is_url = |text: &String| text.starts_with('/') || text.contains('?') || text.contains("://");
+        let mut urls: Vec<String> =
+            marks.filter_map(text).filter(is_url).filter_map(|text| base.join(&text).ok()).map(Into::into).collect();
+        urls.dedup();
+        urls
+    }
+
+    /// Whether the response has no rows, and says that there are more nevertheless.
+    pub(crate) fn is_gap(&self) -> bool {
+        self.rows == 0 && announces_more(self.body) == Some(true)
     }
 
     /// Whether the list certainly continues after this page, or certainly ends, if the response says so.
     pub(crate) fn continues(&self) -> Option<bool> {
         let rows = u64::try_from(self.rows).unwrap_or(u64::MAX);
-        announces_more(self.body).or_else(|| self.total().map(|total| total > rows))
+        let is_more = |found: Option<bool>| found.filter(|more| *more);
+        announces_more(self.body)
+            .or_else(|| self.total().map(|total| total > rows))
+            .or_else(|| is_more(announced_count(self.body).map(|count| count > rows)))
+            .or_else(|| is_more(announced_pages(self.body).map(|pages| pages > 1)))
+            .or_else(|| is_more(Some(names_next_page(self.headers))))
     }
 }
 
@@ -284,7 +292,8 @@ fn next_link(headers: &HeaderMap, url: &str) -> Option<String> {
         while let Some((_, after)) = rest.split_once('<') {
             let (target, after) = after.split_once('>')?;
             let (attributes, next) = split_attributes(after);
-            if attributes.iter().any(|(name, value)| name == "rel" && value.split(' ').any(|word| word == "next")) {
+            let relation = attributes.iter().find(|(name, _)| name == "rel");
+            if relation.is_some_and(|(_, value)| value.split_whitespace().any(|word| word == "next")) {
                 return base.join(target.trim()).ok().map(Into::into);
             }
             rest = next;
@@ -293,23 +302,54 @@ fn next_link(headers: &HeaderMap, url: &str) -> Option<String> {
     })
 }
 
-/// Splits off the attributes of a link at the comma that ends it, and returns them with the remaining text. Commas in
-/// quotes belong to a value.
+/// Splits off the attributes of a link at the comma that ends it, and returns them with the remaining text. Commas and
+/// semicolons in quotes belong to a value.
 fn split_attributes(text: &str) -> (Vec<(String, String)>, &str) {
     let mut is_quoted = false;
-    let end = text.char_indices().find(|(_, c)| {
-        is_quoted ^= *c == '"';
-        *c == ',' && !is_quoted
-    });
-    let (attributes, rest) = match end {
-        Some((index, _)) => (text.get(..index).unwrap_or_default(), text.get(index + 1..).unwrap_or_default()),
-        None => (text, ""),
+    let mut attributes = Vec::new();
+    let mut start = 0;
+    let mut add = |part: Option<&str>| {
+        let (name, value) = part?.split_once('=')?;
+        attributes.push((name.trim().to_ascii_lowercase(), value.trim().trim_matches('"').to_ascii_lowercase()));
+        Some(())
     };
-    let attribute = |part: &str| {
-        let (name, value) = part.split_once('=')?;
-        Some((name.trim().to_ascii_lowercase(), value.trim().trim_matches('"').to_ascii_lowercase()))
-    };
-    (attributes.split(';').filter_map(attribute).collect(), rest)
+    for (index, c) in text.char_indices() {
+        is_quoted ^= c == '"';
+        if is_quoted || !matches!(c, ',' | ';') {
+            continue;
+        }
+        add(text.get(start..index));
+        start = index + 1;
+        if c == ',' {
+            return (attributes, text.get(start..).unwrap_or_default());
+        }
+    }
+    add(text.get(start..));
+    (attributes, "")
+}
+
+/// The total number of rows in a header: one for this purpose, or the range of rows (`items 0-49/500`).
+pub(crate) fn total_in(headers: &HeaderMap) -> Option<u64> {
+    const TOTAL_HEADERS: &[&str] =
+        &["x-total-count", "x-total", "total-count", "x-pagination-total-count", "x-wp-total", "x-total-results"];
+    let header = |name: &&str| headers.get(*name)?.to_str().ok()?.trim().parse().ok();
+    TOTAL_HEADERS.iter().find_map(header).or_else(|| {
+        let (_, total) = headers.get(CONTENT_RANGE)?.to_str().ok()?.rsplit_once('/')?;
+        total.trim().parse().ok()
+    })
+}
+
+/// Whether a header names the next page.
+pub(crate) fn names_next_page(headers: &HeaderMap) -> bool {
+    const NEXT_HEADERS: &[&str] = &[
+        "x-next-page",
+        "x-next-cursor",
+        "x-next-token",
+        "x-next-page-token",
+        "x-continuation-token",
+        "x-ms-continuation",
+    ];
+    NEXT_HEADERS.iter().any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
 }
 
 #[cfg(test)]
@@ -340,7 +380,10 @@ mod tests {
     fn offsets_continue_while_pages_are_full() {
         let rows = |count: usize| json!(vec![json!({ "a": 1 }); count]);
         assert_eq!(after(&offset(Some(10)), None, None, &rows(10)), Some(Position::Offset(10)));
-        assert_eq!(after(&offset(Some(10)), Some(Position::Offset(10)), None, &rows(9)), None);
+        assert_eq!(after(&offset(Some(10)), Some(Position::Offset(10)), Some(10), &rows(9)), None);
+        let whole = after(&offset(Some(10)), Some(Position::Offset(10)), None, &rows(9));
+        assert_eq!(whole, Some(Position::Offset(19)), "only an empty page is certainly the last");
+        assert_eq!(after(&offset(Some(100)), None, Some(50), &rows(20)), Some(Position::Offset(20)), "a lower maximum");
         assert_eq!(after(&offset(Some(10)), None, Some(3), &rows(3)), Some(Position::Offset(3)));
         assert_eq!(after(&offset(None), None, None, &rows(7)), Some(Position::Offset(7)), "the usual size is unknown");
         assert_eq!(after(&offset(None), Some(Position::Offset(7)), None, &rows(0)), None);
@@ -391,7 +434,8 @@ mod tests {
         assert_eq!(after(&pages("data.-1.id"), None, None, &body(true)), at("b"));
         assert_eq!(after(&pages("data.-1.id"), None, None, &body(false)), None);
         assert_eq!(after(&pages("-1.id"), None, None, &json!([{ "id": "a" }, { "id": "b" }])), at("b"));
-        assert_eq!(after(&pages("-1.id"), None, None, &json!([{ "id": "a" }])), None, "a short page is the last");
+        assert_eq!(after(&pages("-1.id"), None, Some(2), &json!([{ "id": "a" }])), None, "a short page is the last");
+        assert_eq!(after(&pages("-1.id"), None, None, &json!([])), None, "an empty page is the last");
         let mut kept = body(true);
         pages("data.-1.id").remove_cursor(&mut kept);
         assert_eq!(kept, body(true));

@@ -42,6 +42,12 @@ pub(crate) async fn answer(
         Query::Operation(name, detail) => {
             let cell = snapshot.catalog().position(&name).and_then(|index| snapshot.cache.details.get(index));
             let is_unlisted = cell.is_none() && snapshot.unlisted().operation(&name).is_some();
+            if cell.is_none()
+                && !is_unlisted
+                && let Some(failure) = snapshot.starting_source(&name)
+            {
+                return Err(failure);
+            }
             match cell {
                 None if is_unlisted && !snapshot.is_denied(&name) => {
                     let answer = snapshot.unlisted_answers().operation(&name, detail);

@@ -33,6 +33,9 @@ pub(super) struct HeldRows {
     /// Whether rows may contain numbers that are held as text, so that they keep all digits.
     #[serde(default)]
     pub(super) may_hold_exact: bool,
+    /// Digests of the positions at the source that were fetched.
+    #[serde(default)]
+    pub(super) fetched: Vec<u64>,
 }
 
 impl HeldContent {

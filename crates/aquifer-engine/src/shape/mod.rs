@@ -271,6 +271,11 @@ impl Shaper {
             Err(failure) => return ShapingEnd::Finished(Outcome::Failed(failure)),
         };
         let name = &shaping.operation.name;
+        if !shaping.progress.is_at_start() && !matches!(content, ResultContent::Rows { .. }) {
+            let is_empty = matches!(content, ResultContent::One(Value::Null) | ResultContent::NoRows(Value::Null));
+            shaping.progress.end_without_rows(warnings, is_partial, is_empty);
+            return self.list_page(shaping, attachments).await;
+        }
         if !matches!(content, ResultContent::Rows { .. })
             && let Some(failure) = refuse_without_rows(shaping.request.controls(), shaping.rows())
         {

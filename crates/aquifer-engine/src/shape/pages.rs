@@ -1,5 +1,6 @@
 //! Pages of rows and of text: the first from the answer of the source, later ones from the held result.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
@@ -84,17 +85,35 @@ impl ListProgress {
     /// Adds a page of the source.
     pub(super) fn add(&mut self, page: SourcePage) {
         let SourcePage { rows, envelope, warnings, next_page, is_partial, may_hold_exact } = page;
-        if self.is_at_start() {
+        let is_first = self.is_at_start();
+        let is_repeated = !is_first && repeats(&self.held.rows, &rows);
+        // Some sources have a cursor for the end, too: it leads to empty pages with the same cursor.
+        let is_end = rows.is_empty() && next_page.is_some() && next_page == self.next_page;
+        if is_first {
             (self.held.rows, self.envelope) = (rows, envelope);
-        } else {
+        } else if !is_repeated {
             self.held.rows.extend(rows);
         }
         self.held.is_partial |= is_partial;
         self.held.may_hold_exact |= may_hold_exact;
         self.warnings.extend(warnings);
-        // A page that refers to itself would be fetched forever.
-        self.next_page = next_page.filter(|next| self.next_page.as_ref() != Some(next));
+        self.held.fetched.extend(self.next_page.as_ref().map(digest));
+        // Pages that lead to each other would be fetched forever.
+        let leads_back = next_page.as_ref().is_some_and(|next| self.held.fetched.contains(&digest(next)));
+        self.next_page = next_page.filter(|_| !is_repeated && !leads_back);
+        if is_repeated || (leads_back && !is_end) {
+            self.held.is_partial = true;
+            self.warnings.push(unsure_warning(self.held.rows.len(), "fetched before"));
+        }
         self.pages += 1;
+    }
+
+    /// Ends the list with a page that has no list of rows. Only an empty one says that there are no others.
+    pub(super) fn end_without_rows(&mut self, warnings: Vec<Warning>, is_partial: bool, is_empty: bool) {
+        self.add(SourcePage { warnings, is_partial: is_partial || !is_empty, ..SourcePage::default() });
+        if !is_empty {
+            self.warnings.push(unsure_warning(self.held.rows.len(), "without a list of rows"));
+        }
     }
 }
 
@@ -372,6 +391,28 @@ fn start_at(param: CursorParam<'_>, position: usize) -> PageStart {
     if param.name == "after" { PageStart::After(position) } else { PageStart::Before(position) }
 }
 
+/// Whether a page has the same rows as the one before, because the source ignored which one was requested. Rows that are
+/// all alike say nothing.
+fn repeats(before: &[Value], page: &[Value]) -> bool {
+    page.iter().any(|row| Some(row) != page.first()) && before.ends_with(page)
+}
+
+/// Recognizes a position that was fetched before.
+fn digest(position: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    position.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The warning for a list whose further pages say nothing about its end.
+fn unsure_warning(rows: usize, problem: &str) -> Warning {
+    let message = format!(
+        "After {rows} rows the source returned a page {problem}. The list may have others: filters, order, counts and \
+         aggregates cover only these"
+    );
+    Warning::new("RESULT_INCOMPLETE", message).detail("rows", rows).before_data()
+}
+
 /// The warning for a list that was not fetched to its end.
 fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) -> Warning {
     let cause = if progress.is_limited { ", because a rate limit of the API is reached" } else { "" };
@@ -387,12 +428,9 @@ fn incomplete_warning(rows: usize, progress: &ListProgress, covers_all: bool) ->
 
 /// The warning for a list whose source says that it continues, without a way to fetch the rest that is known here.
 fn unfetched_warning(rows: usize, pages: usize, envelope: &Value) -> Option<Warning> {
-    // The envelope is that of the first page.
-    if pages != 1 {
-        return None;
-    }
+    // The envelope is that of the first page: what it says about the next one is known by now, its total counts.
     let total = announced_total(envelope).filter(|total| *total > rows as u64);
-    if total.is_none() && announces_more(envelope) != Some(true) {
+    if total.is_none() && (pages != 1 || announces_more(envelope) != Some(true)) {
         return None;
     }
     let of_total = total.map(|total| format!(" of {total}")).unwrap_or_default();

@@ -204,7 +204,7 @@ impl Snapshot {
     }
 
     /// The failure for an operation of a source whose operations are not known yet.
-    fn starting_source(&self, name: &str) -> Option<Failure> {
+    pub(crate) fn starting_source(&self, name: &str) -> Option<Failure> {
         let may_offer = |mount: &&Mount| {
             name.starts_with(&*mount.prefix_among(self.mounts.len()))
                 && mount.source.status().state == CatalogState::Starting

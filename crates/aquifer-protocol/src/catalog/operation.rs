@@ -469,8 +469,10 @@ impl Operation {
         for requirement in &self.requirements {
             add(&format!("{}.", requirement.sentence()));
         }
-        if self.danger >= Danger::Destructive {
-            add(&format!("Danger: {}.", self.danger));
+        // A gateway passes on descriptions that end like this already.
+        let danger = format!("Danger: {}.", self.danger);
+        if self.danger >= Danger::Destructive && !self.description.ends_with(&danger) {
+            add(&danger);
         }
         words
     }

@@ -148,7 +148,8 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Whether a JSON number is the same after it was parsed: as a 64-bit integer, or as a double whose digits, as far as they
-/// are written, are these.
+/// are written, are these. A larger integer has to be what is written for its double: 18446744073709551616 is a power of
+/// two, but would be written with 17 digits.
 pub fn keeps_digits(number: &str) -> bool {
     let unsigned = number.strip_prefix('-').unwrap_or(number);
     let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
@@ -162,7 +163,10 @@ pub fn keeps_digits(number: &str) -> bool {
     }
     // Parsers refuse numbers that are too large.
     let Some(double) = number.parse::<f64>().ok().filter(|double| double.is_finite()) else { return true };
-    let written = format!("{:.*e}", digits.len() - 1, double.abs());
+    let written = match unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("{:e}", double.abs()),
+        false => format!("{:.*e}", digits.len() - 1, double.abs()),
+    };
     let mantissa = written.split('e').next().unwrap_or_default();
     mantissa.chars().filter(char::is_ascii_digit).eq(digits.chars())
 }
@@ -192,7 +196,9 @@ mod tests {
         for changed in [
             "1234567890123456.78",
             "-1234567890123456.7",
+            "18446744073709551616",
             "18446744073709551617",
+            "36893488147419103232",
             "3.14159265358979323846",
             "12345678901234567891e3",
         ] {

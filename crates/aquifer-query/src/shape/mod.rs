@@ -19,7 +19,7 @@ mod row_selection;
 mod text_page;
 mod write;
 
-pub use announced::{announced_page, announced_total, announces_more};
+pub use announced::{announced_count, announced_page, announced_pages, announced_total, announces_more, next_marks};
 pub use controls::Controls;
 pub use controls::add_collection_controls;
 pub use controls::add_controls;

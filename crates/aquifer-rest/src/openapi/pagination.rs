@@ -258,7 +258,7 @@ fn next_cursor_in(schema: &Schema, types: &Types) -> Option<Arc<str>> {
         if let Some(cursor) = cursor_field(&inner.fields, types) {
             return Some(format!("{}.{}", field.name, cursor.name).into());
         }
-        for deeper in PAGE_INFOS {
+        for deeper in PAGE_INFOS.iter().chain(NEXT_OBJECTS) {
             let Some(outer) = find_field(&inner.fields, deeper) else { continue };
             let Kind::Object(innermost) = &outer.schema.resolve(types).kind else { continue };
             if let Some(cursor) = cursor_field(&innermost.fields, types) {

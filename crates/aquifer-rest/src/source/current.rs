@@ -10,6 +10,7 @@ use aquifer_protocol::requirement::Requirement;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 use serde_json::{Map, Value};
 
+use super::offering;
 use super::writable::is_read_only;
 use crate::adapter::INPUT;
 use crate::route::{Method, Place, Route, RouteParameter};
@@ -69,17 +70,30 @@ impl Readers {
         Self(readers.collect())
     }
 
-    /// How to read the resource that a PUT replaces, if it can be read.
-    pub(super) fn current(&self, operation: &Operation, route: &Route, types: &Types) -> Option<Current> {
-        if !operation.takes_changes() || route.method != Method::Put || !writes_input(route) {
+    /// How to read the resource that a PUT replaces, if it can be read. Fields of the body that the path repeats are no
+    /// changes: they are left out of `input`, and written back as they were read. `whole` is the operation with them.
+    pub(super) fn current(
+        &self,
+        operation: &mut Operation,
+        whole: &Operation,
+        route: &Route,
+        types: &Types,
+    ) -> Option<Current> {
+        if operation.category != Category::Update || route.method != Method::Put || !writes_input(route) {
             return None;
         }
         let reader = self.0.get(&(route.base_url.clone(), route.path.clone()))?;
-        let body = input_shape(operation, types)?;
+        let body = input_shape(whole, types)?;
         if !returns_some_of(reader, body, types) {
             return None;
         }
         let arguments = arguments(reader, route)?;
+        if !operation.takes_changes() {
+            let mut changed = operation.clone();
+            set_input(&mut changed, changes_in(operation, body));
+            offering::take_changes(&mut changed, route, types);
+            *operation = Some(changed).filter(Operation::takes_changes)?;
+        }
         Some(Current {
             operation: reader.operation.name.clone(),
             route: reader.route.clone(),
@@ -155,7 +169,17 @@ pub(super) fn relax_changes(operation: &mut Operation, current: &Current) {
         Rest::Of(rest) => Rest::Of(rest.clone()),
         Rest::Free | Rest::Refused | Rest::Documented => Rest::Refused,
     };
-    let shape = Shape { fields: relaxed.collect(), rest };
+    let shape = changes_in(operation, &Shape { fields: relaxed.collect(), rest });
+    set_input(operation, shape);
+}
+
+/// The fields of a body that are not parameters of the operation as well.
+fn changes_in(operation: &Operation, body: &Shape) -> Shape {
+    let fields = body.fields.iter().filter(|field| operation.parameter(&field.name).is_none());
+    Shape { fields: fields.cloned().collect(), rest: body.rest.clone() }
+}
+
+fn set_input(operation: &mut Operation, shape: Shape) {
     if let Some(input) = operation.parameters.iter_mut().find(|parameter| &*parameter.name == INPUT) {
         let description = input.schema.description.take();
         input.schema = Schema { description, ..Schema::new(Kind::Object(shape)) };

@@ -47,7 +47,9 @@ impl RestSource {
         let looks_inside = managed.is_some()
             || list.call.page.is_shaped
             || !route.unmanaged_paging.is_empty()
-            || answer.headers.contains_key(LINK);
+            || answer.headers.contains_key(LINK)
+            || pagination::total_in(&answer.headers).is_some()
+            || pagination::names_next_page(&answer.headers);
         if !looks_inside || (managed.is_none() && !answer.is_json()) {
             return self.read_unpaged(route, answer);
         }
@@ -59,7 +61,11 @@ impl RestSource {
             None => list.after_unmanaged(&described),
         };
         let next_page = next.and_then(|next| serde_json::to_value(next).ok()).map(Box::new);
-        let warnings = if is_partial { vec![partial_warning(rows, route)] } else { Vec::new() };
+        let warnings = match is_partial {
+            true if described.is_gap() => vec![ended_warning("returned an empty page, although it has further ones")],
+            true => vec![partial_warning(rows, route)],
+            false => Vec::new(),
+        };
         if managed.is_none() && !list.call.page.is_shaped {
             return Ok(Answer { warnings, is_partial, ..self.read_unpaged(route, answer)? });
         }
@@ -92,6 +98,7 @@ impl ListCall<'_> {
         match pagination.next(page, answer) {
             Some(Position::Url(next)) => self.at_url(answer, Some(next)),
             Some(next) => Continuation { next: Some(next), is_partial: false },
+            None if answer.is_gap() => Continuation { next: None, is_partial: true },
             // The target may continue in another way than the one that is known.
             None => self.at_url(answer, self.next_url(answer).filter(|_| answer.rows > 0)),
         }
@@ -127,8 +134,9 @@ impl ListCall<'_> {
     /// Continues at a URL, unless it is on another host or the caller may not request it.
     fn at_url(&self, answer: &PageAnswer<'_>, next: Option<String>) -> Continuation {
         let Some(next) = next else { return Continuation::default() };
+        // A page that leads to itself leads no further.
         let is_allowed = |next: Url| {
-            Url::parse(answer.url).is_ok_and(|own| is_same_origin(&own, &next))
+            Url::parse(answer.url).is_ok_and(|own| is_same_origin(&own, &next) && own != next)
                 && self.links.allows(&reqwest::Method::GET, &next)
         };
         match Url::parse(&next).is_ok_and(is_allowed) {
@@ -146,6 +154,30 @@ impl ListCall<'_> {
         let size = paging.iter().filter(|one| one.is_size).find_map(requested);
         !paging.is_empty() && size.is_none_or(|size| rows as u64 >= size)
     }
+}
+
+/// The answer for a page that the target refuses. Whether an offset or a page number exists is only known when it is
+/// requested; links and cursors come from the target itself.
+pub(super) fn after_last_page(position: Option<&Position>, failure: Failure) -> Result<Answer, Failure> {
+    if !matches!(position, Some(Position::Offset(_) | Position::Page(_))) {
+        return Err(failure);
+    }
+    match failure.details().get("http_status").and_then(Value::as_u64) {
+        Some(404 | 410 | 416) => Ok(Answer::new(Value::Null)),
+        // Many targets return only the beginning of a long list.
+        Some(400 | 422) => {
+            let warnings = vec![ended_warning("refuses further pages")];
+            Ok(Answer { warnings, is_partial: true, ..Answer::new(Value::Null) })
+        }
+        _ => Err(failure),
+    }
+}
+
+/// The warning for a list that its API does not return to the end.
+fn ended_warning(what: &str) -> Warning {
+    let message =
+        format!("The API {what}. Filters, order, counts and aggregates cover only the rows of the list before that");
+    Warning::new("RESULT_INCOMPLETE", message).before_data()
 }
 
 /// The warning for a list that may have rows that are not fetched.

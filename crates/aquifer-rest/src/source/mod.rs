@@ -246,7 +246,10 @@ impl RestSource {
         }
         let rules = SendRules::for_route(route, endpoint.effect, call.validity.clone());
         let rules = SendRules { trace: call.context.trace.clone(), links: Some(links.clone()), ..rules };
-        let answer = self.send(request, &rules, &call).await?;
+        let answer = match self.send(request, &rules, &call).await {
+            Err(failure) if position.is_some() => return list::after_last_page(position.as_ref(), failure),
+            answer => answer?,
+        };
         let headers = self.result_headers(endpoint, &answer);
         let list = ListCall { endpoint, call: &call, params: &params, links: &links };
         Ok(result_headers::add(self.read_list(&list, page, answer)?, headers))

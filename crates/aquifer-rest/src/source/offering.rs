@@ -61,17 +61,19 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         if !file_roots.is_empty() {
             files::offer_paths(&mut operation, &route);
         }
+        let whole = operation.clone();
         take_changes(&mut operation, &route, &offering.types);
-        let current = readers.current(&operation, &route, &offering.types);
+        let current = readers.current(&mut operation, &whole, &route, &offering.types);
         if operation.takes_changes() {
             offer_dry_run(&mut operation);
-            if let Some(current) = &current {
-                current::relax_changes(&mut operation, current);
-                operation.may_need.push(current.operation.clone());
-                operation.reads_first = Some(current.operation.clone());
-            } else if route.method == Method::Put {
-                warn_of_replacement(&mut operation);
-            }
+        }
+        if let Some(current) = &current {
+            current::relax_changes(&mut operation, current);
+            operation.may_need.push(current.operation.clone());
+            operation.reads_first = Some(current.operation.clone());
+        } else if route.method == Method::Put && operation.category == Category::Update && current::writes_input(&route)
+        {
+            warn_of_replacement(&mut operation);
         }
         let controls = operation_controls.get(&*operation.name).copied().unwrap_or(controls);
         let rows = rows.get(&*operation.name).map(String::as_str);
@@ -176,7 +178,7 @@ fn take_fields_parameter(
 
 /// Marks an UPDATE operation that takes its changes in `input` as native (R-REQ-6). A definition that the catalog would
 /// refuse is not marked, so that it does not prevent the others from being served.
-fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
+pub(super) fn take_changes(operation: &mut Operation, route: &Route, types: &Types) {
     if operation.category != Category::Update || !current::writes_input(route) {
         return;
     }

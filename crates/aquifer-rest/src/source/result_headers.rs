@@ -72,7 +72,7 @@ pub(super) struct ResultHeaders {
 /// because they are selected and paged; those of other operations are wrapped.
 pub(super) fn add(answer: Answer, found: ResultHeaders) -> Answer {
     let ResultHeaders { headers, status, is_read, is_empty } = found;
-    if headers.is_empty() || !answer.attachments.is_empty() {
+    if headers.is_empty() || (is_read && !answer.attachments.is_empty()) {
         return answer;
     }
     let headers = Value::Object(headers);

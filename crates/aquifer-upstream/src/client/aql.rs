@@ -24,8 +24,18 @@ const MARK: &str = "mcp_aql";
 /// The member of a definition's `_meta` that names the endpoint.
 const ENDPOINT: &str = "mcp-aql/endpoint";
 
-/// The parameter for a token that the server itself asks for. `confirmation_token` is ours.
-pub(crate) const TOKEN_PARAMETER: &str = "upstream_confirmation_token";
+/// The parameter for a confirmation in MCP-AQL.
+const TOKEN: &str = "confirmation_token";
+
+/// What the parameter for a token that the server itself asks for begins with. [`TOKEN`] is ours. The server may stand in
+/// front of others that ask for tokens: each level adds this once.
+const UPSTREAM: &str = "upstream_";
+
+/// The name here of a parameter that is for a token: `upstream_confirmation_token` for `confirmation_token`. `None` for
+/// all other parameters.
+pub(crate) fn token_parameter(name: &str) -> Option<String> {
+    (name.trim_start_matches(UPSTREAM) == TOKEN).then(|| format!("{UPSTREAM}{name}"))
+}
 
 /// Maximum number of descriptions that are requested at once.
 const MAX_CONCURRENT: usize = 8;
@@ -110,12 +120,14 @@ pub(crate) fn endpoint(definition: &Map<String, Value>) -> Option<&str> {
 
 /// The arguments of an endpoint for a call of one of its operations.
 pub(crate) fn wrap_arguments(operation: &str, arguments: &Value) -> Value {
-    let mut params = arguments.clone();
-    if let Some(params) = params.as_object_mut()
-        && let Some(token) = params.remove(TOKEN_PARAMETER)
-    {
-        params.insert("confirmation_token".to_owned(), token);
-    }
+    let own_name = |name: &str| {
+        let own = name.strip_prefix(UPSTREAM).filter(|own| token_parameter(own).is_some());
+        own.unwrap_or(name).to_owned()
+    };
+    let params = match arguments {
+        Value::Object(params) => params.iter().map(|(name, value)| (own_name(name), value.clone())).collect(),
+        other => other.clone(),
+    };
     json!({ "operation": operation, "params": params })
 }
 
@@ -183,10 +195,18 @@ fn definition(operation: &Value, endpoint: &str) -> Value {
         _ => input_schema(operation.get("parameters")),
     };
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.remove("confirmation_token");
+        let own_tokens: Vec<String> = properties
+            .keys()
+            .filter_map(|name| Some((name, token_parameter(name)?)))
+            .map(|(name, _)| name.clone())
+            .collect();
+        own_tokens.iter().for_each(|name| drop(properties.shift_remove(name)));
         if !only_reads {
-            let description = "The token of this server, if it asked for a confirmation.";
-            properties.insert(TOKEN_PARAMETER.to_owned(), json!({ "type": "string", "description": description }));
+            let further = own_tokens.iter().map(String::as_str).filter(|name| *name != TOKEN);
+            for name in std::iter::once(TOKEN).chain(further).filter_map(token_parameter) {
+                let description = "The token of this server, if it asked for a confirmation.";
+                properties.insert(name, json!({ "type": "string", "description": description }));
+            }
         }
     }
     json!({
@@ -344,8 +364,10 @@ mod tests {
         assert_eq!(schema["properties"]["input"], json!({}));
         assert!(schema["properties"].get("confirmation_token").is_none());
         assert_eq!(endpoint(made.as_object().unwrap()), Some("mcp_aql_delete"));
-        let sent = wrap_arguments("drop", &json!({ "id": 1, TOKEN_PARAMETER: "t" }));
-        assert_eq!(sent, json!({ "operation": "drop", "params": { "id": 1, "confirmation_token": "t" } }));
+        let tokens =
+            json!({ "id": 1, "upstream_confirmation_token": "t", "upstream_upstream_confirmation_token": "u" });
+        let sent = json!({ "id": 1, "confirmation_token": "t", "upstream_confirmation_token": "u" });
+        assert_eq!(wrap_arguments("drop", &tokens), json!({ "operation": "drop", "params": sent }));
     }
 
     #[test]

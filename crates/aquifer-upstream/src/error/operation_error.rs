@@ -4,7 +4,7 @@ use aquifer_protocol::error::{Code, Failure, FailureReason};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::client::aql::TOKEN_PARAMETER;
+use crate::client::aql::token_parameter;
 use crate::sanitize::Sanitizer;
 
 /// Codes that mean the same here. A server reports others in its own words.
@@ -40,19 +40,33 @@ pub(crate) struct OperationError {
 }
 
 impl OperationError {
-    /// Whether the server reports that it did nothing.
+    /// Whether the server reports that it did nothing, or passes on such a report of a server behind it.
     pub(super) fn is_refusal(&self) -> bool {
-        REFUSALS.iter().any(|beginning| self.code.starts_with(beginning))
+        let refuses = |code: &str| REFUSALS.iter().any(|beginning| code.starts_with(beginning));
+        let behind = || {
+            let code = self.details.get("upstream_code").and_then(Value::as_str);
+            code.is_some_and(refuses) && !self.details.contains_key("outcome")
+        };
+        refuses(&self.code) || self.token().is_some() || (self.is_passed_on() && behind())
+    }
+
+    fn is_passed_on(&self) -> bool {
+        self.code == Code::UpstreamError.as_str()
+    }
+
+    /// The token that the server, or one behind it, asks for, with the name of its parameter here.
+    fn token(&self) -> Option<(String, &Value)> {
+        let asks = self.is_passed_on() || self.code == Code::ConfirmationRequired.as_str();
+        self.details.iter().filter(|_| asks).find_map(|(name, token)| Some((token_parameter(name)?, token)))
     }
 
     /// The failure for callers. The server's text is in the details, where it cannot be taken for ours.
     pub(super) fn into_failure(self, source: &str, sanitizer: &Sanitizer) -> Failure {
         let code = SHARED_CODES.iter().find(|code| code.as_str() == self.code).copied().unwrap_or(Code::UpstreamError);
-        let token = self.details.get("confirmation_token").filter(|_| self.code == Code::ConfirmationRequired.as_str());
-        let message = match token {
-            Some(_) => format!(
-                "Source '{source}' requires a confirmation of its own. Ask your user, then send the call again with \
-                 '{TOKEN_PARAMETER}'"
+        let token = self.token();
+        let message = match &token {
+            Some((name, _)) => format!(
+                "Source '{source}' requires a confirmation of its own. Ask your user, then send the call again with '{name}'"
             ),
             None => format!("Source '{source}' refused the call"),
         };
@@ -60,8 +74,8 @@ impl OperationError {
             .detail("source", source)
             .detail("upstream_code", sanitizer.for_caller(&self.code))
             .with_reason(FailureReason::SourceError(sanitizer.for_caller(&self.message).into()));
-        if let Some(token) = token {
-            failure = failure.detail(TOKEN_PARAMETER, token.clone());
+        if let Some((name, token)) = token {
+            failure = failure.detail(&name, token.clone());
         }
         failure
     }

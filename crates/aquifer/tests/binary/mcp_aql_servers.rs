@@ -83,3 +83,51 @@ fn r_dis_7_operations_of_an_mcp_aql_server_are_mounted_as_its_own() {
         }
     }
 }
+
+/// Each of three levels asks for a confirmation of its own.
+#[test]
+fn r_dis_7_confirmations_of_servers_behind_a_server_can_be_given() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_aquifer");
+    let config = |name: &str, args: &[&str]| {
+        let state = folder.path(&format!("{name}-state"));
+        let text = format!(
+            "[state]\ndir = {state:?}\n[[source]]\nname = {name:?}\ncommand = {program:?}\nargs = {args:?}\n\
+             env = {{ XDG_STATE_HOME = {:?} }}\n",
+            folder.path(&format!("{name}-inner"))
+        );
+        folder.file(&format!("{name}.toml"), &text)
+    };
+    let middle = config("board", &["serve", "tasks:"]);
+    let outer = config("middle", &["serve", "--config", &middle]);
+    let mut served = Server::spawn(Transport::Stdio, forgetful(&folder).args(["serve", "--config", &outer]));
+    let made = until("the innermost server", || {
+        let made = call(&mut served, "create", "create_task", json!({ "title": "x" }));
+        (made["success"] == true).then_some(made)
+    });
+    let id = made["data"]["id"].clone();
+    let described = call(&mut served, "read", "introspect", json!({ "query": "operations", "name": "delete_task" }));
+    let description = described["data"]["operation"]["description"].as_str().unwrap();
+    assert_eq!(description.matches("Danger: ").count(), 1, "{description}");
+    let mut params = json!({ "id": id });
+    let mut asked_for = Vec::new();
+    for _ in 0..10 {
+        let answer = call(&mut served, "delete", "delete_task", params.clone());
+        let details = answer["error"]["details"].as_object().cloned().unwrap_or_default();
+        let Some((name, token)) = details.into_iter().find(|(name, _)| name.ends_with("confirmation_token")) else {
+            assert_eq!(answer["success"], true, "{answer}");
+            break;
+        };
+        assert!(answer["error"]["message"].as_str().unwrap().contains(&format!("'{name}'")), "{answer}");
+        // A changed request needs another token of the levels before.
+        let prefix = name.trim_end_matches("confirmation_token").to_owned();
+        let given = params.as_object_mut().unwrap();
+        given.retain(|other, _| !other.ends_with("confirmation_token") || other.len() > name.len());
+        given.insert(name, token);
+        asked_for.push(prefix);
+    }
+    assert_eq!(asked_for.iter().map(String::len).max(), Some("upstream_upstream_".len()), "{asked_for:?}");
+    let gone = call(&mut served, "read", "get_task", json!({ "id": id }));
+    assert_eq!(gone["error"]["code"], "NOT_FOUND_RESOURCE", "{gone}");
+    served.stop();
+}

@@ -41,6 +41,8 @@ fn r_dis_7_a_server_that_is_being_installed_is_starting_and_not_started_again() 
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{refused}");
         assert_eq!(error["message"], "Source 'things' is starting. Try again in a moment");
         assert!(error["details"]["retry_after_seconds"].is_u64(), "{refused}");
+        let described = call("introspect", json!({ "query": "operations", "name": "things_list_things" }));
+        assert_eq!(described["error"]["message"], error["message"], "it is not unknown: {described}");
         let unknown = call("shelf_get_shoe", json!({ "id": 1 }));
         assert_eq!(unknown["error"]["code"], "NOT_FOUND_OPERATION", "{unknown}");
         assert_eq!(call("shelf_list_books", json!({}))["success"], true);

@@ -1,6 +1,8 @@
 //! Third-party descriptions from the folder that AQUIFER_TEST_DESCRIPTIONS names, with a mock of 500 rows behind each
-//! list. The mock pages as the parameters and the response of the operation are described.
+//! list. The mock pages by the parameters that the operation has. If these are cursors, the next one is where the response
+//! is described to have it, or in a `Link` header.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::schema::{Kind, sample};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_rest::openapi::{self, ReadOptions};
-use aquifer_rest::route::{Method, Place};
+use aquifer_rest::route::{Method, Pagination, Place};
 use aquifer_rest::{Api, RestSettings, RestSource};
 use serde_json::{Map, Value, json};
 
@@ -17,8 +19,12 @@ use super::{ROWS, count, query, rows};
 use crate::client::server::{Reply, Server};
 use crate::openapi::survey::collect;
 
-/// The minimum number of descriptions with lists.
+/// The minimum number of different descriptions with lists, and of lists with paging parameters in them.
 const MIN_DESCRIPTIONS: usize = 10;
+const MIN_PAGED: usize = 10;
+
+/// The maximum number of lists with paging parameters from one description.
+const MAX_PAGED: usize = 5;
 
 /// The page size of the mock if none is requested.
 const PAGE_SIZE: usize = 30;
@@ -47,6 +53,17 @@ fn list_path(api: &Api, type_name: &str) -> Option<Option<String>> {
     }
 }
 
+/// Writes a value at a path such as `meta.next`, into objects that are added.
+fn write_at(body: &mut Value, path: &str, value: Value) {
+    let holder = path.split('.').fold(body, |value, step| {
+        if !value.is_object() {
+            *value = json!({});
+        }
+        value.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+    });
+    *holder = value;
+}
+
 /// Whether the parameters of an operation say that it pages.
 fn is_paged(names: &[String]) -> bool {
     names.iter().any(|name| {
@@ -62,7 +79,7 @@ async fn counts_of_installed_descriptions_are_right_or_warned_about() {
     let mut files = Vec::new();
     collect(Path::new(&folder), &mut files, 0);
     files.sort();
-    let (mut descriptions, mut lists, mut right) = (0, 0, 0);
+    let (mut descriptions, mut lists, mut paged, mut right) = (BTreeSet::new(), 0, 0, 0);
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "json" || end == "yaml")) {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if !text.contains("openapi") && !text.contains("swagger") {
@@ -80,20 +97,26 @@ async fn counts_of_installed_descriptions_are_right_or_warned_about() {
                 let path = list_path(&api, &operation.returns.type_name)?;
                 let names = route.parameters.iter().filter(|one| matches!(one.place, Place::Query { .. }));
                 let names: Vec<String> = names.map(|one| one.original_name.to_string()).collect();
-                // One operation of each kind is enough.
                 Some((operation.clone(), path, is_paged(&names)))
             })
             .collect();
         let mut chosen: Vec<_> = Vec::new();
-        for wants_pages in [true, false] {
-            chosen.extend(candidates.iter().find(|(_, _, is_paged)| *is_paged == wants_pages).cloned());
+        for (wants_pages, number) in [(true, MAX_PAGED), (false, 1)] {
+            let wanted = candidates.iter().filter(|(_, _, is_paged)| *is_paged == wants_pages);
+            chosen.extend(wanted.take(number).cloned());
         }
         if chosen.is_empty() {
             continue;
         }
-        descriptions += 1;
+        // JSON and YAML of one description are one.
+        descriptions.insert(file.file_stem().unwrap_or_default().to_owned());
         for (operation, path, is_paged) in chosen {
             let is_from_zero = text.to_lowercase().contains("zero-based");
+            let (next_at, has_link) = match &api.routes[&operation.name].pagination {
+                Some(Pagination::Cursor { next, .. }) => (Some(next.clone()), false),
+                Some(Pagination::Link { .. }) => (None, true),
+                _ => (None, false),
+            };
             let server = Server::start(move |request, _| {
                 let query = query(request);
                 let number = |names: &[&str]| named(&query, names).and_then(|text| text.parse::<usize>().ok());
@@ -102,11 +125,22 @@ async fn counts_of_installed_descriptions_are_right_or_warned_about() {
                 let page = number(&["page", "pagenumber"]).map(|page| page - usize::from(!is_from_zero && page > 0));
                 let cursor = number(&["cursor", "after"]);
                 let skip = number(&["offset", "skip"]).or(cursor).or(page.map(|page| page * size)).unwrap_or(0);
-                let body = match &path {
+                let mut body = match &path {
                     None => json!(rows(skip, size)),
                     Some(name) => json!({ name.as_str(): rows(skip, size) }),
                 };
-                Reply::json(200, &body.to_string())
+                let next = Some(skip + size).filter(|next| *next < ROWS);
+                if let (Some(path), Some(next)) = (&next_at, next)
+                    && !path.contains('-')
+                {
+                    write_at(&mut body, path, json!(next.to_string()));
+                }
+                let reply = Reply::json(200, &body.to_string());
+                let path = request.target.split('?').next().unwrap_or_default();
+                match next.filter(|_| has_link) {
+                    Some(next) => reply.with("link", &format!("<{path}?after={next}>; rel=\"next\"")),
+                    None => reply,
+                }
             })
             .await;
             let mut served = Api { operations: vec![operation.clone()], ..api.clone() };
@@ -125,10 +159,15 @@ async fn counts_of_installed_descriptions_are_right_or_warned_about() {
             let is_right = count(&engine.unwrap(), &operation.name, &Value::Object(params), &name).await;
             eprintln!("{name} {}: {}", operation.name, if is_right { "right" } else { "warned" });
             lists += 1;
-            right += usize::from(is_right);
+            paged += usize::from(is_paged);
+            right += usize::from(is_paged && is_right);
         }
     }
-    eprintln!("{descriptions} descriptions, {lists} lists, {right} counted without a warning");
+    let descriptions = descriptions.len();
+    eprintln!(
+        "{descriptions} descriptions, {lists} lists, {paged} in pages, {right} of them counted without a warning"
+    );
     assert!(descriptions >= MIN_DESCRIPTIONS, "only {descriptions} descriptions have lists");
+    assert!(paged >= MIN_PAGED, "only {paged} lists are paged");
     assert!(right > 0);
 }

@@ -1,6 +1,7 @@
 //! Lists of 500 rows, behind APIs that page in their own ways: every count is right, or a warning says that it may not be.
 
 mod installed;
+mod marks;
 mod styles;
 
 use std::collections::HashMap;

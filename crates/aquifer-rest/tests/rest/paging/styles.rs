@@ -6,45 +6,45 @@ use super::{ROWS, count, is_warned, query, rows};
 use crate::client::server::{Received, Reply};
 use crate::source::{Served, call};
 
-fn number(name: &str) -> Value {
+pub(super) fn number(name: &str) -> Value {
     json!({ "name": name, "in": "query", "schema": { "type": "integer" } })
 }
 
-fn text(name: &str) -> Value {
+pub(super) fn text(name: &str) -> Value {
     json!({ "name": name, "in": "query", "schema": { "type": "string" } })
 }
 
-fn object(properties: Value) -> Value {
+pub(super) fn object(properties: Value) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-fn list() -> Value {
+pub(super) fn list() -> Value {
     json!({ "type": "array", "items": object(json!({ "id": { "type": "string" }, "number": { "type": "integer" } })) })
 }
 
 /// The path of an operation that lists things.
-fn listing(method: &str, parameters: Value, response: Value) -> Value {
+pub(super) fn listing(method: &str, parameters: Value, response: Value) -> Value {
     json!({ "/things": { method: {
         "operationId": "listThings", "summary": "List things", "parameters": parameters,
         "responses": { "200": { "description": "Things", "content": { "application/json": { "schema": response } } } },
     } } })
 }
 
-fn answer(body: &Value) -> Reply {
+pub(super) fn answer(body: &Value) -> Reply {
     Reply::json(200, &body.to_string())
 }
 
-fn at(value: Option<&String>) -> usize {
+pub(super) fn at(value: Option<&String>) -> usize {
     value.and_then(|text| text.trim_start_matches("c-").parse().ok()).unwrap_or(0)
 }
 
 /// A page, and where the next one begins.
-fn page(skip: usize, size: usize) -> (Vec<Value>, Option<usize>) {
+pub(super) fn page(skip: usize, size: usize) -> (Vec<Value>, Option<usize>) {
     (rows(skip, size), Some(skip + size).filter(|next| *next < ROWS))
 }
 
 /// Runs a style. Returns whether every count was right.
-async fn check(
+pub(super) async fn check(
     name: &str,
     paths: Value,
     handler: impl Fn(&Received) -> Reply + Send + Sync + 'static,

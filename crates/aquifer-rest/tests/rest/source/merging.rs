@@ -132,3 +132,18 @@ async fn the_resource_that_is_read_is_the_one_that_is_written() {
     assert_eq!(refused["error"]["code"], "VALIDATION_MISSING_PARAM", "{refused}");
     assert_eq!(served.sent(), []);
 }
+
+/// The body repeats the id of the path, as most descriptions have it.
+#[tokio::test]
+async fn an_id_in_the_body_is_written_back_and_prevents_no_merge() {
+    let text = json!({ "type": "string" });
+    let body = json!({ "type": "object", "required": ["id", "title"], "properties": { "id": text, "title": text, "body": text } });
+    let stored = "{\"id\":\"1\",\"title\":\"a\",\"body\":\"b\"}";
+    let served = served(body.clone(), Some(body), stored).await;
+    let result = served.call("update_note", json!({ "id": "1", "input": { "title": "x" } })).await;
+    assert_eq!(result["success"], true, "{result}");
+    let sent = json!({ "id": "1", "title": "x", "body": "b" });
+    assert_eq!(served.sent(), [("GET".to_owned(), Value::Null), ("PUT".to_owned(), sent)]);
+    let renamed = served.call("update_note", json!({ "id": "1", "input": { "id": "2" } })).await;
+    assert_eq!(renamed["error"]["code"], "VALIDATION_UNKNOWN_FIELD", "{renamed}");
+}

@@ -33,6 +33,12 @@ fn a_put_without_a_merge_warns() {
     other["/notes/{id}"]["get"]["responses"]["200"]["content"] =
         json!({ "application/json": { "schema": { "type": "array", "items": { "type": "string" } } } });
     assert_eq!(description(other, "update_note"), format!("Update a note. {WORDS}"));
+    // An id in the body as well as in the path changes nothing about that.
+    let body = json!({ "type": "object", "properties": { "id": text, "title": text } });
+    let mut repeated = note(body, None);
+    assert_eq!(description(repeated.clone(), "update_note"), "Update a note");
+    repeated["/notes/{id}"].as_object_mut().unwrap().remove("get");
+    assert_eq!(description(repeated, "update_note"), format!("Update a note. {WORDS}"));
     // PATCH changes only what it mentions.
     let mut patched = merged;
     let path = patched["/notes/{id}"].as_object_mut().unwrap();

@@ -51,6 +51,17 @@ async fn the_id_of_something_new_is_not_lost() {
 }
 
 #[tokio::test]
+async fn headers_next_to_a_file_are_not_lost() {
+    let served = Served::start(paths(), |_, _| {
+        Reply::Answer(201, vec![("content-type", "application/pdf".to_owned())], b"%PDF".to_vec())
+            .with("location", "/things/7")
+    })
+    .await;
+    let answer = served.call("create_thing", json!({})).await;
+    assert_eq!(answer["data"]["_headers"], json!({ "location": "/things/7" }), "{answer}");
+}
+
+#[tokio::test]
 async fn entity_tags_are_shown_where_they_can_be_sent_back() {
     let served = Served::start(paths(), |_, _| Reply::json(200, "{\"a\":\"b\"}").with("etag", "\"v1\"")).await;
     let thing = served.call("get_thing", json!({ "id": "1" })).await;
