@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::dist;
 use crate::install;
 use crate::postgres;
-use crate::step::{announce, build, cargo, output, root, run as run_step, target};
+use crate::step::{announce, build, output, root, run as run_step, target};
 
 const PARTS: [&str; 11] =
     ["stdio", "http", "count", "memory", "explorer", "sql", "peers", "gateway", "rest", "descriptions", "tokens"];

@@ -141,6 +141,7 @@ fn fetched(fetch: &mut Command) -> Result<bool> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 mod tests {
     use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::install;
-use crate::step::{self, announce, aquifer, cargo, root, target};
+use crate::step::{self, announce, aquifer, root, target};
 
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask tau2 [DOMAIN...] [--seed N] [--selections N] [--reads N] [--all-tasks] [--show N]
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let scripts = root().join("tests/tau2");
     let home = target().join("tau2");
     let python = install::python_without_dependencies(&scripts.join("requirements.txt"), &home.join("python"))?;
-    step::run(&mut cargo(&["build", "--bin", "aquifer"]), "Fix the problems listed above.")?;
+    step::build_aquifer()?;
     let work = home.join("work");
     fs::create_dir_all(&work).with_context(|| format!("cannot create {}", work.display()))?;
     announce("replay the gold calls");

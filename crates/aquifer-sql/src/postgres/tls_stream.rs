@@ -124,6 +124,7 @@ fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use std::process::Command;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
-use aquifer_gate::store::SqliteStore;
+use aquifer_gate::store::{RedisSettings, RedisStore, SqliteStore};
 
 pub(crate) use crate::folder::Folder;
 use crate::harness::{ManualClock, system_clock};
@@ -51,7 +52,6 @@ pub(super) fn open_stores(held: Option<&ManualClock>) -> Vec<StoreUnderTest> {
 }
 
 fn redis(clock: Arc<SteadyClock>) -> StoreUnderTest {
-    use aquifer_gate::store::{RedisSettings, RedisStore};
     let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").expect("cargo xtask test sets it"));
     settings.prefix = format!("test-{}:", unique());
     let address = vec![("AQUIFER_TEST_PREFIX", settings.prefix.clone())];
@@ -66,7 +66,6 @@ pub(super) fn store_from_environment() -> Option<Arc<dyn StateStore>> {
         return Some(Arc::new(SqliteStore::new(file, system_clock()).unwrap()));
     }
     if let Ok(prefix) = std::env::var("AQUIFER_TEST_PREFIX") {
-        use aquifer_gate::store::{RedisSettings, RedisStore};
         let mut settings = RedisSettings::new(std::env::var("AQUIFER_TEST_REDIS").unwrap());
         settings.prefix = prefix;
         return Some(Arc::new(RedisStore::new(&settings).unwrap()));
