@@ -6,7 +6,6 @@ use anyhow::Result;
 
 use crate::check_dependencies;
 use crate::dist;
-use crate::fuzz;
 use crate::mcp_conformance;
 use crate::slim_build;
 use crate::spec_conformance;
@@ -28,7 +27,6 @@ pub(crate) fn run() -> Result<()> {
     step::run(&mut clippy, "Fix the problems listed above (clippy: rustup component add clippy)")?;
 
     slim_build::check_smallest()?;
-    fuzz::check()?;
     check_dependencies::check_declared()?;
 
     announce("documentation");

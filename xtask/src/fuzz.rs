@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::install::cargo_tool;
-use crate::step::{self, announce, cargo, output, root, target};
+use crate::step::{self, announce, output, root};
 
 const SECONDS: u32 = 60;
 /// An input counts as a finding if it takes more than ten seconds or two gigabytes. Only totals are printed.
@@ -14,13 +14,6 @@ const LIMITS: [&str; 4] = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_st
 /// Whether fuzzing is possible here.
 pub(crate) fn is_available() -> bool {
     output("rustup", &["run", "nightly", "rustc", "--version"]).is_some()
-}
-
-/// Checks that the fuzz targets compile, which needs no nightly toolchain.
-pub(crate) fn check() -> Result<()> {
-    announce("fuzz targets: check");
-    let mut check = cargo(&["check", "--quiet", "--locked", "--profile", "test", "--manifest-path", "fuzz/Cargo.toml"]);
-    step::run(check.arg("--target-dir").arg(target()), "The targets are in fuzz/fuzz_targets.")
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
