@@ -40,7 +40,7 @@ async fn responses_arrive() {
     let received = &server.received()[0];
     assert_eq!((received.method.as_str(), received.target.as_str()), ("GET", "/a%20b?c=d"));
     assert!(received.headers["user-agent"].starts_with("aquifer/"));
-    assert!(received.headers["accept-encoding"].contains("br"));
+    assert_eq!(received.headers["accept-encoding"], "gzip");
     assert!(!format!("{response:?}").contains("true"), "bodies are not shown");
 }
 
@@ -205,30 +205,24 @@ fn gzip_bomb() -> Vec<u8> {
     out
 }
 
-/// 100 MiB of zeros.
-const BROTLI_BOMB: &str = "cbffff3ff82700e2b14020f7fe8fffff7ff04f00c4611180eefd1fffffffe09f0088c30200ddfb3ffeffffc13f0110870500\
-baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bdffe3ffff1ffc1300715800a07bffc7ffff3ff82700e2b0\
-0040f7fe8fffff7ff04f00c4610180eefd1fffffffe09f0088c30200ddfb3ffeffffc13f0110870500baf77ff9ffff837f02200e0b0074ef7f00";
-
 #[tokio::test]
 async fn compression_bombs_are_not_unpacked() {
-    for (encoding, body) in [("gzip", gzip_bomb()), ("br", bytes(BROTLI_BOMB))] {
-        assert!(body.len() < LIMIT, "the packed response is below the limit");
-        for status in [200, 500] {
-            let body = body.clone();
-            let server = Server::start(move |_, _| {
-                Reply::Answer(status, vec![("content-encoding", encoding.to_owned())], body.clone())
-            })
-            .await;
-            let failure = failure(&client(&limited(&server)), get(&server.url())).await;
-            if status == 500 {
-                assert_eq!(failure.code(), Code::InternalError, "{encoding}: {}", failure.message());
-                continue;
-            }
-            assert_eq!(failure.code(), Code::ValidationPayloadTooLarge, "{encoding}: {}", failure.message());
-            let read = failure.details()["actual_value"].as_u64().unwrap();
-            assert!(read < 2 * LIMIT as u64, "{encoding}: {read} bytes were unpacked");
+    let bomb = gzip_bomb();
+    assert!(bomb.len() < LIMIT, "the packed response is below the limit");
+    for status in [200, 500] {
+        let body = bomb.clone();
+        let server = Server::start(move |_, _| {
+            Reply::Answer(status, vec![("content-encoding", "gzip".to_owned())], body.clone())
+        })
+        .await;
+        let failure = failure(&client(&limited(&server)), get(&server.url())).await;
+        if status == 500 {
+            assert_eq!(failure.code(), Code::InternalError, "{}", failure.message());
+            continue;
         }
+        assert_eq!(failure.code(), Code::ValidationPayloadTooLarge, "{}", failure.message());
+        let read = failure.details()["actual_value"].as_u64().unwrap();
+        assert!(read < 2 * LIMIT as u64, "{read} bytes were unpacked");
     }
 }
 
