@@ -15,6 +15,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Creates the file with `fill` if it is missing, and restricts it to its owner.
 pub(super) fn prepare(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     match std::fs::metadata(path) {
+        // Restricting a device such as /dev/null would take it from every program on this machine.
+        Ok(metadata) if !metadata.is_file() => Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
         Ok(metadata) => {
             system::restrict_to_owner(path, &metadata)?;
             // SQLite creates these with the mode of the state file. If it was read-only, they still are.

@@ -43,6 +43,17 @@ async fn r_saf_6_the_file_survives_and_is_private_to_its_owner() {
     assert_eq!(mode(&folder.file()), 0o600);
 }
 
+/// What other programs use, such as a device, is not taken from them.
+#[test]
+fn only_a_regular_file_is_a_state_file() {
+    let folder = Folder::new();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.file()).unwrap();
+    std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let Err(error) = SqliteStore::new(folder.file(), system_clock()) else { panic!("a socket was opened") };
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    assert_eq!(mode(&folder.file()), 0o666);
+}
+
 #[tokio::test]
 async fn a_store_that_is_only_read_stays_as_it_is() {
     let folder = Folder::new();
