@@ -190,4 +190,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0024-documentation-site.md" "",
     Explanation "docs/adr/0025-static-binary.md" "",
     Explanation "docs/adr/0026-resolved-statements.md" "",
+    Explanation "docs/adr/0027-ring.md" "",
 ];

@@ -27,6 +27,11 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With more tools.
+    fn with(more: &[Value]) -> Self {
         let folder = Folder::new();
         let mut offered = tools();
         offered[0]["outputSchema"] = things();
@@ -35,6 +40,7 @@ impl Desk {
             let tool = json!({ "name": name, "inputSchema": nothing, "annotations": { "readOnlyHint": true } });
             offered.as_array_mut().unwrap().push(tool);
         }
+        offered.as_array_mut().unwrap().extend(more.iter().cloned());
         folder.tools("tools.json", &offered);
         let record = folder.file("record", "");
         Self { folder, record }
@@ -291,10 +297,9 @@ fn r_dis_8a_rows_that_a_result_had_are_offered_from_the_next_call() {
 /// A search can find nothing many times before it finds something.
 #[test]
 fn r_dis_8a_rows_are_offered_after_many_empty_results() {
-    let desk = Desk::new();
     let own = json!({ "type": "object", "properties": { "found": { "type": "integer" } } });
     let tool = json!({ "name": "search_things", "inputSchema": own, "annotations": { "readOnlyHint": true } });
-    desk.folder.tools("tools.json", &json!([tool]));
+    let desk = Desk::with(&[tool]);
     let mut piped = desk.serve("", "");
     let mut search =
         |params: Value| piped.call("mcp_aql_read", json!({ "operation": "search_things", "params": params }));
