@@ -137,9 +137,10 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
         let given = json!({ "kind": cleaned("one"), "kinds": [cleaned("one")] });
         let reached = gateway.get("choose", given).await;
         assert_eq!(reached, json!({ "kind": dirty("one"), "kinds": [dirty("one")] }), "{transport}");
-        let refused = gateway.ask("choose", json!({ "matching": "no" })).await;
-        assert_eq!(refused["error"]["code"], "VALIDATION_INVALID_VALUE", "the pattern holds: {refused}");
-        check(transport, &refused);
+        // A pattern that cannot be shown is left to the server.
+        let reached = gateway.ask("choose", json!({ "matching": "no" })).await;
+        assert_eq!(reached["data"]["matching"], "no", "{reached}");
+        check(transport, &reached);
         check(transport, &gateway.ask("choose", json!({ "needy": {} })).await);
         // Failures.
         for operation in ["refuse", "protest"] {
