@@ -4,13 +4,13 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::step::target;
+use crate::step::root;
 
 const SHOWN: usize = 10;
 
 /// Prints the slowest tests of the last run.
 pub(super) fn print() -> Result<()> {
-    let report = target().join("nextest/default/junit.xml");
+    let report = root().join("target/nextest/default/junit.xml");
     let report = fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
     println!("The slowest tests, in seconds:");
     for (seconds, name) in slowest(&report) {
