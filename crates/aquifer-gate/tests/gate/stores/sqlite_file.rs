@@ -44,13 +44,13 @@ async fn r_saf_6_the_file_survives_and_is_private_to_its_owner() {
 }
 
 /// What other programs use, such as a device, is not taken from them.
-#[test]
-fn only_a_regular_file_is_a_state_file() {
+#[tokio::test]
+async fn only_a_regular_file_is_a_state_file() {
     let folder = Folder::new();
     let _socket = std::os::unix::net::UnixListener::bind(folder.file()).unwrap();
     std::fs::set_permissions(folder.file(), std::fs::Permissions::from_mode(0o666)).unwrap();
-    let Err(error) = SqliteStore::new(folder.file(), system_clock()) else { panic!("a socket was opened") };
-    assert!(error.to_string().contains("not a regular file"), "{error}");
+    let error = put(&open(&folder.file()), "k").await.unwrap_err();
+    assert!(error.contains("not a regular file"), "{error}");
     assert_eq!(mode(&folder.file()), 0o666);
 }
 
