@@ -19,7 +19,7 @@ use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage};
 use rmcp::service::{QuitReason, RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, transport::io::stdio_pipes};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ use crate::call_path::CallCounts;
 use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
 use crate::handler::{Connection, McpHandler};
 use crate::memory_estimate::estimate_bytes;
-use outgoing::{send, send_answer, write_line};
+use outgoing::{Output, send, send_answer};
 use pending::{MAX_EXPECTED_BYTES, Pending};
 
 /// Why serving a client failed.
@@ -43,7 +43,7 @@ pub enum StdioError {
 }
 
 /// Serves the client on standard input and output until it disconnects or `stop` is cancelled. Running calls get
-/// ten seconds to finish.
+/// ten seconds to finish. After a stop, the client gets the same ten seconds to read their answers.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
     serve_streams(engine, read, write, Arc::default(), stop).await
@@ -58,16 +58,35 @@ pub async fn serve_streams(
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, counts));
-    let transport = StdioTransport::new(read, write, engine.settings(), DirectCalls::new(handler.clone()), stop);
-    let running = match SharedHandler(handler).serve(transport).await {
-        Ok(running) => running,
-        // A client may disconnect before its first message.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
-        Err(cause) => return Err(StdioError::Handshake(short(&cause))),
+    let given_up = CancellationToken::new();
+    let _gives_up = given_up.clone().drop_guard();
+    let output = Output::new(write, given_up.clone());
+    let direct_calls = DirectCalls::new(handler.clone());
+    let transport = StdioTransport::new(read, output, engine.settings(), direct_calls, stop.clone(), given_up.clone());
+    let serving = async {
+        let running = match SharedHandler(handler).serve(transport).await {
+            Ok(running) => running,
+            // A client may disconnect before its first message.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
+            Err(_) if given_up.is_cancelled() => return Ok(()),
+            Err(cause) => return Err(StdioError::Handshake(short(&cause))),
+        };
+        match running.waiting().await {
+            Ok(QuitReason::JoinError(cause)) | Err(cause) => Err(StdioError::Ended(cause.to_string())),
+            Ok(_) => Ok(()),
+        }
     };
-    match running.waiting().await {
-        Ok(QuitReason::JoinError(cause)) | Err(cause) => Err(StdioError::Ended(cause.to_string())),
-        Ok(_) => Ok(()),
+    // Not left to the transport: it does not see the stop while it waits for the client to read a refusal, and it is
+    // not asked at all while the SDK waits for the client to read an answer during the handshake, or closes.
+    let giving_up = async {
+        stop.cancelled().await;
+        tokio::time::sleep(DRAIN_TIMEOUT).await;
+        given_up.cancel();
+        std::future::pending().await
+    };
+    tokio::select! {
+        ended = serving => ended,
+        ended = giving_up => ended,
     }
 }
 
@@ -86,7 +105,7 @@ struct StdioTransport<R, W> {
     salvage: Option<Salvage>,
     /// A refusal that is being sent. Stored here because `receive` may be dropped at any await and called again.
     refusing: Option<BoxFuture<'static, std::io::Result<()>>>,
-    write: Arc<tokio::sync::Mutex<W>>,
+    output: Arc<Output<W>>,
     pending: Arc<Pending>,
     direct_calls: DirectCalls,
     /// Whether the SDK has received a request. It accepts nothing else as the first message.
@@ -95,6 +114,8 @@ struct StdioTransport<R, W> {
     /// the meantime drops `receive` and calls it again.
     ended: Option<Instant>,
     stop: CancellationToken,
+    /// Cancelled when the client has had enough time after a stop.
+    given_up: CancellationToken,
     limits: Limits,
     max_operations: usize,
     /// The estimated memory of the last message read and of its answer, in bytes.
@@ -112,18 +133,26 @@ enum ReadProgress {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTransport<R, W> {
-    fn new(read: R, write: W, settings: &Settings, direct_calls: DirectCalls, stop: CancellationToken) -> Self {
+    fn new(
+        read: R,
+        output: Output<W>,
+        settings: &Settings,
+        direct_calls: DirectCalls,
+        stop: CancellationToken,
+        given_up: CancellationToken,
+    ) -> Self {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
             salvage: None,
             refusing: None,
-            write: Arc::new(tokio::sync::Mutex::new(write)),
+            output: Arc::new(output),
             pending: Arc::new(Pending::new(MAX_EXPECTED_BYTES)),
             direct_calls,
             begun: false,
             ended: None,
             stop,
+            given_up,
             limits: settings.limits,
             max_operations: settings.max_batch_size,
             expected: 0,
@@ -207,10 +236,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTranspor
         }
         self.pending.begin(&call.id, false, self.expected);
         let answer = self.direct_calls.run(call);
-        let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
+        let (output, pending, limits) = (self.output.clone(), self.pending.clone(), self.limits);
         tokio::spawn(async move {
             if let Some(answer) = answer.await
-                && let Err(cause) = send_answer(answer, write, &pending, &limits).await
+                && let Err(cause) = send_answer(answer, &output, &pending, &limits).await
             {
                 tracing::debug!(%cause, "the client did not accept an answer");
             }
@@ -248,7 +277,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTranspor
     }
 
     fn refuse(&mut self, answer: Vec<u8>) {
-        self.refusing = Some(write_line(self.write.clone(), answer).boxed());
+        let output = self.output.clone();
+        self.refusing = Some(async move { output.write_line(answer).await }.boxed());
     }
 }
 
@@ -263,8 +293,8 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (write, pending, limits) = (self.write.clone(), self.pending.clone(), self.limits);
-        async move { send(message, write, &pending, &limits).await }
+        let (output, pending, limits) = (self.output.clone(), self.pending.clone(), self.limits);
+        async move { send(message, &output, &pending, &limits).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -277,7 +307,10 @@ where
                 }
             }
             if let Some(deadline) = self.ended {
-                self.pending.drained(deadline).await;
+                let drained = self.pending.drained(deadline);
+                if self.given_up.run_until_cancelled(drained).await != Some(true) {
+                    tracing::warn!("stopping while calls are still running");
+                }
                 return None;
             }
             match self.scan_line().await {
@@ -303,6 +336,42 @@ where
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.write.lock().await.shutdown().await
+        self.output.close().await
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use aquifer_protocol::surface::{Mode, Profile, Surface};
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refusal_that_is_not_read_does_not_outlast_a_stop() {
+        let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
+        let engine = Arc::new(Engine::builder(surface).build().unwrap());
+        let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, Arc::default()));
+        let (stop, given_up) = (CancellationToken::new(), CancellationToken::new());
+        // Less than a refusal takes.
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let (read, write) = tokio::io::split(ours);
+        let output = Output::new(write, given_up.clone());
+        let calls = DirectCalls::new(handler);
+        let mut transport = StdioTransport::new(read, output, engine.settings(), calls, stop.clone(), given_up.clone());
+        theirs.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}\n").await.unwrap();
+        {
+            let mut receiving = pin!(transport.receive());
+            assert!(futures::poll!(&mut receiving).is_pending());
+            stop.cancel();
+            assert!(futures::poll!(&mut receiving).is_pending(), "a slow client gets some time");
+            given_up.cancel();
+            assert!(matches!(futures::poll!(&mut receiving), Poll::Ready(None)));
+        }
+        assert!(futures::poll!(pin!(transport.close())).is_ready());
     }
 }

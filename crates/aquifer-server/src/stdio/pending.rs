@@ -146,8 +146,9 @@ impl Pending {
         (self.unread.load(Ordering::SeqCst), self.waiting.load(Ordering::SeqCst))
     }
 
-    /// Waits until every request that will be answered has been answered, at most until the deadline.
-    pub(super) async fn drained(&self, deadline: Instant) {
+    /// Waits until every request that will be answered has been answered. Returns `false` if that takes longer than the
+    /// deadline.
+    pub(super) async fn drained(&self, deadline: Instant) -> bool {
         let empty = async {
             loop {
                 let settled = self.settled.notified();
@@ -157,9 +158,7 @@ impl Pending {
                 settled.await;
             }
         };
-        if tokio::time::timeout_at(deadline, empty).await.is_err() {
-            tracing::warn!("stopping while calls are still running");
-        }
+        tokio::time::timeout_at(deadline, empty).await.is_ok()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, PendingId>> {
