@@ -42,22 +42,33 @@ const INTERPRETERS: [Requirement; 2] = [
     },
 ];
 
-/// The browser of the tests of the explorer, which can also be named by `AQUIFER_TEST_CHROMIUM`.
+/// The browser of the tests of the explorer, which can also be named by `AQUIFER_TEST_CHROMIUM`. The build without a window
+/// needs a third less time for the same pages.
 const CHROMIUM: Requirement = Requirement {
     name: "Chromium",
     is_met: || output(chromium(), &["--version"]).is_some(),
-    packages: &["chromium"],
+    packages: &["chromium-headless-shell"],
     hint: "your system's packages, or set AQUIFER_TEST_CHROMIUM to the path of Chromium or Chrome",
 };
 
+const HEADLESS_SHELL: &str = "/usr/bin/chromium-headless-shell";
+
 fn chromium() -> PathBuf {
-    std::env::var_os("AQUIFER_TEST_CHROMIUM").map_or_else(|| "/usr/bin/chromium".into(), PathBuf::from)
+    let installed = || if Path::new(HEADLESS_SHELL).exists() { HEADLESS_SHELL } else { "/usr/bin/chromium" };
+    std::env::var_os("AQUIFER_TEST_CHROMIUM").map_or_else(|| installed().into(), PathBuf::from)
 }
 
 /// Makes sure that Node.js and Python are available.
 pub(crate) fn check_interpreters() -> Result<()> {
     announce("check for Node.js and Python");
     ensure(&INTERPRETERS)
+}
+
+/// Makes sure that the programs are available that install and run [`test_environment`].
+pub(crate) fn check_programs() -> Result<()> {
+    check_interpreters()?;
+    announce("check for Chromium");
+    ensure(&[CHROMIUM])
 }
 
 /// Makes sure that all requirements are met.
@@ -97,13 +108,14 @@ pub(crate) fn is_root() -> bool {
 /// browser as clients, and MCP servers, API descriptions and a mock server to put behind the gateway, at the versions
 /// pinned in `tests/clients`, `tests/browser`, `tests/servers`, `tests/descriptions` and `tests/mock`.
 pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
-    check_interpreters()?;
     let browser = browser()?;
+    let path = path_with_python()?;
     let environment = |folder: &str, name: &str| {
         let pins = root().join(format!("tests/{folder}/requirements{name}.txt"));
         python(&pins, &target().join(folder).join(format!("python{name}")))
     };
     let mut variables = vec![
+        ("PATH", path),
         ("AQUIFER_TEST_CLIENTS_DIR", packages("clients")?),
         ("AQUIFER_TEST_NODE", node(&target().join("clients/node"))?),
         ("AQUIFER_TEST_PYTHON_V1", environment("clients", "-v1")?),
@@ -120,7 +132,6 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
 
 /// The environment variables through which programs find a browser and the packages that drive it.
 pub(crate) fn browser() -> Result<[(&'static str, PathBuf); 2]> {
-    announce("check for Chromium");
     ensure(&[CHROMIUM])?;
     Ok([("AQUIFER_TEST_BROWSER", packages("browser")?), ("AQUIFER_TEST_CHROMIUM", chromium())])
 }
@@ -157,6 +168,21 @@ pub(crate) fn node(home: &Path) -> Result<PathBuf> {
         run(&mut npm, REGISTRY)
     })?;
     Ok(home.join("node_modules/node/bin/node"))
+}
+
+/// The search path with a Python environment without packages in front. Tests start hundreds of short Python programs, and
+/// the shims of version managers and the packages of the system make each start several times as long.
+fn path_with_python() -> Result<PathBuf> {
+    let version = output("python3", &["--version"]).context("python3 does not run")?;
+    let home = target().join("clients/python");
+    once(&home, &version, || {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv", "--clear", "--without-pip"]).arg(home.join("venv"));
+        run(&mut venv, "Install Python's venv module.")
+    })?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [home.join("venv/bin")].into_iter().chain(std::env::split_paths(&path));
+    Ok(std::env::join_paths(folders).context("a folder of PATH contains a colon")?.into())
 }
 
 /// A Python environment with exactly the required packages.

@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -32,6 +33,9 @@ Names: demo, mlflow, wagtail, postgres, memory, filesystem, everything, todo; al
 
 /// Names the checkout of the specification.
 pub(crate) const VARIABLE: &str = "MCPAQL_SPEC_DIR";
+
+/// How many subjects are judged at the same time: each keeps one core busy.
+const JUDGES: usize = 2;
 
 const REMEDY: &str = "Either the server or the runner is wrong. The reports are in target/spec-conformance/work.";
 
@@ -81,14 +85,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     let started = Instant::now();
     step::build_aquifer()?;
-    let mut environment = Environment::prepare(&checkout)?;
-    let mut failed = Vec::new();
-    for subject in SUBJECTS.iter().filter(|own| arguments.is_empty() || arguments.iter().any(|name| own.name == name)) {
-        if let Err(problem) = environment.judge(subject) {
-            println!("{problem:#}");
-            failed.push(subject.name);
-        }
-    }
+    let environment = Environment::prepare(&checkout)?;
+    let chosen = SUBJECTS.iter().filter(|own| arguments.is_empty() || arguments.iter().any(|name| own.name == name));
+    let failed = environment.judge_all(chosen)?;
     if !failed.is_empty() {
         bail!("these servers do not have their level: {}\n{REMEDY}", failed.join(", "));
     }
@@ -103,9 +102,9 @@ struct Environment {
     checkout: PathBuf,
     packages: PathBuf,
     work: PathBuf,
-    postgres: std::cell::OnceCell<crate::disposable_server::Service>,
+    postgres: std::sync::OnceLock<crate::disposable_server::Service>,
     /// The HTTP API, while it runs.
-    todo: std::cell::OnceCell<Running>,
+    todo: std::sync::OnceLock<Running>,
 }
 
 impl Environment {
@@ -132,21 +131,52 @@ impl Environment {
             checkout: checkout.to_owned(),
             packages,
             work,
-            postgres: std::cell::OnceCell::new(),
-            todo: std::cell::OnceCell::new(),
+            postgres: std::sync::OnceLock::new(),
+            todo: std::sync::OnceLock::new(),
         })
     }
 
-    /// Fails unless a subject declares its level, and both runners grant it.
-    fn judge(&mut self, subject: &Subject) -> Result<()> {
-        let Subject { name, level, serve } = subject;
-        announce(&format!("{name}: level {level}"));
-        let serve = serve(self)?;
+    /// Judges every subject, and returns the names of those that failed. The next ones are prepared meanwhile: installing
+    /// them waits for the network.
+    fn judge_all<'s>(&self, subjects: impl Iterator<Item = &'s Subject>) -> Result<Vec<&'static str>> {
+        let (prepared, receiver) = mpsc::channel::<(&Subject, Vec<String>)>();
+        let (receiver, failed) = (Mutex::new(receiver), Mutex::new(Vec::new()));
+        let judge_prepared = || {
+            loop {
+                let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((subject, serve)) = next else { return };
+                let text = match self.judge(subject, &serve) {
+                    Ok(summary) => format!("    {}: level {}, {summary}", subject.name, subject.level),
+                    Err(problem) => {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(subject.name);
+                        format!("{problem:#}")
+                    }
+                };
+                println!("{text}");
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..JUDGES {
+                scope.spawn(&judge_prepared);
+            }
+            let result: Result<()> = subjects.into_iter().try_for_each(|subject| {
+                announce(&format!("{}: level {}", subject.name, subject.level));
+                let _ = prepared.send((subject, (subject.serve)(self)?));
+                Ok(())
+            });
+            drop(prepared);
+            result
+        })?;
+        Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Fails unless a subject declares its level, and both runners grant it. Returns the summary of the specification's.
+    fn judge(&self, Subject { name, level, .. }: &Subject, serve: &[String]) -> Result<String> {
         let evidence = self.work.join(format!("{name}.evidence.json"));
         let report = self.work.join(format!("{name}.json"));
         // Before the run, which writes.
-        let answers = introspection::answers(self.aquifer().arg("serve").args(["--mode", "single"]).args(&serve))?;
-        self.validate(&answers)?;
+        let answers = introspection::answers(self.aquifer().arg("serve").args(["--mode", "single"]).args(serve))?;
+        self.validate(name, &answers)?;
 
         let mut run = self.aquifer();
         run.args([
@@ -160,7 +190,7 @@ impl Environment {
             "json",
         ]);
         run.arg("-o").arg(&report).arg("--evidence").arg(&evidence).arg("--spec").arg(&self.checkout);
-        run.arg("--").arg(aquifer()).arg("serve").args(&serve).stderr(Stdio::null());
+        run.arg("--").arg(aquifer()).arg("serve").args(serve).stderr(Stdio::null());
         run.status().context("aquifer does not start")?;
         let own = read(&report).with_context(|| format!("{name}: there is no report"))?;
         let (granted, claimed) = (&own["conformanceLevel"], own["claimedConformance"].as_str().unwrap_or("nothing"));
@@ -173,24 +203,24 @@ impl Environment {
         self.ask_their_runner(name, *level, &evidence)
     }
 
-    fn ask_their_runner(&self, name: &str, level: u8, evidence: &Path) -> Result<()> {
+    fn ask_their_runner(&self, name: &str, level: u8, evidence: &Path) -> Result<String> {
         let report = self.work.join(format!("{name}.theirs.json"));
         let mut run = Command::new("node");
         run.arg("scripts/run-conformance-tests.mjs").arg("test").arg(evidence);
         run.args(["--level", &level.to_string(), "--tier", "both", "--format", "json", "-o"]).arg(&report);
-        let status = run.current_dir(&self.spec).status().context("the specification's runner does not start")?;
+        run.current_dir(&self.spec).stdout(Stdio::null());
+        let status = run.status().context("the specification's runner does not start")?;
         let theirs = read(&report).with_context(|| format!("{name}: the specification's runner wrote no report"))?;
         let summary = &theirs["summary"];
-        println!("    the specification's runner: level {}, {summary}", theirs["conformanceLevel"]);
         if !status.success() || theirs["conformanceLevel"] != u64::from(level) {
             bail!("{name}: the specification's runner does not grant level {level}: {}", problems(&theirs));
         }
-        Ok(())
+        Ok(format!("the specification's runner: {summary}"))
     }
 
-    fn validate(&self, answers: &[Value]) -> Result<()> {
+    fn validate(&self, name: &str, answers: &[Value]) -> Result<()> {
         let lines: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
-        let file = self.work.join("answers.jsonl");
+        let file = self.work.join(format!("{name}.answers.jsonl"));
         fs::write(&file, lines)?;
         let mut validate = Command::new("node");
         validate.arg(root().join("tests/spec-conformance/validate.mjs"));

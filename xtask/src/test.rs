@@ -7,7 +7,7 @@ mod slowest;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::install;
 use crate::postgres;
@@ -41,13 +41,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
-    let environment = install::test_environment()?;
-    let (postgres, redis) = (postgres::provide()?, redis::provide()?);
     let printed = CapturedOutput::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
+    install::check_programs()?;
+    let (postgres, redis) = (postgres::provide()?, redis::provide()?);
+    let environment = std::thread::scope(|scope| {
+        // Installing packages waits for the network, so the tests are built meanwhile.
+        let build = nextest.then(|| {
+            announce("tests: build, and install packages");
+            scope.spawn(|| {
+                step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")
+            })
+        });
+        let environment = install::test_environment();
+        match build.map(|build| build.join()) {
+            Some(Err(_)) => bail!("the build of the tests did not end"),
+            Some(Ok(built)) => built.and(environment),
+            None => environment,
+        }
+    })?;
     let mut tests = if nextest {
-        announce("tests: build");
-        step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")?;
         announce("tests: run");
         let mut nextest = cargo(&["nextest", "run", "--no-fail-fast", "--profile", "default"]);
         nextest.args(["--test-threads", &test_threads().to_string()]);
@@ -56,7 +69,7 @@ fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
         announce("tests and examples in the documentation (cargo-nextest is not installed: cargo test does it)");
         cargo(&["test", "--no-fail-fast"])
     };
-    tests.arg("--workspace").args(chosen).envs(environment).envs(postgres.environment()).envs(redis.environment());
+    tests.arg("--workspace").envs(environment).envs(postgres.environment()).envs(redis.environment());
     tests.envs([printed.environment()]).envs(settings.iter().copied());
     let checkout = checkout()?;
     tests.envs(checkout.iter().map(|path| (spec_conformance::VARIABLE, path)));
@@ -65,8 +78,9 @@ fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
             tests.args(["--filterset", &format!("not test(/^{PUBLISHED}/)")]);
         }
         // nextest itself keeps the output of every test.
-        step::run(&mut tests, REMEDY)?;
+        step::run(tests.args(chosen), REMEDY)?;
     } else {
+        tests.args(chosen);
         if !chosen.iter().any(|word| word == "--") {
             tests.arg("--");
         }
@@ -106,9 +120,9 @@ fn checkout() -> Result<Option<PathBuf>> {
     Ok(found)
 }
 
-/// How many tests run at once: two on each core, because most of them wait for processes, databases and timeouts.
+/// How many tests run at once: three on each core, because most of them wait for processes, databases and timeouts.
 fn test_threads() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, usize::from)
+    3 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]
