@@ -42,20 +42,16 @@ const INTERPRETERS: [Requirement; 2] = [
     },
 ];
 
-/// The browser of the tests of the explorer, which can also be named by `AQUIFER_TEST_CHROMIUM`. The build without a window
-/// needs a third less time for the same pages.
+/// The browser of the tests of the explorer, which can also be named by `AQUIFER_TEST_CHROMIUM`.
 const CHROMIUM: Requirement = Requirement {
     name: "Chromium",
     is_met: || output(chromium(), &["--version"]).is_some(),
-    packages: &["chromium-headless-shell"],
+    packages: &["chromium"],
     hint: "your system's packages, or set AQUIFER_TEST_CHROMIUM to the path of Chromium or Chrome",
 };
 
-const HEADLESS_SHELL: &str = "/usr/bin/chromium-headless-shell";
-
 fn chromium() -> PathBuf {
-    let installed = || if Path::new(HEADLESS_SHELL).exists() { HEADLESS_SHELL } else { "/usr/bin/chromium" };
-    std::env::var_os("AQUIFER_TEST_CHROMIUM").map_or_else(|| installed().into(), PathBuf::from)
+    std::env::var_os("AQUIFER_TEST_CHROMIUM").map_or_else(|| "/usr/bin/chromium".into(), PathBuf::from)
 }
 
 /// Makes sure that Node.js and Python are available.
