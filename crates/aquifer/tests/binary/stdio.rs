@@ -1,10 +1,12 @@
 //! MCP on stdin and stdout.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{StdioServer, TIMEOUT, envelope, terminate};
+use crate::support::{StdioServer, TIMEOUT, envelope, terminate, until};
 
 #[test]
 fn every_revision_with_a_handshake_is_served() {
@@ -183,4 +185,30 @@ fn calls_under_way_are_finished_when_the_client_leaves_or_a_signal_comes() {
     assert_eq!(answer["id"], 1, "{answer}");
     assert_eq!(envelope(&answer)["data"]["status"], "completed", "{answer}");
     assert!(piped.close().success());
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_client_that_does_not_read() {
+    let mut command = crate::support::aquifer();
+    command.args(["serve", "tasks:"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap();
+    let (mut input, mut output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
+    let mut send = |message: &str| writeln!(input, "{message}").unwrap();
+    let mut call = |id: u64, tool: &str, arguments: Value| {
+        let (mut message, _) =
+            crate::support::stateless_body("tools/call", json!({ "name": tool, "arguments": arguments }));
+        message["id"] = id.into();
+        send(&message.to_string());
+    };
+    // More than fits into the pipe.
+    let title = "x".repeat(90_000);
+    call(1, "mcp_aql_create", json!({ "operation": "create_task", "title": title }));
+    output.read_line(&mut String::new()).unwrap();
+    call(2, "mcp_aql_read", json!({ "operation": "get_task", "task_id": 1 }));
+    // An answer is being written, and the refusal of the next message has to wait for it.
+    assert!(!output.fill_buf().unwrap().is_empty());
+    send("{");
+    terminate(server.id());
+    let ended = until("the server ends", || server.try_wait().unwrap());
+    assert!(ended.success(), "{ended}");
 }
