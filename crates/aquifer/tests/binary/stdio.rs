@@ -1,6 +1,6 @@
 //! MCP on stdin and stdout.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -204,11 +204,14 @@ fn a_stop_does_not_wait_for_a_client_that_does_not_read() {
     let title = "x".repeat(90_000);
     call(1, "mcp_aql_create", json!({ "operation": "create_task", "title": title }));
     output.read_line(&mut String::new()).unwrap();
-    call(2, "mcp_aql_read", json!({ "operation": "get_task", "task_id": 1 }));
+    call(2, "mcp_aql_read", json!({ "operation": "get_task", "id": 1 }));
     // An answer is being written, and the refusal of the next message has to wait for it.
     assert!(!output.fill_buf().unwrap().is_empty());
     send("{");
     terminate(server.id());
     let ended = until("the server ends", || server.try_wait().unwrap());
     assert!(ended.success(), "{ended}");
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("xxx"), "the answer is not complete: {}", rest.lines().last().unwrap_or_default());
 }
