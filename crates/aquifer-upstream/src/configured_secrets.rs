@@ -5,8 +5,7 @@
 //! mode may also occur in the texts of tools and has to stay readable there.
 
 use aquifer_discovery::redact;
-use aquifer_protocol::secrets::may_name_secret;
-use base64::Engine as _;
+use aquifer_protocol::secrets::{self, is_auth_scheme, may_name_secret};
 
 use crate::settings::{Settings, Transport};
 
@@ -100,30 +99,9 @@ impl ConfiguredSecrets {
     }
 }
 
-/// The spellings in which a server may repeat a secret: plain, in JSON, in a URL, in base64.
+/// The spellings in which a server may repeat a secret.
 pub(crate) fn spellings(secret: &str) -> Vec<String> {
-    let json = serde_json::Value::from(secret).to_string();
-    let json = json.trim_matches('"').to_owned();
-    let in_url: String = secret
-        .bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect();
-    let base64 = base64::engine::general_purpose::STANDARD_NO_PAD.encode(secret);
-    let mut all = vec![secret.to_owned()];
-    for spelling in [json, in_url, base64] {
-        if secret.len() >= MIN_SECRET_CHARS && !all.contains(&spelling) {
-            all.push(spelling);
-        }
-    }
-    all
-}
-
-/// Whether a word is an authentication scheme before a credential.
-fn is_auth_scheme(word: &str) -> bool {
-    ["bearer", "basic", "token", "digest", "apikey"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+    if secret.len() < MIN_SECRET_CHARS { vec![secret.to_owned()] } else { secrets::spellings(secret) }
 }
 
 /// Whether a value consists of words and small numbers, like modes, regions, versions, hosts and paths.

@@ -99,9 +99,7 @@ impl SecretValues {
             self.spellings.push(in_json);
             return;
         }
-        let unquoted = in_json.get(1..in_json.len().saturating_sub(1)).unwrap_or_default();
-        self.spellings.extend([secret.to_owned(), unquoted.to_owned(), percent_encoded(secret, "%20")]);
-        self.spellings.push(percent_encoded(secret, "+"));
+        self.spellings.extend(secrets::spellings(secret));
     }
 
     /// The text without secrets.
@@ -117,19 +115,6 @@ impl SecretValues {
         }
         secrets::redact(&text).into_owned()
     }
-}
-
-/// The text as it is written in a URL or a form.
-fn percent_encoded(text: &str, space: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => encoded.push_str(space),
-            b'-' | b'_' | b'.' | b'~' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 /// What a schema allows, with named types and unions resolved up to a limit.

@@ -54,8 +54,7 @@ impl RedisStore {
             )
         };
         let info = settings.url.as_str().into_connection_info().map_err(unusable)?;
-        // Another crate may have installed the provider already; it is the only one in use.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        aquifer_net::install_tls_provider();
         let client = match &settings.authorities {
             None => Client::open(info).map_err(unusable)?,
             Some(pem) => {

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use aquifer_engine::NetworkZone;
+use aquifer_net::{NetworkZone, address, is_loopback, is_loopback_host, is_secure, normalized};
 use reqwest::Url;
 
 use crate::route::check_base_url;
@@ -43,14 +43,13 @@ impl AddressPolicy {
     /// The reason why requests to the URL are refused.
     pub(super) fn check(&self, url: &Url) -> Result<(), &'static str> {
         let host = url.host_str().map(normalized).unwrap_or_default();
-        let is_secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
-        if !is_secure {
+        if !is_secure(url) {
             return Err("the URL must use https, unless it is on this machine");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("the URL contains a user name or password");
         }
-        match host_address(&host) {
+        match address(url) {
             Some(address) if !self.admits_literal(&host, address) => Err("the address is not public"),
             None if is_loopback_host(&host) && !self.may_be_local(&host) => Err("the address is not public"),
             _ => Ok(()),
@@ -88,31 +87,12 @@ impl AddressPolicy {
     }
 }
 
-/// Whether the host of a URL is this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| is_loopback_host(&normalized(host)))
-}
-
 /// Parses the URL of a token endpoint: like a base URL, but it may have a query.
 pub(super) fn parse_token_url(text: &str) -> Result<Url, &'static str> {
     let (base, query) = text.split_once('?').map_or((text, None), |(base, query)| (base, Some(query)));
     let mut url = check_base_url(base)?;
     url.set_query(query);
-    if url.scheme() == "https" || is_loopback(&url) { Ok(url) } else { Err("it does not use https") }
-}
-
-fn is_loopback_host(host: &str) -> bool {
-    let is_name = host == "localhost" || host.ends_with(".localhost");
-    is_name || host_address(host).is_some_and(|address| NetworkZone::from_ip(address) == NetworkZone::Loopback)
-}
-
-fn host_address(host: &str) -> Option<IpAddr> {
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-/// A host in lower case, without a trailing dot.
-fn normalized(host: &str) -> String {
-    host.trim_end_matches('.').to_ascii_lowercase()
+    if is_secure(&url) { Ok(url) } else { Err("it does not use https") }
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
+use aquifer_net::{CheckedResolver, client_builder, environment_proxies, is_loopback};
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 
-use super::address::{AddressPolicy, is_loopback};
-use super::resolver::{CheckedResolver, environment_proxies};
+use super::address::AddressPolicy;
 use super::settings::ClientSettings;
 use crate::error::RestProblem;
 
@@ -53,23 +52,16 @@ fn builder(
     policy: &AddressPolicy,
     proxies: Vec<String>,
 ) -> Result<ClientBuilder, RestProblem> {
-    let resolver = CheckedResolver { policy: policy.clone(), inner: settings.resolver.clone(), proxies };
-    // reqwest must not resend anything by itself: its redirect policy would repeat request bodies, and its retry policy
-    // repeats requests that an HTTP/2 server claims to have refused. hyper still resends a request if an idle
-    // connection turns out to be closed before the first byte was written.
-    // Fails if it is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
+    let policy = policy.clone();
+    let resolver = CheckedResolver::new(move |name, address| policy.admits(name, address))
+        .with_proxies(proxies)
+        .with_inner(settings.resolver.clone());
+    let mut builder = client_builder()
         .connect_timeout((settings.timeout / 2).min(MAX_CONNECT_TIMEOUT))
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)
         .pool_max_idle_per_host(settings.max_concurrent.max(1))
         .http2_max_header_list_size(MAX_HEADER_BYTES)
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .tcp_nodelay(true)
-        .dns_resolver(Arc::new(resolver))
-        .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
+        .dns_resolver(Arc::new(resolver));
     for bundle in &settings.root_certificates {
         let invalid = |_| RestProblem::InvalidRequest("a trusted certificate is not valid PEM".to_owned());
         builder = builder.tls_certs_merge(Certificate::from_pem_bundle(bundle).map_err(invalid)?);

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::io;
 
-use super::resolver::ResolveError;
+use aquifer_net::{ResolveError, causes};
+
 use super::secrets::Secrets;
 use crate::error::RestProblem;
 
@@ -19,7 +20,7 @@ pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeErro
     let error = error.without_url();
     let cause = secrets.presentable(&chain(&error));
     let is_unsent = error.is_connect() || error.is_builder();
-    let resolve_error = find::<ResolveError>(&error);
+    let resolve_error = ResolveError::find_in(&error);
     let io_kind = innermost_io_kind(&error);
     let problem = match (resolve_error, io_kind) {
         (Some(ResolveError::NotAllowed), _) => RestProblem::ForbiddenAddress,
@@ -37,24 +38,11 @@ pub(super) fn classify(error: reqwest::Error, secrets: &Secrets) -> ExchangeErro
 
 fn chain(error: &(dyn Error + 'static)) -> String {
     const MAX_SOURCES: usize = 10;
-    let mut texts: Vec<String> = errors(error).take(MAX_SOURCES).map(ToString::to_string).collect();
+    let mut texts: Vec<String> = causes(error).take(MAX_SOURCES).map(ToString::to_string).collect();
     texts.dedup();
     texts.join(": ")
 }
 
-/// The first error of type `T` in the chain.
-fn find<T: Error + Copy + 'static>(error: &(dyn Error + 'static)) -> Option<T> {
-    errors(error).find_map(|error| error.downcast_ref::<T>().copied())
-}
-
 fn innermost_io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
-    errors(error).filter_map(|error| error.downcast_ref::<io::Error>().map(io::Error::kind)).last()
-}
-
-/// An error and its causes, including errors wrapped in I/O errors, which `source` skips.
-fn errors<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error: &&'a (dyn Error + 'static)| {
-        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source())
-    })
+    causes(error).filter_map(|error| error.downcast_ref::<io::Error>().map(io::Error::kind)).last()
 }

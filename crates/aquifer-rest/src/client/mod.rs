@@ -14,7 +14,6 @@ mod delivery;
 mod http_client;
 mod prepared;
 mod rate_limit;
-mod resolver;
 mod retry;
 mod secrets;
 mod settings;

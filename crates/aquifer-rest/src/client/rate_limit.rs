@@ -3,11 +3,10 @@
 //! Read are `RateLimit-Limit`, `-Remaining`, `-Reset`, the same with `X-` (common practice), `RateLimit` and
 //! `RateLimit-Policy` (the IETF draft, in its older and newer notation), and `Retry-After`.
 
+use aquifer_net::{parse_wait, retry_after};
 use aquifer_protocol::error::Failure;
 use jiff::Timestamp;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
-
-use super::retry::parse_wait;
+use reqwest::header::HeaderMap;
 
 /// A rate limit. What the target does not say is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,8 +34,10 @@ impl RateLimit {
         let window = member(policy, "w").or_else(|| member(own("limit"), "w")).and_then(window_name);
         let reset = member(state, "reset").or_else(|| member(state, "t")).map(|seconds| seconds.to_string());
         let reset = own("reset").map(str::to_owned).or(reset);
-        let wait =
-            reset.as_deref().or_else(|| headers.get(RETRY_AFTER)?.to_str().ok()).and_then(|text| parse_wait(text, now));
+        let wait = match reset {
+            Some(text) => parse_wait(&text, now),
+            None => retry_after(headers, now),
+        };
         let resets_at = wait.and_then(|wait| now.checked_add(jiff::SignedDuration::try_from(wait).ok()?).ok());
         Self { limit, remaining, window, resets_at }
     }

@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use aquifer_protocol::secrets::{REDACTED, redact};
+use aquifer_protocol::secrets::{REDACTED, redact, spellings};
 use aquifer_protocol::text;
-use base64::Engine as _;
 use bytes::Bytes;
 use memchr::memmem;
 use serde_json::Value;
@@ -256,19 +255,6 @@ fn is_json_value(before: &str, after: &str) -> bool {
     let is_string = before.ends_with('"') && !before.ends_with("\\\"");
     let after = if is_string { after.strip_prefix('"') } else { None };
     after.is_some_and(|after| !after.trim_start().starts_with(':'))
-}
-
-fn spellings(secret: &str) -> Vec<String> {
-    let json = serde_json::Value::from(secret).to_string();
-    let url_encoded: String = secret
-        .bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect();
-    let base64 = base64::engine::general_purpose::STANDARD_NO_PAD.encode(secret);
-    vec![secret.to_owned(), json.trim_matches('"').to_owned(), url_encoded, base64]
 }
 
 fn truncated(text: &str, max: usize) -> String {

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aquifer_protocol::percent;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -75,7 +76,7 @@ impl<'a> Document<'a> {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return Err(format!("the reference {} is no JSON pointer", quote(reference)));
         }
-        let found = document.pointer(pointer).or_else(|| document.pointer(&decode_percent(pointer)?));
+        let found = document.pointer(pointer).or_else(|| document.pointer(&percent::decode(pointer)?));
         found.ok_or_else(|| format!("the reference {} leads nowhere", quote(reference)))
     }
 
@@ -138,25 +139,6 @@ fn qualify(value: &mut Value, url: &str, depth: usize) {
         }
         _ => {}
     }
-}
-
-/// The percent-decoded pointer, if it contains percent-encoding.
-fn decode_percent(pointer: &str) -> Option<String> {
-    if !pointer.contains('%') {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(pointer.len());
-    let mut rest = pointer.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
-        let (high, low) = (digit()?, digit()?);
-        bytes.push(u8::try_from(high * 16 + low).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Percent-encoding (RFC 3986) and the base64 of parameters.
 
+use aquifer_protocol::percent::{is_unreserved, push_encoded};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -37,7 +38,7 @@ impl Escape {
             } else if self.keeps(byte) {
                 out.push(char::from(byte));
             } else {
-                push_triplet(out, byte);
+                push_encoded(out, byte);
             }
             rest = after;
         }
@@ -68,7 +69,7 @@ pub(super) fn push_path_literal(out: &mut String, text: &str) {
         if is_unreserved(byte) || b"/%:@!$&'()*+,;=".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            push_triplet(out, byte);
+            push_encoded(out, byte);
         }
     }
 }
@@ -81,15 +82,6 @@ pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     engine.decode(compact).ok()
 }
 
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
-}
-
 fn begins_with_two_hex_digits(bytes: &[u8]) -> bool {
     matches!(bytes, [first, second, ..] if first.is_ascii_hexdigit() && second.is_ascii_hexdigit())
-}
-
-fn push_triplet(out: &mut String, byte: u8) {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0').to_ascii_uppercase();
-    out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
 }

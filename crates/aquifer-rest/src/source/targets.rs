@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use aquifer_engine::TargetCheck;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::percent;
 use aquifer_protocol::schema::{Kind, Types};
 use reqwest::Url;
 use serde_json::{Map, Value};
@@ -189,16 +190,16 @@ fn link_parameters(operation: &Operation, route: &Route, types: &Types) -> Vec<L
 
 fn template(path: &str) -> Vec<String> {
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect()
+    path.split('/').filter(|segment| !segment.is_empty()).map(percent::decode_lossy).collect()
 }
 
 /// The segments of a path.
 fn segments(path: &str, reading: Reading) -> Vec<String> {
     const MAX_DECODINGS: usize = 3;
     if reading == Reading::Exact {
-        return path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect();
+        return path.split('/').filter(|segment| !segment.is_empty()).map(percent::decode_lossy).collect();
     }
-    let decoded = (0..MAX_DECODINGS).fold(path.to_owned(), |path, _| decode(&path));
+    let decoded = (0..MAX_DECODINGS).fold(path.to_owned(), |path, _| percent::decode_lossy(&path));
     let mut segments: Vec<String> = Vec::new();
     for segment in decoded.split(['/', '\\']) {
         match segment.split(';').next().unwrap_or_default().trim() {
@@ -208,27 +209,6 @@ fn segments(path: &str, reading: Reading) -> Vec<String> {
         }
     }
     segments
-}
-
-/// Decodes a text once.
-fn decode(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let pair = after.get(..2).filter(|_| *first == b'%').and_then(|pair| std::str::from_utf8(pair).ok());
-        let escaped = pair.filter(|pair| pair.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        match escaped.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                decoded.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// The values of the placeholders, and a rank that is lower for more specific templates.

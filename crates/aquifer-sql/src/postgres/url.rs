@@ -3,11 +3,11 @@
 
 use std::str::FromStr;
 
+use aquifer_protocol::percent;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 use crate::error::SqlError;
-use crate::settings::percent;
 
 /// How the server is authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! Names for callers: converts table and column names to snake_case, singular and plural.
 
-use crate::schema::inflect;
-use crate::settings::{TableSettings, Target, percent};
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::percent;
+
+use crate::schema::inflect;
+use crate::settings::{TableSettings, Target};
 
 /// The maximum length of a table's word in an operation name: with `search_` and the ending of a plural it stays within
 /// the 64 characters that clients accept as the name of a tool (mode `all`). Where names are not tools, 128 are allowed,

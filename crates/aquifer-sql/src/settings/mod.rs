@@ -1,7 +1,6 @@
 //! The settings of a database source.
 
 mod database_settings;
-pub(crate) mod percent;
 mod table_filter;
 mod target;
 

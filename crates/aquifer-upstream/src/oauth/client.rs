@@ -1,5 +1,6 @@
 //! The OAuth client: registered by the operator, described by a document, or registered dynamically.
 
+use aquifer_net::form_encoded;
 use base64::Engine as _;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde_json::json;
 
 use super::error::LoginError;
 use crate::oauth::discovery::metadata::AuthorizationServer;
-use crate::oauth::network::http::{OAuthHttp, form_encoded};
+use crate::oauth::network::http::OAuthHttp;
 use crate::oauth::network::urls;
 use crate::settings::LoginSettings;
 

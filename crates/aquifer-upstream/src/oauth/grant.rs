@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn a_refusal_contains_no_secret() {
-        let body = br#"{"error": "invalid_grant", "error_description": "code s3cr3t-code \u001b[31mis used"}"#.to_vec();
+        let body = br#"{"error": "invalid_grant", "error_description": "code s3cr3t-code \u001b[31mis used"}"#.as_slice().into();
         let answer = HttpResponse { status: reqwest::StatusCode::BAD_REQUEST, body };
         let failure = refusal("no token", &answer, &["s3cr3t-code"]).to_string();
         assert_eq!(failure, "no token: invalid_grant: code [redacted] is used");
-        let answer = HttpResponse { status: reqwest::StatusCode::BAD_GATEWAY, body: b"<html>".to_vec() };
+        let answer = HttpResponse { status: reqwest::StatusCode::BAD_GATEWAY, body: b"<html>".as_slice().into() };
         assert_eq!(refusal("no token", &answer, &[]).to_string(), "no token (HTTP 502)");
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_net::is_secure;
 use arc_swap::ArcSwapOption;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -13,7 +14,6 @@ use super::store::{self, LoginStore, StoredLogin};
 use crate::error::{Outage, UpstreamError};
 use crate::oauth::discovery::challenge::Challenge;
 use crate::oauth::network::http::OAuthHttp;
-use crate::oauth::network::urls;
 use crate::sanitize::Sanitizer;
 use crate::settings::LoginSettings;
 
@@ -33,7 +33,7 @@ pub(crate) struct LoginTokens {
 impl LoginTokens {
     /// The tokens for a server. `None` if the connection is not encrypted.
     pub(crate) fn new(server: &Url, login: &LoginSettings, sanitizer: &Sanitizer) -> Option<Arc<Self>> {
-        if !urls::is_secure(server) {
+        if !is_secure(server) {
             return None;
         }
         let tokens = Self {

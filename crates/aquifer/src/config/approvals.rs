@@ -1,7 +1,6 @@
 //! The configuration section `[approvals]`.
 
-use std::net::IpAddr;
-
+use aquifer_net::is_loopback_host;
 use axum::http::Uri;
 use serde::Deserialize;
 
@@ -60,7 +59,7 @@ impl ApprovalsConfig {
 /// Checks the address of the webhook. It is not quoted, because it may contain a credential.
 pub(crate) fn check_webhook_url(url: &str) -> Result<(), String> {
     let Some((scheme, host)) = scheme_and_host(url) else { return Err("approvals.webhook is not a URL".to_owned()) };
-    match scheme == "https" || (scheme == "http" && is_loopback(&host)) {
+    match scheme == "https" || (scheme == "http" && is_loopback_host(&host)) {
         true => Ok(()),
         false => {
             Err("approvals.webhook has to begin with https://. http:// is allowed for this machine only".to_owned())
@@ -95,12 +94,6 @@ fn scheme_and_host(url: &str) -> Option<(String, String)> {
     let parsed: Uri = url.parse().ok()?;
     let host = parsed.host().filter(|host| !host.is_empty())?;
     Some((parsed.scheme_str()?.to_ascii_lowercase(), host.to_owned()))
-}
-
-/// Whether a host is this machine.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

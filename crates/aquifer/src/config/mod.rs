@@ -31,7 +31,7 @@ use target::is_http_url;
 pub(crate) use approvals::ApprovalsConfig;
 pub(crate) use approvals::ApprovalsProblem;
 #[cfg(feature = "webhook")]
-pub(crate) use approvals::{check_webhook_secret, check_webhook_url, is_loopback};
+pub(crate) use approvals::{check_webhook_secret, check_webhook_url};
 pub(crate) use audit::{AuditConfig, AuditSink};
 pub(crate) use gate::GateConfig;
 pub(crate) use source::{AllowedRequest, LoginConfig, QuarantineConfig, SourceConfig, TableConfig, TableStyle};

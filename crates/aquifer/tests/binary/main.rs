@@ -40,6 +40,7 @@ mod missing_servers;
 mod moved_configuration;
 mod named_sources;
 mod offered;
+mod one_home;
 mod outputs;
 mod pages;
 mod postgres;

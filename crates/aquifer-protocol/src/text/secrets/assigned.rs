@@ -260,10 +260,8 @@ impl<'t> Value<'t> {
     }
 
     fn range(&self) -> Range<usize> {
-        const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "digest"];
         let end = self.end_within(usize::MAX);
-        let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
-        if self.quote.is_some() || !self.text.get(self.start..end).is_some_and(is_scheme) {
+        if self.quote.is_some() || !self.text.get(self.start..end).is_some_and(is_auth_scheme) {
             return self.start..end;
         }
         // In `authorization=Bearer …`, the credential is the next word.
@@ -308,4 +306,8 @@ impl<'t> Value<'t> {
         }
         end
     }
+}
+/// Whether a word is an authentication scheme before a credential.
+pub fn is_auth_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token", "apikey", "digest"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }

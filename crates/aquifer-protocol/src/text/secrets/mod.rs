@@ -13,15 +13,18 @@ mod formats;
 mod name_words;
 mod names;
 mod shapes;
+mod spellings;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+pub use assigned::is_auth_scheme;
 pub use names::SecretKind;
 pub use names::is_secret_form;
 pub use names::may_name_secret;
 pub use names::names_secret;
 pub use names::secret_kind;
+pub use spellings::spellings;
 
 /// The text that replaces a credential.
 pub const REDACTED: &str = "[redacted]";

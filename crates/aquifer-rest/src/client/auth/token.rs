@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_net::{BodyError, form_encoded, read_body};
 use base64::Engine as _;
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
@@ -231,21 +233,11 @@ impl TokenState {
     }
 }
 
-async fn read(mut response: Response, secrets: &Secrets) -> Result<Vec<u8>, RestProblem> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| during_login(classify(error, secrets).problem))? {
-        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-            return Err(unavailable("its response is too large"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-fn form_encoded(form: &[(&str, &str)]) -> String {
-    let Ok(mut url) = Url::parse("form:") else { return String::new() };
-    url.query_pairs_mut().extend_pairs(form);
-    url.query().unwrap_or_default().to_owned()
+async fn read(response: Response, secrets: &Secrets) -> Result<Bytes, RestProblem> {
+    read_body(response, MAX_RESPONSE_BYTES).await.map_err(|error| match error {
+        BodyError::TooLarge { .. } => unavailable("its response is too large"),
+        BodyError::Interrupted(error) => during_login(classify(error, secrets).problem),
+    })
 }
 
 /// Errors in reaching the token endpoint concern authentication, not the request.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use aquifer_net::{BodyError, read_body};
+use bytes::Bytes;
 use reqwest::{Response, StatusCode};
 
 use super::sse::EventParser;
@@ -90,19 +91,11 @@ impl HttpTransport {
         Err(refused(status, stray.unwrap_or_else(|| plain_error(status, if is_text { &body } else { &[] }))))
     }
 
-    async fn read_body(&self, mut response: Response) -> Result<Bytes, UpstreamError> {
-        let announced = response.content_length().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
-        if announced > self.max_bytes {
-            return Err(UpstreamError::TooLarge { size: announced });
-        }
-        let mut body = BytesMut::with_capacity(announced);
-        while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
-            body.extend_from_slice(&chunk);
-            if body.len() > self.max_bytes {
-                return Err(UpstreamError::TooLarge { size: body.len() });
-            }
-        }
-        Ok(body.freeze())
+    async fn read_body(&self, response: Response) -> Result<Bytes, UpstreamError> {
+        read_body(response, self.max_bytes).await.map_err(|error| match error {
+            BodyError::TooLarge { size } => UpstreamError::TooLarge { size },
+            BodyError::Interrupted(cause) => describe_error(cause),
+        })
     }
 
     /// Reads a stream until the JSON-RPC response arrives. A stream that ends early is resumed after its last event,
@@ -235,15 +228,8 @@ fn plain_error(status: StatusCode, text: &[u8]) -> RpcError {
 }
 
 /// The body of an error response. Empty if it cannot be read, so that the status decides.
-async fn error_body(mut response: Response) -> Bytes {
-    let mut body = BytesMut::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_ERROR_BODY {
-            return Bytes::new();
-        }
-    }
-    body.freeze()
+async fn error_body(response: Response) -> Bytes {
+    read_body(response, MAX_ERROR_BODY).await.unwrap_or_default()
 }
 
 /// Finds the JSON-RPC response to a request and dispatches all other messages.

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use aquifer_net::client_builder_for;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -84,21 +84,8 @@ impl HttpTransport {
             value.set_sensitive(true);
             all.insert(name, value);
         }
-        // The HTTP client must not resend anything by itself. Its redirect policy would resend the body of a call, and
-        // its default retry policy resends requests that an HTTP/2 server reports as refused. hyper still resends
-        // requests if an idle connection was closed before a byte was written.
-        // Fails if it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .tcp_nodelay(true)
-            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127.") || host == "[::1]") {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|cause| Outage::new(REASON, cause.without_url()))?;
+        let client = client_builder_for(&url).connect_timeout(CONNECT_TIMEOUT).build();
+        let client = client.map_err(|cause| Outage::new(REASON, cause.without_url()))?;
         Ok(Self {
             client,
             endpoint: ArcSwap::from_pointee(url),

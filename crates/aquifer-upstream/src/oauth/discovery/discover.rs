@@ -1,5 +1,7 @@
 //! Finds the authorization server of an MCP server.
 
+use aquifer_net::is_secure;
+use bytes::Bytes;
 use reqwest::Url;
 
 use super::challenge::Challenge;
@@ -61,7 +63,7 @@ async fn find_resource_metadata(
 }
 
 async fn authorization_server(web: &OAuthHttp, issuer: &str) -> Result<AuthorizationServer, LoginError> {
-    let url = Url::parse(issuer).ok().filter(urls::is_secure);
+    let url = Url::parse(issuer).ok().filter(is_secure);
     let url = url.ok_or_else(|| LoginError::new("the server names an authorization server without https"))?;
     match first_document(web, urls::issuer_metadata(&url)).await? {
         Some(text) => AuthorizationServer::read(&text, issuer),
@@ -79,7 +81,7 @@ async fn own_authorization_server(web: &OAuthHttp, server: &Url) -> Result<Autho
 }
 
 /// The first document at these URLs that is a JSON object. Many servers answer any path with an HTML page.
-async fn first_document(web: &OAuthHttp, places: Vec<Url>) -> Result<Option<Vec<u8>>, LoginError> {
+async fn first_document(web: &OAuthHttp, places: Vec<Url>) -> Result<Option<Bytes>, LoginError> {
     for place in places {
         if let Some(text) = web.get(&place).await?.filter(|text| is_object(text)) {
             return Ok(Some(text));

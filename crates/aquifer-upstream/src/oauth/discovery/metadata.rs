@@ -1,6 +1,7 @@
 //! The two documents that a login starts with: the metadata of the protected resource and of its authorization server.
 //! Only the fields that a login needs are parsed.
 
+use aquifer_net::is_secure;
 use reqwest::Url;
 use serde::Deserialize;
 
@@ -110,7 +111,7 @@ impl AuthorizationServer {
         }
         let all = [Some(&self.authorization_endpoint), Some(&self.token_endpoint)];
         let more = [self.registration_endpoint.as_ref(), self.revocation_endpoint.as_ref()];
-        if !all.into_iter().chain(more).flatten().all(urls::is_secure) {
+        if !all.into_iter().chain(more).flatten().all(is_secure) {
             return Err(LoginError::new("the authorization server has an endpoint without https"));
         }
         Ok(self)

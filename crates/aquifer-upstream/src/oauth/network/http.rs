@@ -1,17 +1,18 @@
 //! HTTP requests to authorization servers, limited in size, time, redirects and targets.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_engine::NetworkZone;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use aquifer_net::{
+    BodyError, CheckedResolver, NetworkZone, ResolveError, address, client_builder_for, environment_proxies,
+    form_encoded, is_loopback, is_secure, normalized, read_body,
+};
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 
-use super::urls;
 use super::zone::{is_forbidden, may_name};
 use crate::oauth::error::LoginError;
 
@@ -27,44 +28,39 @@ pub(crate) struct OAuthHttp {
     client: Client,
     server: Url,
     zone: NetworkZone,
+    /// The hosts of proxies. Their names resolve to any address.
+    proxies: Vec<String>,
 }
 
 /// A complete response.
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
 }
 
 impl OAuthHttp {
     pub(crate) async fn for_server(server: &Url) -> Result<Self, LoginError> {
-        if !urls::is_secure(server) {
+        if !is_secure(server) {
             return Err(LoginError::new("tokens are sent only over https, or to this machine"));
         }
         let zone = zone_of_server(server).await;
+        let proxies = if zone == NetworkZone::Loopback { Vec::new() } else { environment_proxies() };
+        let own = server.host_str().map(normalized).unwrap_or_default();
+        let resolver = resolver(own, zone, proxies.clone());
         // A person may take long between two requests. A server that closes an idle connection at that very moment would
         // fail the exchange of a code, which cannot be repeated.
-        // Fails if it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
+        let client = client_builder_for(server)
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
-            .redirect(Policy::none())
-            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if zone == NetworkZone::Loopback {
-            builder = builder.no_proxy();
-        }
-        // A proxy resolves names itself and may be on a private network.
-        if zone == NetworkZone::Loopback || !is_proxied() {
-            let own = server.host_str().unwrap_or_default().to_owned();
-            builder = builder.dns_resolver(Arc::new(FilteringResolver { own, zone }));
-        }
-        let client = builder.build().map_err(|_| LoginError::new("the HTTP client cannot be created"))?;
-        Ok(Self { client, server: server.clone(), zone })
+            .dns_resolver(Arc::new(resolver))
+            .build()
+            .map_err(|_| LoginError::new("the HTTP client cannot be created"))?;
+        Ok(Self { client, server: server.clone(), zone, proxies })
     }
 
     /// Fetches a document. `None` if it does not exist.
-    pub(crate) async fn get(&self, url: &Url) -> Result<Option<Vec<u8>>, LoginError> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<Option<Bytes>, LoginError> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             self.check(&url)?;
@@ -124,46 +120,33 @@ impl OAuthHttp {
         if url.origin() == self.server.origin() {
             return Ok(());
         }
-        let zone = match urls::address(url) {
+        let zone = match address(url) {
             Some(address) => Some(NetworkZone::from_ip(address)),
-            None if urls::is_loopback(url) => Some(NetworkZone::Loopback),
+            None if is_loopback(url) => Some(NetworkZone::Loopback),
             None => None,
         };
-        let allowed = urls::is_secure(url) && zone.is_none_or(|zone| may_name(self.zone, zone));
+        let is_proxy = url.host_str().is_some_and(|host| self.proxies.contains(&normalized(host)));
+        let allowed = is_secure(url) && !is_proxy && zone.is_none_or(|zone| may_name(self.zone, zone));
         if allowed { Ok(()) } else { Err(LoginError::new(NOT_ALLOWED)) }
     }
-}
-
-/// Encodes a form as a request body.
-pub(crate) fn form_encoded(form: &[(&str, &str)]) -> String {
-    let Ok(mut url) = Url::parse("form:") else { return String::new() };
-    url.query_pairs_mut().extend_pairs(form);
-    url.query().unwrap_or_default().to_owned()
 }
 
 async fn send(request: RequestBuilder) -> Result<Response, LoginError> {
     request.send().await.map_err(describe_error)
 }
 
-async fn read(mut response: Response) -> Result<HttpResponse, LoginError> {
+async fn read(response: Response) -> Result<HttpResponse, LoginError> {
     let status = response.status();
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(describe_error)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_RESPONSE_BYTES {
-            return Err(LoginError::new("a response during the login is too large"));
-        }
-    }
+    let body = read_body(response, MAX_RESPONSE_BYTES).await.map_err(|error| match error {
+        BodyError::TooLarge { .. } => LoginError::new("a response during the login is too large"),
+        BodyError::Interrupted(cause) => describe_error(cause),
+    })?;
     Ok(HttpResponse { status, body })
 }
 
 fn describe_error(cause: reqwest::Error) -> LoginError {
-    let mut inner: Option<&dyn std::error::Error> = Some(&cause);
-    while let Some(error) = inner {
-        if error.is::<ForbiddenAddress>() {
-            return LoginError::new(NOT_ALLOWED);
-        }
-        inner = error.source();
+    if ResolveError::find_in(&cause) == Some(ResolveError::NotAllowed) {
+        return LoginError::new(NOT_ALLOWED);
     }
     let what = if cause.is_timeout() {
         "did not answer in time"
@@ -180,11 +163,17 @@ fn too_many_redirects() -> LoginError {
     LoginError::new("the login metadata is redirected too often")
 }
 
+/// Resolves host names only to addresses that the metadata of a server may name.
+fn resolver(own: String, zone: NetworkZone, proxies: Vec<String>) -> CheckedResolver {
+    let admits = move |name: &str, address: IpAddr| name == own || may_name(zone, NetworkZone::from_ip(address));
+    CheckedResolver::new(admits).with_proxies(proxies)
+}
+
 async fn zone_of_server(server: &Url) -> NetworkZone {
-    if urls::is_loopback(server) {
+    if is_loopback(server) {
         return NetworkZone::Loopback;
     }
-    if let Some(address) = urls::address(server) {
+    if let Some(address) = address(server) {
         return at_least_private(NetworkZone::from_ip(address));
     }
     let target = (server.host_str().unwrap_or_default(), server.port_or_known_default().unwrap_or(443));
@@ -204,47 +193,11 @@ fn at_least_private(zone: NetworkZone) -> NetworkZone {
     if is_forbidden(zone) { NetworkZone::Private } else { zone }
 }
 
-fn is_proxied() -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
-}
-
-/// Resolves host names, but only to addresses that the server's metadata may name.
-struct FilteringResolver {
-    own: String,
-    zone: NetworkZone,
-}
-
-#[derive(Debug)]
-struct ForbiddenAddress;
-
-impl std::fmt::Display for ForbiddenAddress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(NOT_ALLOWED)
-    }
-}
-
-impl std::error::Error for ForbiddenAddress {}
-
-impl Resolve for FilteringResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (is_own, zone) = (name.as_str() == self.own, self.zone);
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<SocketAddr> =
-                found.iter().copied().filter(|to| is_own || may_name(zone, NetworkZone::from_ip(to.ip()))).collect();
-            if allowed.is_empty() && !found.is_empty() {
-                return Err(ForbiddenAddress.into());
-            }
-            let addresses: Addrs = Box::new(allowed.into_iter());
-            Ok(addresses)
-        })
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use reqwest::dns::Resolve as _;
+
     use super::*;
 
     async fn checked(server: &str, named: &str) -> bool {
@@ -282,14 +235,21 @@ mod tests {
 
     #[tokio::test]
     async fn names_that_resolve_to_forbidden_addresses_are_refused() {
-        let resolver = FilteringResolver { own: "a.example".to_owned(), zone: NetworkZone::Public };
-        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_err());
-        let resolver = FilteringResolver { own: "localhost".to_owned(), zone: NetworkZone::Public };
-        assert!(resolver.resolve("localhost".parse().unwrap()).await.is_ok());
+        // A proxy does not reach the names that NO_PROXY lists, so they are resolved here.
+        for proxies in [Vec::new(), vec!["proxy.example".to_owned()]] {
+            let resolver = |own: &str| resolver(own.to_owned(), NetworkZone::Public, proxies.clone());
+            let refused = resolver("a.example").resolve("localhost".parse().unwrap()).await.err().unwrap();
+            assert_eq!(ResolveError::find_in(&*refused), Some(ResolveError::NotAllowed));
+            assert!(resolver("localhost").resolve("localhost".parse().unwrap()).await.is_ok());
+        }
     }
 
-    #[test]
-    fn forms_are_encoded() {
-        assert_eq!(form_encoded(&[("a b", "c&d=é"), ("e", "+/")]), "a+b=c%26d%3D%C3%A9&e=%2B%2F");
+    #[tokio::test]
+    async fn a_proxy_is_no_login_server() {
+        let server = Url::parse("https://1.1.1.1/mcp").unwrap();
+        let mut web = OAuthHttp::for_server(&server).await.unwrap();
+        web.proxies = vec!["proxy.example".to_owned()];
+        assert!(web.check(&Url::parse("https://Proxy.example./token").unwrap()).is_err());
+        assert!(web.check(&Url::parse("https://as.example/token").unwrap()).is_ok());
     }
 }

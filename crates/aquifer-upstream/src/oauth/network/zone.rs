@@ -1,7 +1,7 @@
 //! Which network zones a server's metadata may name. A public server must not name a private address: that could be a
 //! router, a cloud's credential service or a service on this machine.
 
-use aquifer_engine::NetworkZone;
+use aquifer_net::NetworkZone;
 
 /// Whether an address in this zone is never a login server.
 pub(crate) fn is_forbidden(zone: NetworkZone) -> bool {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use aquifer_net::{client_builder_for, is_secure};
 use jiff::Timestamp;
 use reqwest::header::CONTENT_TYPE;
-use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode, Url};
 use tokio::sync::{mpsc, watch};
 
 use super::Notice;
 use super::signature::sign;
-use crate::config::{check_webhook_secret, check_webhook_url, is_loopback};
+use crate::config::{check_webhook_secret, check_webhook_url};
 
 /// Carries the time and the signature.
 pub(super) const SIGNATURE_HEADER: &str = "x-aquifer-signature";
@@ -47,23 +47,12 @@ impl Sender {
         check_webhook_url(url).map_err(anyhow::Error::msg)?;
         check_webhook_secret(secret).map_err(anyhow::Error::msg)?;
         let Ok(url) = Url::parse(url) else { bail!("approvals.webhook is not a URL") };
-        let is_local = url.host_str().is_some_and(is_loopback);
         // Both parsers have to agree about what is sent where.
-        if url.scheme() != "https" && !is_local {
+        if !is_secure(&url) {
             bail!("approvals.webhook has to begin with https://. http:// is allowed for this machine only");
         }
-        // Fails if it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .timeout(ATTEMPT_TIMEOUT)
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .user_agent(concat!("aquifer/", env!("CARGO_PKG_VERSION")));
-        if is_local {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().context("approvals.webhook cannot be used")?;
+        let client = client_builder_for(&url).timeout(ATTEMPT_TIMEOUT).build();
+        let client = client.context("approvals.webhook cannot be used")?;
         Ok(Self { client, url, secret: secret.to_owned(), retry_delays: RETRY_DELAYS })
     }
 
