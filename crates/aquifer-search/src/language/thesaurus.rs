@@ -164,44 +164,44 @@ impl Thesaurus {
 
     fn compile() -> Self {
         let mut this = Self {
-            spellings: words::SPELLINGS.iter().copied().collect(),
+            spellings: words::spellings().collect(),
             stopwords: HashSet::new(),
             hints: HashMap::new(),
             past_hints: Vec::new(),
             related: HashMap::new(),
             actions: HashMap::new(),
             verbs: HashSet::new(),
-            imperative_nouns: words::IMPERATIVE_NOUNS.split_whitespace().collect(),
-            fillers: words::FILLERS.split_whitespace().collect(),
-            questions: words::QUESTIONS.split_whitespace().collect(),
-            verbs_or_nouns: words::VERB_OR_NOUN.split_whitespace().collect(),
-            statement_openers: words::STATEMENT_OPENERS.split_whitespace().collect(),
-            copulas: words::COPULAS.split_whitespace().collect(),
-            determiners: words::DETERMINERS.split_whitespace().collect(),
-            particles: words::PARTICLES.split_whitespace().collect(),
-            last_particles: words::LAST_PARTICLES.split_whitespace().collect(),
+            imperative_nouns: words::list("imperative_nouns").collect(),
+            fillers: words::list("fillers").collect(),
+            questions: words::list("questions").collect(),
+            verbs_or_nouns: words::list("verb_or_noun").collect(),
+            statement_openers: words::list("statement_openers").collect(),
+            copulas: words::list("copulas").collect(),
+            determiners: words::list("determiners").collect(),
+            particles: words::list("particles").collect(),
+            last_particles: words::list("last_particles").collect(),
             phrases: HashMap::new(),
             idioms: HashMap::new(),
         };
         let stems =
             |this: &Self, text: &str| -> Vec<String> { text.split_whitespace().map(|w| this.normalize(w)).collect() };
 
-        this.stopwords = stems(&this, words::STOPWORDS).into_iter().collect();
-        this.past_hints = stems(&this, words::PAST_HINTS);
-        for (word, to) in words::HINTS {
+        this.stopwords = words::list("stopwords").map(|word| this.normalize(word)).collect();
+        this.past_hints = words::list("past_hints").map(|word| this.normalize(word)).collect();
+        for (word, to) in words::hints() {
             let to = stems(&this, to);
             this.hints.insert(this.normalize(word), to);
         }
-        for (phrase, to, keeps_parts) in words::PHRASES {
+        for (phrase, to, keeps_parts) in words::phrases() {
             let mut from = stems(&this, phrase).into_iter();
             let Some(first) = from.next() else { continue };
-            let phrase = Phrase { rest: from.collect(), to: stems(&this, to), keeps_parts: *keeps_parts };
+            let phrase = Phrase { rest: from.collect(), to: stems(&this, to), keeps_parts };
             this.phrases.entry(first).or_default().push(phrase);
         }
         for phrases in this.phrases.values_mut() {
             phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.rest.len()));
         }
-        for (category, group) in words::ACTIONS {
+        for (category, group) in words::verbs() {
             let (core, fringe) = group.split_once('|').unwrap_or((group, ""));
             let (fringe, cues) = fringe.split_once('|').unwrap_or((fringe, ""));
             for verb in core.split_whitespace().chain(fringe.split_whitespace()) {
@@ -211,7 +211,7 @@ impl Thesaurus {
             }
             this.relate(core, &format!("{fringe} {cues}"));
         }
-        for group in words::NOUNS {
+        for group in words::nouns() {
             let (core, fringe) = group.split_once('|').unwrap_or((group, ""));
             this.relate(core, fringe);
         }
