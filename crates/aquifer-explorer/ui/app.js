@@ -6,18 +6,27 @@ import { match, start } from "/lib/router.js";
 import { keepSession } from "/lib/storage.js";
 
 const isSignedIn = location.pathname !== "/login";
-const main = document.getElementById("main");
+const main = part("main");
 const pendingBadge = h("span", { class: "badge badge-warn", hidden: true });
 let cleanup = null;
 let visit = 0;
 
+/**
+ * A part of the frame, which `index.html` has.
+ *
+ * @param {string} id
+ */
+function part(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
 /** The frame is in the document already, so that it is drawn before any module has arrived. */
 function startFrame() {
-  document.getElementById("menu").addEventListener("click", toggleMenu);
-  document.getElementById("theme").addEventListener("click", toggleTheme);
-  document.getElementById("sign-out").addEventListener("click", signOut);
-  document.querySelector('nav a[href="/approvals"]').append(pendingBadge);
-  if (isSignedIn) watchStatus(document.getElementById("status"));
+  part("menu").addEventListener("click", toggleMenu);
+  part("theme").addEventListener("click", toggleTheme);
+  part("sign-out").addEventListener("click", signOut);
+  document.querySelector('nav a[href="/approvals"]')?.append(pendingBadge);
+  if (isSignedIn) watchStatus(part("status"));
 }
 
 function toggleMenu(event) {
@@ -26,8 +35,8 @@ function toggleMenu(event) {
 }
 
 function setMenu(open) {
-  document.getElementById("menu").setAttribute("aria-expanded", String(open));
-  document.getElementById("nav").classList.toggle("open", open);
+  part("menu").setAttribute("aria-expanded", String(open));
+  part("nav").classList.toggle("open", open);
 }
 
 function watchStatus(label) {
@@ -117,7 +126,7 @@ function drawError(page, error) {
 
 function markCurrent() {
   for (const link of document.querySelectorAll("nav a")) {
-    const href = link.getAttribute("href");
+    const href = link.getAttribute("href") ?? "";
     const current = href === "/" ? location.pathname === "/" : location.pathname.startsWith(href);
     if (current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

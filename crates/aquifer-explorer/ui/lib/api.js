@@ -23,6 +23,12 @@ export const del = (path, options) => send("DELETE", path, undefined, options);
 /** GET whose answer does not end: the stream of its body. */
 export const openStream = (path) => ask("GET", path).then((response) => response.body);
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {{signal?: AbortSignal}} [options]
+ */
 async function send(method, path, body, { signal } = {}) {
   return read(await ask(method, path, body, signal));
 }

@@ -4,6 +4,8 @@ import { h, uniqueId } from "/lib/dom.js";
 /**
  * Opens a dialog. `actions` are elements below the body; `onClose` runs however it is closed.
  * Returns the <dialog>; `.close()` ends it. Escape closes it, and focus goes back to where it was.
+ *
+ * @param {{title: string, body: Node | Node[], actions?: Node[], onClose?: () => void}} options
  */
 export function openDialog({ title, body, actions = [], onClose }) {
   const id = uniqueId("dialog");
@@ -15,7 +17,7 @@ export function openDialog({ title, body, actions = [], onClose }) {
     actions.length > 0 && h("div", { class: "toolbar dialog-actions" }, actions));
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (before?.isConnected) before.focus();
+    if (before instanceof HTMLElement && before.isConnected) before.focus();
     onClose?.();
   });
   document.body.append(dialog);

@@ -12,7 +12,7 @@ const SPOKEN = new Set(["aria-label", "alt", "placeholder", "title"]);
 
 /** Makes hidden characters visible: `⟨U+202E⟩`. */
 export function visible(string) {
-  return String(string).replace(HIDDEN, (found) => `⟨U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return String(string).replace(HIDDEN, (found) => `⟨U+${Number(found.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
 /** Escapes hidden characters the way JSON does, so that a JSON text stays valid and shows them. */

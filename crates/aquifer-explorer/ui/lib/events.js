@@ -50,7 +50,7 @@ async function listen(body) {
     const { done, value } = await reader.read();
     if (done) return;
     const events = (rest + value).split("\n\n");
-    rest = events.pop();
+    rest = events.pop() ?? "";
     for (const event of events) {
       const [, type, data] = /^event: ([^\n]*)\ndata: ([^\n]*)$/.exec(event) ?? [];
       if (type) dispatch(type, data);

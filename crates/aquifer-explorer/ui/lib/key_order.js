@@ -3,6 +3,7 @@
 
 /** No answer with this character is marked, so it never stands for itself. */
 const MARK = "\u2063";
+const HAS_MARK = /\u2063|\\u2063/i;
 const STRING = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
 const WHOLE_NUMBER = /^"(?:0|[1-9]\d*)"/;
 const HAS_NUMBERED_MEMBER = /"(?:0|[1-9]\d*)"\s*:/;
@@ -11,7 +12,7 @@ const orders = new WeakMap();
 
 /** Parses JSON and remembers the order of objects that have such members. */
 export function parseInOrder(text) {
-  if (!HAS_NUMBERED_MEMBER.test(text) || text.includes(MARK)) return JSON.parse(text);
+  if (!HAS_NUMBERED_MEMBER.test(text) || HAS_MARK.test(text)) return JSON.parse(text);
   const marked = text.replace(STRING, (match, colon) => (colon && WHOLE_NUMBER.test(match) ? `"${MARK}${match.slice(1)}` : match));
   return JSON.parse(marked, (_, value) => unmark(value));
 }
@@ -32,11 +33,14 @@ export const entriesInOrder = (object) => (orders.get(object) ?? Object.keys(obj
 /** Like `JSON.stringify`, in the order of the answer. */
 export function stringifyInOrder(value, indent) {
   let isMarked = false;
+  let hasOwn = false;
   const text = JSON.stringify(value, (_, one) => {
     const names = typeof one === "object" && one !== null ? orders.get(one) : undefined;
+    hasOwn ||= typeof one === "string" ? one.startsWith(MARK) : !names && Object.keys(one ?? {}).some((name) => name.startsWith(MARK));
     if (!names) return one;
     isMarked = true;
     return Object.fromEntries(names.map((name) => [WHOLE_NUMBER.test(`"${name}"`) ? MARK + name : name, one[name]]));
   }, indent);
+  if (isMarked && hasOwn) return JSON.stringify(value, null, indent);
   return isMarked ? text.replaceAll(`"${MARK}`, '"') : text;
 }

@@ -12,7 +12,11 @@ async function loadTables() {
   return tables;
 }
 
-/** The collection of an operation: what the server says, or else the table that it belongs to. */
+/**
+ * The collection of an operation: what the server says, or else the table that it belongs to.
+ *
+ * @param {{collection?: any, source: string, operation: {name: string}, schema?: any}} details
+ */
 export async function findCollection({ collection, source, operation, schema }) {
   if (collection) return collection;
   if (!Object.hasOwn(schema?.properties ?? {}, "filter")) return null;

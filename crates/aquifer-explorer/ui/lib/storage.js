@@ -3,7 +3,7 @@
 /** Reads JSON, or `fallback` if there is none or storage is disabled. */
 export function load(key, fallback, storage = () => localStorage) {
   try {
-    return JSON.parse(storage().getItem(key)) ?? fallback;
+    return JSON.parse(storage().getItem(key) ?? "null") ?? fallback;
   } catch {
     return fallback;
   }

@@ -129,7 +129,7 @@ function createList() {
 }
 
 function queryOf(filters, before) {
-  const query = new URLSearchParams({ limit: PAGE_SIZE });
+  const query = new URLSearchParams({ limit: String(PAGE_SIZE) });
   for (const [name, value] of Object.entries(filters)) if (value) query.set(name, value);
   if (before !== null) query.set("before", before);
   return query;

@@ -75,6 +75,7 @@ async function tryView(details, query) {
 
   /** The form and the query builder edit the same object, each its own members. */
   function drawForm() {
+    /** @type {string[]} */
     const skip = collection ? queryParameters(schema) : [];
     const change = (own) => (values) => fromForm(joinParams(params, values, own, skip));
     replace(form,
@@ -115,9 +116,16 @@ function openOther({ operation, params }) {
   navigate(`/operations/${encodeURIComponent(operation)}?params=${encodeURIComponent(JSON.stringify(params ?? {}))}`);
 }
 
-/** The members of `values` that belong to one editor, and those of `params` that belong to the other. */
+/**
+ * The members of `values` that belong to one editor, and those of `params` that belong to the other.
+ *
+ * @param {Record<string, any>} params
+ * @param {Record<string, any>} values
+ * @param {boolean} fromBuilder
+ * @param {string[]} builderNames
+ */
 function joinParams(params, values, fromBuilder, builderNames) {
-  const belongs = ([name]) => builderNames.includes(name) === fromBuilder;
+  const belongs = ([name, _]) => builderNames.includes(name) === fromBuilder;
   const joined = { ...Object.fromEntries(Object.entries(params).filter((entry) => !belongs(entry))), ...Object.fromEntries(Object.entries(values).filter(belongs)) };
   const order = Object.keys(params);
   return Object.fromEntries(Object.entries(joined).sort(([a], [b]) => rank(order, a) - rank(order, b)));

@@ -24,7 +24,7 @@ export async function render(main) {
 }
 
 function summary({ version, started_at: started, operations, sources: list, surface }) {
-  return `Aquifer ${version}, running for ${span(Date.now() - new Date(started))}. Agents see ${plural(operations, "operation")} of ${plural(list.length, "source")} through ${plural(surface.tools.length, "tool")}.`;
+  return `Aquifer ${version}, running for ${span(Date.now() - Date.parse(started))}. Agents see ${plural(operations, "operation")} of ${plural(list.length, "source")} through ${plural(surface.tools.length, "tool")}.`;
 }
 
 function callsToAction({ pending_approvals: pending, quarantined, sources: list }) {

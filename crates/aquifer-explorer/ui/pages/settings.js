@@ -54,9 +54,10 @@ function lineLink(line, count) {
   const open = (event) => {
     event.preventDefault();
     const target = document.getElementById(`line-${line}`);
-    target.closest("details").open = true;
-    target.scrollIntoView({ block: "center" });
-    target.focus({ preventScroll: true });
+    const folded = target?.closest("details");
+    if (folded) folded.open = true;
+    target?.scrollIntoView({ block: "center" });
+    target?.focus({ preventScroll: true });
   };
   return h("a", { href: `#line-${line}`, on: { click: open } }, `line ${line}`);
 }

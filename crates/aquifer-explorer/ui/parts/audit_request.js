@@ -9,7 +9,7 @@ const MAX_ENTRIES = 500;
 
 /** Draws the entries of the request `id` in the order in which they were written. */
 export async function renderRequest(main, id) {
-  const { entries, next } = await get(`/audit?${new URLSearchParams({ request: id, limit: MAX_ENTRIES })}`);
+  const { entries, next } = await get(`/audit?${new URLSearchParams({ request: id, limit: String(MAX_ENTRIES) })}`);
   const ordered = [...entries].reverse();
   replace(main,
     heading(["Request ", code(id)], introduction(ordered)),

@@ -33,7 +33,7 @@ async function load(body, requestId) {
   replace(body, h("p", { class: "muted", role: "status" }, "Loading…"));
   try {
     const call = await get(`/call-log/${encodeURIComponent(requestId)}`);
-    replace(body, summary(call), call.messages.map((message, index) => messageView(message, index, call)));
+    replace(body, summary(call), call.messages.map((message, index) => messageView(message, index)));
   } catch (error) {
     replace(body, problem(error.message));
   }

@@ -23,6 +23,9 @@ export function defaultDetail(count) {
 /**
  * Draws `tables`. `addressOf(table)` is the page of a table, `current` the name of one to mark.
  * Returns `{element, dim(isShown), stop()}`; `dim` fades the tables for which `isShown(name)` is false.
+ *
+ * @param {any[]} tables
+ * @param {{detail: any, addressOf: (table: any) => string, current?: string}} options
  */
 export function createDiagram(tables, { detail, addressOf, current }) {
   const boxes = tables.map((table) => measureBox(table, detail));

@@ -6,7 +6,13 @@ import { diffLines, splitLines } from "/parts/line_diff.js";
 // Unchanged lines that stay visible around a change.
 const CONTEXT = 3;
 
-/** The two values as pretty JSON with the lines that were removed and added. */
+/**
+ * The two values as pretty JSON with the lines that were removed and added.
+ *
+ * @param {unknown} before
+ * @param {unknown} after
+ * @param {string[]} titles
+ */
 export function jsonDiff(before, after, [oldTitle, newTitle]) {
   const hunks = diffLines(json(before).split("\n"), json(after).split("\n"));
   return h("div", { class: "diff" },

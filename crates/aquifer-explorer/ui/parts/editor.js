@@ -6,6 +6,8 @@ import { parseJson } from "/lib/json_text.js";
 /**
  * `onChange(value)` runs for valid JSON, `onText(text)` for every edit, `onRun()` for Ctrl+Enter.
  * Returns `{element, area, set(value), setText(text), text(), result()}`; `result()` is that of `parseJson`.
+ *
+ * @param {{label: string, value?: any, text?: string, rows?: number, onChange?: (value: any) => void, onText?: (text: string) => void, onRun?: () => void}} options
  */
 export function jsonEditor({ label, value, text: initial, rows = 12, onChange, onText, onRun }) {
   const problem = h("div", { class: "editor-problem error-text", id: uniqueId("problem"), role: "status" });

@@ -5,6 +5,9 @@ import { findFixes } from "/lib/fixes.js";
 
 /**
  * `call` is `{operation, params}` as it was sent. `onFix(call)` gets the corrected call, `onConfirm(token)` runs it.
+ *
+ * @param {any} error
+ * @param {{call: any, schema?: any, onFix?: (call: any) => void, onConfirm?: (token: string) => void}} options
  */
 export function failureView(error, { call, schema, onFix, onConfirm }) {
   const details = error.details ?? {};

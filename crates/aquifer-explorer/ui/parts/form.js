@@ -10,6 +10,11 @@ const INPUTS = { const: constInput, enum: enumInput, number: numberInput, boolea
 /**
  * The form of an object of parameters. `skip` are names that are edited elsewhere.
  * `change(value)` gets the whole object. Returns an element.
+ *
+ * @param {any} schema
+ * @param {any} value
+ * @param {(value: any) => void} change
+ * @param {{skip?: string[]}} [options]
  */
 export function schemaForm(schema, value, change, { skip = [] } = {}) {
   const root = schema;

@@ -90,6 +90,7 @@ function placeColumns(columns, graph) {
 
 /** Moves entries as near to their wanted tops as their order and the gaps between them allow (least squares). */
 function spread(column, wantedTop) {
+  /** @type {any[]} */
   const blocks = [];
   const topOf = (block) => block.sum / block.entries.length;
   for (const entry of column) {

@@ -10,6 +10,8 @@ import { resultView } from "/parts/result.js";
 /**
  * `request()` returns the request to run, or null if it is invalid. `apply(request)` puts a corrected request into the editor.
  * Options: `schema`, `link`, `canSort(field)` where the server sorts, `onDone()`. Returns `{button, output, run, stop}`.
+ *
+ * @param {{request: () => any, apply: (request: any) => void, schema?: any, link?: any, canSort?: (field: string) => boolean, onDone?: (...outcome: any[]) => void}} options
  */
 export function runner({ request, apply, schema, link, canSort, onDone }) {
   const output = h("div", { class: "output", "aria-live": "off" });

@@ -4,6 +4,10 @@ import { h, replace, uniqueId } from "/lib/dom.js";
 /**
  * `items` are `{id, label, render()}`; `render` returns the nodes of the panel and runs whenever its tab is selected.
  * Returns `{element, select(id)}`.
+ *
+ * @param {string} label
+ * @param {{id: string, label: string, render: () => any}[]} items
+ * @param {{selected?: string, onSelect?: (id: string) => void}} [options]
  */
 export function tabs(label, items, { selected = items[0]?.id, onSelect } = {}) {
   const prefix = uniqueId("tab");

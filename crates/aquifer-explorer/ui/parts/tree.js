@@ -6,7 +6,12 @@ import { plural } from "/lib/format.js";
 const STEP = 200;
 const MAX_TEXT = 2000;
 
-/** `action(path)` may return an element that is shown beside every value. */
+/**
+ * `action(path)` may return an element that is shown beside every value.
+ *
+ * @param {unknown} value
+ * @param {{open?: number, action?: (path: any[]) => Node | null}} [options]
+ */
 export function jsonTree(value, { open = 1, action } = {}) {
   return h("div", { class: "tree mono" }, node(null, value, [], { open, action }));
 }

@@ -1,7 +1,6 @@
 //! The explorer in a real browser, served by the built binary. What each flow does and checks is in `tests/browser`.
 //!
-//! `cargo xtask test` installs Chromium and the packages that drive it, says in the environment where they are, and turns
-//! on the feature that compiles these tests.
+//! `cargo xtask test` installs Chromium and the packages that drive it, and says in the environment where they are.
 
 #![allow(
     missing_docs,
@@ -20,7 +19,7 @@ mod shared;
 mod sources;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use process::Process;
@@ -41,9 +40,8 @@ fn node() -> OsString {
 
 /// Starts a flow with these arguments.
 fn flow(name: &str, arguments: &[&str]) -> Process {
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser");
     let mut command = Command::new(node());
-    command.arg(scripts.join(format!("{name}.mjs"))).args(arguments).stdin(Stdio::piped());
+    command.arg(scripts().join(format!("{name}.mjs"))).args(arguments).stdin(Stdio::piped());
     Process::start(command)
 }
 
@@ -69,6 +67,34 @@ fn restart<'c>(
     let again = configured.start(port);
     page.release();
     again
+}
+
+/// The folder of the flows.
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser")
+}
+
+/// Runs a program in Node.js that prints what is wrong.
+fn check(arguments: &[OsString]) {
+    let output = Command::new(node()).args(arguments).current_dir(scripts()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn modules_have_the_types_that_they_say() {
+    let packages = PathBuf::from(std::env::var_os("AQUIFER_TEST_BROWSER").expect("it is set by: cargo xtask test"));
+    check(&[packages.join("node_modules/typescript/bin/tsc").into(), "-p".into(), ".".into()]);
+}
+
+#[test]
+fn modules_without_a_document_pass_their_tests() {
+    let mut arguments: Vec<OsString> = ["--import", "./units/pages.mjs", "--test"].map(OsString::from).into();
+    let files = std::fs::read_dir(scripts().join("units")).unwrap().map(|entry| entry.unwrap().path());
+    let tests: Vec<OsString> =
+        files.filter(|path| path.to_string_lossy().ends_with(".test.mjs")).map(OsString::from).collect();
+    assert!(tests.len() >= 3, "{tests:?}");
+    arguments.extend(tests);
+    check(&arguments);
 }
 
 /// Runs a flow on a demo of its own.
