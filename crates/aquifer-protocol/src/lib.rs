@@ -19,4 +19,4 @@ pub mod validate;
 
 pub use catalog::{category, danger, operation, protocol_types, published, requirement, trust};
 pub use message::{batch, reference, request, response, warning};
-pub use text::{canonical_json, case, exact_number, glob, hex, percent, secrets, spelling, suggest};
+pub use text::{canonical_json, case, exact_number, glob, hex, inflect, percent, secrets, spelling, suggest};

@@ -1,6 +1,7 @@
 //! The words with which a source begins the names of its tools: `github` in `github_list_issues`.
 
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::inflect::without_s;
 
 use super::verbs::effect_of_word;
 
@@ -26,12 +27,8 @@ impl OwnPrefix {
         let generic = usize::from(words.len() > 1 && words.first().is_some_and(|word| GENERIC_WORDS.contains(word)));
         let longest = (generic + 1..words.len()).rev().find(|end| {
             let joined: String = words.get(generic..*end).unwrap_or_default().concat();
-            self.0.iter().any(|name| singular(name) == singular(&joined))
+            self.0.iter().any(|name| without_s(name) == without_s(&joined))
         });
         longest.unwrap_or(generic)
     }
-}
-
-fn singular(word: &str) -> &str {
-    word.strip_suffix('s').unwrap_or(word)
 }

@@ -8,6 +8,7 @@ pub mod case;
 pub mod exact_number;
 pub mod glob;
 pub mod hex;
+pub mod inflect;
 pub mod percent;
 pub mod secrets;
 pub mod shortened;

@@ -1,6 +1,7 @@
 //! Suggests valid names that resemble an invalid one.
 
 use crate::case::snake_case;
+use crate::text::inflect::without_s;
 
 /// The minimum similarity of a suggestion.
 const MIN_SCORE: f64 = 0.72;
@@ -95,9 +96,5 @@ impl MisspelledName<'_> {
 }
 
 fn words(name: &str) -> impl Iterator<Item = &str> {
-    name.split('_').filter(|word| !word.is_empty()).map(singular)
-}
-
-fn singular(word: &str) -> &str {
-    word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word)
+    name.split('_').filter(|word| !word.is_empty()).map(without_s)
 }

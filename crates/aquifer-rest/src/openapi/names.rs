@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use aquifer_discovery::name;
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::inflect::singular_name;
 
 use crate::route::Method;
 
@@ -104,7 +105,7 @@ fn made_of_path(one: &Candidate<'_>, detail: Detail) -> String {
         }
         let word = snake_identifier(segment);
         let names_one = segments.get(index + 1).is_some_and(|next| is_parameter(next));
-        words.push(if names_one { singular(&word) } else { word });
+        words.push(if names_one { singular_name(&word) } else { word });
     }
     if detail == Detail::Parameters {
         parameters.first_mut().into_iter().for_each(|first| *first = format!("by_{first}"));
@@ -125,23 +126,6 @@ fn is_prefix(segment: &str) -> bool {
     let is_version = version.starts_with(|c: char| c.is_ascii_digit())
         && version.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
     is_version || segment.eq_ignore_ascii_case("api") || segment.eq_ignore_ascii_case("rest")
-}
-
-/// The singular: `pets` becomes `pet`, `categories` becomes `category`. Words that only look like a plural are kept.
-fn singular(word: &str) -> String {
-    const KEEP: &[&str] = &["ss", "us", "is", "news", "series", "species", "data"];
-    if KEEP.iter().any(|end| word.ends_with(end)) {
-        return word.to_owned();
-    }
-    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.len() > 1) {
-        return format!("{stem}y");
-    }
-    for end in ["sses", "xes", "ches", "shes"] {
-        if word.ends_with(end) {
-            return word.strip_suffix("es").unwrap_or(word).to_owned();
-        }
-    }
-    word.strip_suffix('s').filter(|stem| stem.len() > 1).unwrap_or(word).to_owned()
 }
 
 /// The verb for a method in a name.

@@ -5,7 +5,6 @@ pub(crate) mod column_rules;
 pub(crate) mod exposed_table;
 pub(crate) mod exposure;
 pub(crate) mod field_names;
-mod inflect;
 pub(crate) mod model;
 pub(crate) mod name_book;
 pub(crate) mod name_store;

@@ -1,9 +1,9 @@
 //! Names for callers: converts table and column names to snake_case, singular and plural.
 
 use aquifer_protocol::case::snake_identifier;
+use aquifer_protocol::inflect::{plural_name, singular_name};
 use aquifer_protocol::percent;
 
-use crate::schema::inflect;
 use crate::settings::{TableSettings, Target};
 
 /// The maximum length of a table's word in an operation name: with `search_` and the ending of a plural it stays within
@@ -35,8 +35,8 @@ pub(crate) fn default_words(name: &str, table_settings: Option<&TableSettings>) 
     let base = table_word(name);
     let (singular, plural) = configured_words(table_settings);
     Words {
-        singular: singular.unwrap_or_else(|| inflect_last_word(&base, false)),
-        plural: plural.unwrap_or_else(|| inflect_last_word(&base, true)),
+        singular: singular.unwrap_or_else(|| singular_name(&base)),
+        plural: plural.unwrap_or_else(|| plural_name(&base)),
     }
 }
 
@@ -79,22 +79,7 @@ pub(crate) fn is_cut(table: &str, words: &Words) -> bool {
 
 /// Whether a table name is already plural.
 pub(crate) fn is_plural(name: &str) -> bool {
-    inflect_last_word(name, true) == name
-}
-
-/// Inflects the last word of a name.
-fn inflect_last_word(name: &str, plural: bool) -> String {
-    let (before, last) = match name.rsplit_once('_') {
-        Some((before, last)) => (format!("{before}_"), last),
-        None => (String::new(), name),
-    };
-    // "data2" and the like are names, not words.
-    if last.len() < 2 || last.chars().any(|c| c.is_ascii_digit()) {
-        return name.to_owned();
-    }
-    let form = if plural { inflect::plural(last) } else { inflect::singular(last) };
-    let fits = form.chars().all(|c| c.is_ascii_lowercase()) && !form.is_empty();
-    format!("{before}{}", if fits { form.as_str() } else { last })
+    plural_name(name) == name
 }
 
 /// Shortens a long name by abbreviating its longest words. The last word says what the rows are, so it is abbreviated

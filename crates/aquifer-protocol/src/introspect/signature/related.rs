@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::category::Category;
 use crate::operation::{Backing, Operation};
 use crate::schema::Parameter;
+use crate::text::inflect::plural_name;
 
 /// Suffixes of parameters that identify something that another operation returns.
 const ENDINGS: [&str; 4] = ["_id", "_iid", "_ids", "_uuid"];
@@ -39,7 +40,7 @@ pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'
         return lists.take(1).collect();
     };
     let prefix = of.name.strip_suffix(&*of.own_name).unwrap_or_default();
-    let plural = plural(noun);
+    let plural = plural_name(noun);
     let named = |verbs: &[&str], noun: &str| -> Vec<&'a Operation> {
         let names = verbs.iter().flat_map(|verb| [format!("{prefix}{verb}_{noun}"), format!("{prefix}{noun}_{verb}")]);
         let found = names.filter_map(|name| catalog.operation(&name).map(|operation| &**operation));
@@ -102,14 +103,4 @@ fn anonymous(path: &str) -> String {
     let is_placeholder = |segment: &str| segment.starts_with('{') && segment.ends_with('}');
     let segments = path.trim_end_matches('/').split('/');
     segments.map(|segment| if is_placeholder(segment) { "{}" } else { segment }).collect::<Vec<_>>().join("/")
-}
-
-fn plural(noun: &str) -> String {
-    if let Some(stem) = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
-        return format!("{stem}ies");
-    }
-    if noun.ends_with(['s', 'x']) || noun.ends_with("ch") || noun.ends_with("sh") {
-        return format!("{noun}es");
-    }
-    format!("{noun}s")
 }

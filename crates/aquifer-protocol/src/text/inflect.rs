@@ -1,4 +1,4 @@
-//! English singular and plural. A table and a few rules suffice for table names; a complete inflection engine would use
+//! English singular and plural. A table and a few rules suffice for the names of operations; a complete inflection engine would use
 //! more memory than the rest of reflection.
 
 /// Words with the same singular and plural.
@@ -75,8 +75,30 @@ const IRREGULAR: &[(&str, &str)] = &[
 const US_WORDS: &[&str] =
     &["status", "bonus", "virus", "campus", "census", "bus", "corpus", "radius", "nexus", "focus"];
 
+/// A name whose last word is in singular: `order_items` becomes `order_item`.
+pub fn singular_name(name: &str) -> String {
+    with_last_word(name, singular)
+}
+
+/// A name whose last word is in plural: `order_item` becomes `order_items`.
+pub fn plural_name(name: &str) -> String {
+    with_last_word(name, plural)
+}
+
+fn with_last_word(name: &str, inflect: fn(&str) -> String) -> String {
+    let (before, last) = name.rsplit_once('_').map_or(("", name), |(before, last)| (before, last));
+    // "data2" and the like are names, not words.
+    if last.len() < 2 || last.chars().any(|c| c.is_ascii_digit()) {
+        return name.to_owned();
+    }
+    let form = inflect(last);
+    let fits = form.chars().all(|c| c.is_ascii_lowercase()) && !form.is_empty();
+    let last = if fits { form.as_str() } else { last };
+    if before.is_empty() && !name.starts_with('_') { last.to_owned() } else { format!("{before}_{last}") }
+}
+
 /// The singular of a word.
-pub(crate) fn singular(word: &str) -> String {
+pub fn singular(word: &str) -> String {
     if UNCHANGED.contains(&word) || IRREGULAR.iter().any(|(one, _)| *one == word) {
         return word.to_owned();
     }
@@ -100,16 +122,21 @@ pub(crate) fn singular(word: &str) -> String {
 }
 
 /// The plural of a word, or the word itself if it is plural.
-pub(crate) fn plural(word: &str) -> String {
+pub fn plural(word: &str) -> String {
     if UNCHANGED.contains(&word) || IRREGULAR.iter().any(|(_, several)| *several == word) {
         return word.to_owned();
     }
     let one = singular(word);
-    let several = singular_form(&one);
-    if several == word { word.to_owned() } else { singular_form(word) }
+    let several = plural_form(&one);
+    if several == word { word.to_owned() } else { plural_form(word) }
 }
 
-fn singular_form(word: &str) -> String {
+/// A word without the `s` of a plural: enough to compare words.
+pub fn without_s(word: &str) -> &str {
+    word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word)
+}
+
+fn plural_form(word: &str) -> String {
     if let Some((_, several)) = IRREGULAR.iter().find(|(one, _)| *one == word) {
         return (*several).to_owned();
     }
@@ -170,5 +197,20 @@ mod tests {
             assert_eq!(plural(one), several, "{one}");
             assert_eq!(plural(several), several, "{several}");
         }
+    }
+
+    #[test]
+    fn the_last_word_of_a_name_is_inflected() {
+        for (one, several) in [
+            ("order_item", "order_items"),
+            ("person", "people"),
+            ("sales_person", "sales_people"),
+            ("_row", "_rows"),
+            ("site_news", "site_news"),
+        ] {
+            assert_eq!(singular_name(several), one);
+            assert_eq!(plural_name(one), several);
+        }
+        assert_eq!((plural_name("data2"), singular_name("é_Xs")), ("data2".to_owned(), "é_Xs".to_owned()));
     }
 }
