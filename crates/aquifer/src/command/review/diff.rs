@@ -1,16 +1,21 @@
 //! Renders the changes of a definition line by line, with invisible characters made visible.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use aquifer_discovery::escape_invisible;
 use aquifer_discovery::tool::Tool;
 use serde_json::{Map, Value};
+use similar::TextDiff;
 
 /// Maximum number of lines shown for one definition without `--all`.
 const MAX_LINES: usize = 200;
 
-/// Larger texts are not compared line by line: all old lines are shown, then all new ones.
-const MAX_COMPARED: usize = 4_000_000;
+/// Unchanged lines around a change.
+const CONTEXT: usize = 2;
+
+/// After this time, the rest is shown as removed and added, whatever the lines have in common.
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// The parts of a definition that are compared.
 const PARTS: &[(&str, &str)] = &[
@@ -73,66 +78,17 @@ fn sorted(value: &Value) -> Value {
 
 /// The removed and added lines, with a little context.
 fn changes(old: &[String], new: &[String]) -> Vec<String> {
-    let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let (old_rest, new_rest) = (old.get(start..).unwrap_or_default(), new.get(start..).unwrap_or_default());
-    let end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
-    let old_middle = old_rest.get(..old_rest.len() - end).unwrap_or_default();
-    let new_middle = new_rest.get(..new_rest.len() - end).unwrap_or_default();
-    let mut lines: Vec<String> = around(old.get(..start).unwrap_or_default(), true);
-    lines.extend(middle(old_middle, new_middle));
-    lines.extend(around(old_rest.get(old_middle.len()..).unwrap_or_default(), false));
+    let [old, new] = [old, new].map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let diff = TextDiff::configure().timeout(MAX_TIME).diff_slices(&old, &new);
+    let mut lines = Vec::new();
+    for group in diff.grouped_ops(CONTEXT) {
+        if !lines.is_empty() {
+            lines.push("  …".to_owned());
+        }
+        let changes = group.iter().flat_map(|operation| diff.iter_changes(operation));
+        lines.extend(changes.map(|change| format!("{} {}", change.tag(), change.value())));
+    }
     lines
-}
-
-/// Up to two lines of context.
-fn around(lines: &[String], is_before: bool) -> Vec<String> {
-    let skipped = if is_before { lines.len().saturating_sub(2) } else { 0 };
-    lines.iter().skip(skipped).take(2).map(|line| format!("  {line}")).collect()
-}
-
-/// Computes the longest common subsequence.
-fn middle(old: &[String], new: &[String]) -> Vec<String> {
-    let gone = |line: &String| format!("- {line}");
-    let came = |line: &String| format!("+ {line}");
-    if old.len().saturating_mul(new.len()) > MAX_COMPARED {
-        return old.iter().map(gone).chain(new.iter().map(came)).collect();
-    }
-    // For each pair of suffixes, from the end: the number of lines they have in common.
-    let width = new.len() + 1;
-    let mut common = vec![0_u32; (old.len() + 1) * width];
-    let at = |row: usize, column: usize| row * width + column;
-    for (row, old_line) in old.iter().enumerate().rev() {
-        for (column, new_line) in new.iter().enumerate().rev() {
-            let get = |index: usize| common.get(index).copied().unwrap_or(0);
-            let best = match old_line == new_line {
-                true => get(at(row + 1, column + 1)) + 1,
-                false => get(at(row + 1, column)).max(get(at(row, column + 1))),
-            };
-            if let Some(cell) = common.get_mut(at(row, column)) {
-                *cell = best;
-            }
-        }
-    }
-    let get = |row: usize, column: usize| common.get(at(row, column)).copied().unwrap_or(0);
-    let (mut row, mut column, mut lines) = (0, 0, Vec::new());
-    loop {
-        match (old.get(row), new.get(column)) {
-            (None, None) => return lines,
-            (Some(old_line), Some(new_line)) if old_line == new_line => {
-                lines.push(format!("  {old_line}"));
-                (row, column) = (row + 1, column + 1);
-            }
-            (Some(old_line), new_line) if new_line.is_none() || get(row + 1, column) >= get(row, column + 1) => {
-                lines.push(gone(old_line));
-                row += 1;
-            }
-            (_, Some(new_line)) => {
-                lines.push(came(new_line));
-                column += 1;
-            }
-            (Some(_), None) => return lines,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -157,6 +113,17 @@ mod tests {
                         \"a\": 2,\n    -   \"b\": 1\n    +   \"b\": 3\n      }\n";
         assert_eq!(shown, expected);
         assert_eq!(render(Some(&now), &now, false), "");
+    }
+
+    #[test]
+    fn r_dis_7a_lines_between_changes_are_left_out() {
+        let lines = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n{last}");
+        let tool = |description: String| tool(json!({ "name": "a", "description": description }));
+        let shown = render(Some(&tool(lines("a", "b"))), &tool(lines("A", "B")), false);
+        assert_eq!(
+            shown,
+            "  description\n    - a\n    + A\n      1\n      2\n      …\n      5\n      6\n    - b\n    + B\n"
+        );
     }
 
     #[test]
