@@ -23,10 +23,17 @@ const MAX_DIGITS: usize = 767;
 ///
 /// If the text is not JSON.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
-    match may_occur(text).then(|| mark(text)).flatten() {
-        Some(marked) => serde_json::from_str(&marked),
-        None => serde_json::from_str(text),
-    }
+    let marked = may_occur(text).then(|| mark(text, |number| !keeps_digits(number) && is_number(number))).flatten();
+    serde_json::from_str(marked.as_deref().unwrap_or(text))
+}
+
+/// Parses JSON. All numbers that would be written in another way become marked strings: `1.50`, `1e3`.
+///
+/// # Errors
+///
+/// If the text is not JSON.
+pub fn parse_as_written(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(mark(text, is_number).as_deref().unwrap_or(text))
 }
 
 /// Writes a value as JSON, with marked strings as the numbers that they hold.
@@ -102,14 +109,15 @@ fn is_number_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E')
 }
 
-/// Whether a text is a number that is held as text. Others are strings of somebody else.
+/// Whether a text is a number that may be held as text, because it would be written in another way. Others are strings of
+/// somebody else.
 fn is_number(text: &str) -> bool {
-    let is_json = || serde_json::from_str::<serde_json::Number>(text).is_ok();
-    text.bytes().all(is_number_byte) && !keeps_digits(text) && is_json()
+    let changes = |number: serde_json::Number| number.to_string() != text;
+    text.bytes().all(is_number_byte) && serde_json::from_str(text).is_ok_and(changes)
 }
 
-/// The text with all numbers that parsing would change as marked strings. `None` if there are none.
-fn mark(text: &str) -> Option<String> {
+/// The text with these numbers as marked strings. `None` if there are none.
+fn mark(text: &str, is_marked: fn(&str) -> bool) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut marked, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(byte) = bytes.get(at) {
@@ -118,7 +126,7 @@ fn mark(text: &str) -> Option<String> {
             b'-' | b'0'..=b'9' => {
                 let length = bytes.get(at..)?.iter().take_while(|byte| is_number_byte(**byte)).count();
                 let number = text.get(at..at + length)?;
-                if is_number(number) {
+                if is_marked(number) {
                     marked.push_str(text.get(copied..at)?);
                     marked.extend(['"', MARK]);
                     marked.push_str(number);
@@ -233,6 +241,12 @@ mod tests {
             let value = Value::from(other);
             assert_eq!(to_text(&value), value.to_string());
         }
+        for text in
+            [r#"{"a":1e3,"b":[2.50,-0.10E-7,1.0,-0,0.0,12,1234567890123456.78],"c":"1e3"}"#, "1E+2", "[1.5,true]"]
+        {
+            assert_eq!(to_text(&parse_as_written(text).unwrap()), text);
+        }
+        assert_eq!(parse("[1e3]").unwrap(), serde_json::json!([1000.0]), "the value is the same");
         assert!(parse("[1234567890123456.78").is_err());
         assert!(parse("[01234567890123456.78]").is_err(), "what is not JSON stays invalid");
     }

@@ -46,13 +46,26 @@ impl HttpAnswer {
     ///
     /// If the body is not JSON.
     pub fn json(&self) -> Result<Value, RestError> {
+        self.parse(exact_number::parse)
+    }
+
+    /// The same with all numbers as the target writes them, to send them back.
+    ///
+    /// # Errors
+    ///
+    /// If the body is not JSON.
+    pub fn json_as_written(&self) -> Result<Value, RestError> {
+        self.parse(exact_number::parse_as_written)
+    }
+
+    fn parse(&self, parse: fn(&str) -> serde_json::Result<Value>) -> Result<Value, RestError> {
         const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         let text = self.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.body);
         if text.trim_ascii().is_empty() {
             return Ok(Value::Null);
         }
         let parsed = match std::str::from_utf8(text) {
-            Ok(text) => exact_number::parse(text),
+            Ok(text) => parse(text),
             Err(_) => serde_json::from_slice(text),
         };
         parsed.map_err(|cause| {

@@ -95,6 +95,11 @@ impl Delivery {
         self.is_repeatable
     }
 
+    /// Whether the operation is one that changes something.
+    pub(super) fn may_change(&self) -> bool {
+        !self.changes_nothing
+    }
+
     /// Whether a copy may be sent now.
     pub(super) fn may_send(&self) -> bool {
         self.is_repeatable || self.sent == 0

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aquifer_engine::trace::Trace;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
 use tokio::sync::Semaphore;
@@ -221,7 +221,7 @@ impl HttpClient {
             }
             response = self.send_with_redirects(request, &renewed, delivery, deadline).await?;
         }
-        if (200..300).contains(&response.status) {
+        if is_done_elsewhere(response.status, request, delivery) || (200..300).contains(&response.status) {
             return Ok(response);
         }
         Err(RestProblem::Status(Box::new(StatusError::new(&response, self.authenticator.secrets()))))
@@ -244,6 +244,11 @@ impl HttpClient {
                 return self.read(response, url, credentials, &request.trace, deadline).await;
             };
             let refuse = |reason| Err(RestProblem::Redirected { status, reason });
+            if is_done_elsewhere(status, request, delivery) {
+                // The body is a note for people.
+                let answer = self.read(response, url, credentials, &request.trace, deadline).await?;
+                return Ok(HttpAnswer { body: Bytes::new(), ..answer });
+            }
             let is_followed = matches!(request.method, Method::GET | Method::HEAD)
                 || (matches!(status, 307 | 308) && delivery.is_repeatable());
             if !is_followed {
@@ -380,4 +385,9 @@ impl HttpClient {
         }
         self.policy.check(url).map_err(RestProblem::ForbiddenTarget)
     }
+}
+
+/// Whether the target has done what it was asked, and says where to look at the outcome (303 See Other).
+fn is_done_elsewhere(status: u16, request: &Prepared, delivery: &Delivery) -> bool {
+    status == 303 && !matches!(request.method, Method::GET | Method::HEAD) && delivery.may_change()
 }

@@ -33,7 +33,7 @@ impl RestSource {
         let links: Arc<dyn LinkCheck> = Arc::new(self.links(&current.operation, call, &arguments));
         let rules = SendRules { trace: call.context.trace.clone(), links: Some(links), ..rules };
         let answer = self.send(request, &rules, call).await?;
-        let mut stored = self.stored(current, answer.json().unwrap_or_default());
+        let mut stored = self.stored(current, answer.json_as_written().unwrap_or_default());
         let Some(Value::Object(changes)) = params.remove(INPUT) else {
             return Err(Failure::invalid_value(INPUT, "must be an object"));
         };

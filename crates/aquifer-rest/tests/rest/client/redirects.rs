@@ -3,6 +3,7 @@
 use aquifer_protocol::error::Code;
 use aquifer_rest::SendRules;
 use aquifer_rest::route::{HttpRequest, Method};
+use reqwest::header::HeaderValue;
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Reply, Server};
@@ -106,7 +107,7 @@ async fn repeatable_requests_follow_redirects_that_keep_the_method() {
 
 #[tokio::test]
 async fn changes_do_not_follow_redirects() {
-    for status in [301, 302, 303, 307, 308] {
+    for status in [301, 302, 307, 308] {
         let server = Server::start(move |_, _| Reply::redirect(status, "/b")).await;
         let client = client(&settings(&server));
         let result = client.send(post(&server.url()), &SendRules::default(), &CancellationToken::new()).await;
@@ -114,6 +115,15 @@ async fn changes_do_not_follow_redirects() {
         assert!(failure.is_outcome_unknown(), "{}", failure.message());
         assert_eq!(server.count(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_change_that_is_answered_with_the_place_of_its_outcome_is_done() {
+    let server = Server::start(|_, _| Reply::redirect(303, "/b")).await;
+    let client = client(&settings(&server));
+    let answer = client.send(post(&server.url()), &SendRules::default(), &CancellationToken::new()).await.unwrap();
+    assert_eq!((answer.status, &answer.headers["location"], server.count()), (303, &HeaderValue::from_static("/b"), 1));
+    assert!(answer.body.is_empty());
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ async fn changes_are_sent_once() {
             (|| Reply::status(504), true),
             (|| Reply::status(408), true),
             (|| Reply::redirect(307, "/elsewhere"), true),
-            (|| Reply::redirect(303, "/elsewhere"), true),
+            (|| Reply::redirect(302, "/elsewhere"), true),
             (|| Reply::status(429).with("retry-after", "0"), false),
             (|| Reply::status(400), false),
             (|| Reply::status(401), false),
