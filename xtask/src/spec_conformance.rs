@@ -157,7 +157,7 @@ impl Environment {
         };
         std::thread::scope(|scope| {
             for _ in 0..JUDGES {
-                scope.spawn(&judge_prepared);
+                scope.spawn(judge_prepared);
             }
             let result: Result<()> = subjects.into_iter().try_for_each(|subject| {
                 announce(&format!("{}: level {}", subject.name, subject.level));

@@ -23,7 +23,7 @@ Domains: airline, retail, telecom, banking; all of them by default.
   --all-tasks     All tasks of telecom (2,285) instead of those of its base split (114)
   --show N        Differences to print for each domain, 5 by default; all are in target/tau2/work
 
-Prints how many tools are asked for or hidden as well. It takes about ten minutes and is not part of ci.";
+Prints how many tools are asked for or hidden as well. It takes about ten minutes and is part of the long run of the tests.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     install::check_interpreters()?;

@@ -22,8 +22,9 @@ Usage: cargo xtask test [--long] [ARG...]
 Installs and starts the requirements of the tests, runs all tests and the examples in the documentation, and searches what
 they print for secrets. Arguments go to the test runner: cargo xtask test NAME.
 
-  --long   more cases of every property and all settings of every attack, and then: every optional backend alone, dependencies, all packages, faults of
-           upstreams and stores, every fuzz target for a minute; an hour or more";
+  --long   more cases of every property and all settings of every attack, and then: every optional backend alone,
+           dependencies, all packages, faults of upstreams and stores, a replayed benchmark, every fuzz target for a
+           minute; an hour or more";
 
 /// The tests that read the specification's schemas, which cannot be kept here because of their licence.
 const PUBLISHED: &str = "spec_checkout::";

@@ -8,6 +8,7 @@ use crate::fuzz;
 use crate::slim_build;
 use crate::soak;
 use crate::step::announce;
+use crate::tau2;
 
 /// Environment variables that make tests more thorough: cases of each property where a test does not say how many it
 /// needs, and all settings of attacks.
@@ -25,6 +26,7 @@ pub(super) fn run() -> Result<()> {
     } else {
         announce("NOT CHECKED: packages are made, and faults are tried, on Linux");
     }
+    tau2::run(&[])?;
     if fuzz::is_available() {
         fuzz::run(&[])?;
     } else {
