@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use aquifer_engine::clock::{SharedClock, random_id};
 use aquifer_engine::{Caller, ProgressUpdate, panic_message};
@@ -13,6 +13,7 @@ use aquifer_protocol::error::{Code, Failure, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -182,7 +183,7 @@ impl Executions {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Execution>>> {
-        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.executions.lock()
     }
 }
 

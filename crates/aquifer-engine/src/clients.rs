@@ -2,10 +2,11 @@
 //! people and decides nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use aquifer_protocol::text;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many clients are listed. Others are only counted.
 const MAX_CLIENTS: usize = 200;
@@ -114,7 +115,7 @@ impl ClientRegistry {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

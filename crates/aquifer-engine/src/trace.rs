@@ -6,11 +6,12 @@ mod message;
 mod secret_values;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 pub use call_log::CallLog;
@@ -191,5 +192,5 @@ impl Trace {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -1,7 +1,7 @@
 //! The MCP handler on in-memory streams, for cases that need a source or a gate that the binary does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
@@ -16,6 +16,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_server::{CallCounts, CallPath, serve_streams};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -34,7 +35,7 @@ impl Source for Changing {
     }
 
     fn offering(&self) -> Offering {
-        Offering { operations: self.0.lock().unwrap().clone(), ..Offering::default() }
+        Offering { operations: self.0.lock().clone(), ..Offering::default() }
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
@@ -185,7 +186,7 @@ impl Client {
     }
 
     fn grow(&self) {
-        self.source.0.lock().unwrap().push(Operation::new("create_y", Category::Create, "Create."));
+        self.source.0.lock().push(Operation::new("create_y", Category::Create, "Create."));
         assert!(self.engine.refresh().unwrap());
     }
 }

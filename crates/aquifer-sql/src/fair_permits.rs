@@ -10,11 +10,12 @@
 //! one that waits: whoever waits holds at least as many as are free.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::Context;
 use futures::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::error::SqlError;
@@ -116,7 +117,7 @@ impl FairPermits {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Grants permits to waiting calls, as long as there are some for them.

@@ -4,11 +4,12 @@
 //! so that an invisible character inside a secret does not hide it from the search.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use aquifer_protocol::secrets::{self, REDACTED};
 use aquifer_protocol::text;
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::configured_secrets::{self, ConfiguredSecrets, MIN_SECRET_CHARS};
@@ -72,7 +73,7 @@ impl Sanitizer {
 
     /// Adds a secret. If there are too many, the oldest one is dropped.
     pub(crate) fn add_secret(&self, secret: &str) {
-        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.0.added.write();
         for secret in configured_secrets::spellings(secret) {
             if secret.chars().count() >= MIN_SECRET_CHARS && !added.contains(&secret) {
                 if added.len() == MAX_ADDED {
@@ -112,7 +113,7 @@ impl Sanitizer {
 
     /// The text without configured and added secrets.
     pub(crate) fn without_secrets(&self, text: String) -> String {
-        let added = self.0.added.read().unwrap_or_else(PoisonError::into_inner);
+        let added = self.0.added.read();
         redact_all(text, self.0.configured.secrets.iter().chain(&*added))
     }
 
@@ -124,12 +125,12 @@ impl Sanitizer {
 
     /// Remembers which names of a list are shown differently.
     pub(crate) fn remember_names(&self, list: &'static str, exact_by_shown: HashMap<String, String>) {
-        self.0.exact_names.write().unwrap_or_else(PoisonError::into_inner).insert(list, exact_by_shown);
+        self.0.exact_names.write().insert(list, exact_by_shown);
     }
 
     /// The upstream's spelling of a shown name.
     pub(crate) fn exact_name(&self, list: &'static str, shown: &str) -> String {
-        let names = self.0.exact_names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.0.exact_names.read();
         names.get(list).and_then(|names| names.get(shown)).cloned().unwrap_or_else(|| shown.to_owned())
     }
 }

@@ -1,9 +1,10 @@
 //! Questions of a handler to the person who uses the client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aquifer_engine::{Context as EngineContext, InputRequest, Interaction};
 use aquifer_protocol::error::{Code, Failure};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -57,7 +58,7 @@ impl Elicitation {
     /// Asks for the fields of `T`: a struct with fields of simple types, which are texts, numbers, booleans, enums without
     /// content, and lists of such enums. The doc comments of fields and variants are shown.
     pub fn ask<T: DeserializeOwned + JsonSchema>(&self, message: impl Into<String>) -> Result<T, Failure> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.asked += 1;
         let key = format!("adapter_{}", state.asked);
         if let Some(answer) = self.context.answers.get(&key) {
@@ -72,7 +73,7 @@ impl Elicitation {
 
     /// The question that the handler ended with.
     pub(crate) fn take_question(&self) -> Option<InputRequest> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).question.take()
+        self.state.lock().question.take()
     }
 }
 

@@ -1,10 +1,10 @@
 //! An adapter whose types are narrower or stranger than most. What the conformance runner requests follows its description.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aquifer_adapter::{Answer, Code, Failure, Items, Patch, adapter};
+use parking_lot::Mutex;
 
 /// Where a badge was issued.
 #[derive(Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -56,7 +56,7 @@ impl Badges {
         #[schemars(regex(pattern = r"^\+[1-9]\d{6,14}$"), length(max = 12))] phone: Option<String>,
         office: Option<Office>,
     ) -> Answer<Badge> {
-        let mut badges = self.badges.lock().unwrap();
+        let mut badges = self.badges.lock();
         let slot = (0..=u8::MAX).find(|slot| !badges.contains_key(slot));
         let slot = slot.ok_or_else(|| Failure::new(Code::ConflictConstraint, "All slots are taken"))?;
         let badge = Badge { slot, code, level, ratio, phone, office };
@@ -67,19 +67,19 @@ impl Badges {
     /// Get one badge.
     #[operation]
     async fn get_badge(&self, slot: u8) -> Answer<Badge> {
-        self.badges.lock().unwrap().get(&slot).cloned().ok_or_else(|| Failure::not_found("badge", slot))
+        self.badges.lock().get(&slot).cloned().ok_or_else(|| Failure::not_found("badge", slot))
     }
 
     /// List badges.
     #[operation]
     async fn list_badges(&self) -> Answer<Items<Badge>> {
-        Ok(Items { items: self.badges.lock().unwrap().values().cloned().collect() })
+        Ok(Items { items: self.badges.lock().values().cloned().collect() })
     }
 
     /// Change a badge.
     #[operation]
     async fn update_badge(&self, slot: u8, input: Patch<Badge>) -> Answer<Badge> {
-        let mut badges = self.badges.lock().unwrap();
+        let mut badges = self.badges.lock();
         let current = badges.get(&slot).ok_or_else(|| Failure::not_found("badge", slot))?;
         let badge = input.apply(current)?;
         badges.insert(slot, badge.clone());
@@ -89,7 +89,7 @@ impl Badges {
     /// Withdraw a badge.
     #[operation]
     async fn delete_badge(&self, slot: u8) -> Answer<Badge> {
-        self.badges.lock().unwrap().remove(&slot).ok_or_else(|| Failure::not_found("badge", slot))
+        self.badges.lock().remove(&slot).ok_or_else(|| Failure::not_found("badge", slot))
     }
 
     /// Get how many digits a number plate has.

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -86,7 +87,7 @@ impl StdioConnection {
             _ => "the server closed its output".to_owned(),
         };
         let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.stderr_task).await;
-        let tail: Vec<u8> = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let tail: Vec<u8> = self.stderr_tail.lock().iter().copied().collect();
         let stderr = String::from_utf8_lossy(&tail);
         match stderr.trim() {
             "" => TransportError(how),
@@ -144,7 +145,7 @@ async fn drain_stderr(mut errors: impl AsyncRead + Unpin, stderr_tail: Arc<Mutex
         if read == 0 {
             return;
         }
-        let mut tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = stderr_tail.lock();
         tail.extend(chunk.iter().take(read));
         let surplus = tail.len().saturating_sub(MAX_STDERR_BYTES);
         tail.drain(..surplus);

@@ -1,7 +1,7 @@
 //! The builder of an engine.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_protocol::batch::OnConfirmation;
@@ -12,6 +12,7 @@ use aquifer_protocol::surface::Surface;
 use aquifer_protocol::validate::Strictness;
 use aquifer_query::CursorKey;
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::Engine;

@@ -1,7 +1,7 @@
 //! The sources of an engine, and how the catalog follows their changes.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use aquifer_protocol::error::Failure;
@@ -40,7 +40,7 @@ impl Engine {
     /// whether a dry run is safe, and policy depends on that. Running requests finish with the catalog they started
     /// with. If the new catalog is not valid, the previous one stays.
     pub fn refresh(&self) -> Result<bool, BuildError> {
-        let _building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let _building = self.building.lock();
         let before = self.snapshot.load_full();
         self.generation.store(total_generation(before.mounts()), Ordering::Relaxed);
         let snapshot = self.build(before.mounts().clone(), before.gate().clone(), &before)?;
@@ -59,7 +59,7 @@ impl Engine {
     /// Replaces the sources and the gate in one step. If the new catalog is not valid, nothing changes.
     pub fn reconfigure(&self, mounts: Vec<Mount>, gate: Arc<dyn Gate>) -> Result<(), BuildError> {
         check_names(&mounts)?;
-        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        let building = self.building.lock();
         let before = self.snapshot.load_full();
         let snapshot = match self.build(mounts.into(), gate, &before) {
             Ok(snapshot) => snapshot,

@@ -1,7 +1,7 @@
 //! The request pipeline: parse, route, check, gate, source, shape, envelope.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::batch::refused;
@@ -15,6 +15,7 @@ use aquifer_protocol::validate::Checked;
 use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 

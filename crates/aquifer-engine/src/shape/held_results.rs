@@ -4,10 +4,11 @@
 //! call to the source, so the least recently used is dropped first.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,7 +94,7 @@ impl HeldResults {
     fn with_inner<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
         let now = self.clock.now();
         // Entries are inserted and removed as a whole. After a panic the byte count may be off by one entry.
-        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut inner = self.inner.lock();
         act(&mut inner, now)
     }
 

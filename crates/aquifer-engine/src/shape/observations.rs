@@ -3,9 +3,10 @@
 //! is known here; what a source makes of the shape of a result is fixed text.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_query::shape::Observation;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::caller::Caller;
@@ -69,7 +70,7 @@ pub(crate) struct Observations(Mutex<Inner>);
 
 impl Observations {
     fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 
     /// The size of a result up to which another observation is worth its cost. What results of the operation look like is

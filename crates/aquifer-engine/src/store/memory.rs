@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::{MAX_VALUE_BYTES, Record, SpendResult, StateStore, StoreError, Window, milliseconds};
 use crate::clock::SharedClock;
@@ -49,7 +49,7 @@ impl MemoryStore {
     fn with<T>(&self, act: impl FnOnce(&mut Inner, Timestamp) -> T) -> T {
         let now = self.clock.now();
         // A panic cannot leave a record half written: every change is a single insert.
-        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut inner = self.inner.lock();
         act(&mut inner, now)
     }
 }

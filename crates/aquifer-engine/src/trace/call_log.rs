@@ -1,12 +1,13 @@
 //! The calls whose messages a person wanted to see. They are kept in memory only, and only so many.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aquifer_protocol::text;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{Stage, Trace, WireMessage, lock};

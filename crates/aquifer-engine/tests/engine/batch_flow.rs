@@ -1,7 +1,7 @@
 //! The order in which the operations of a batch run, and values that are taken from earlier answers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use aquifer_engine::source::{Answer, Call, Offering, Outcome};
 use aquifer_engine::{Engine, Settings, Source};
@@ -13,6 +13,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Kind, Parameter, Schema};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -30,11 +31,11 @@ struct Recorder {
 
 impl Recorder {
     fn note(&self, entry: String) {
-        self.log.lock().unwrap().push(entry);
+        self.log.lock().push(entry);
     }
 
     fn log(&self) -> Vec<String> {
-        std::mem::take(&mut self.log.lock().unwrap())
+        std::mem::take(&mut self.log.lock())
     }
 }
 
@@ -145,7 +146,7 @@ async fn r_ext_4_a_write_waits_for_the_reads_before_it_and_holds_up_those_after_
             tokio::task::yield_now().await;
         }
         recorder.permits.as_ref().unwrap().add_permits(2);
-        while !recorder.log.lock().unwrap().contains(&"wait 5 begins".to_owned()) {
+        while !recorder.log.lock().contains(&"wait 5 begins".to_owned()) {
             tokio::task::yield_now().await;
         }
         recorder.permits.as_ref().unwrap().add_permits(2);

@@ -1,6 +1,6 @@
 //! The time that a batch may take.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::source::{Call, Offering, Outcome};
@@ -9,6 +9,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fixture::{ask, batch, builder};
@@ -30,7 +31,7 @@ impl Source for SlowSource {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.0.lock().unwrap().push(call.name.to_string());
+        self.0.lock().push(call.name.to_string());
         async move {
             match &*call.name {
                 "list_endless" => std::future::pending().await,
@@ -56,7 +57,7 @@ async fn r_ext_4_a_batch_ends_when_its_time_is_used_up() {
         answer["results"].as_array().unwrap()[1..].iter().map(|one| &one["result"]["error"]).collect();
     assert!(errors.iter().all(|error| error["code"] == "UPSTREAM_TIMEOUT"), "{answer}");
     let cancelled = errors.iter().filter(|error| error["message"].as_str().unwrap().contains("was cancelled")).count();
-    let called = source.0.lock().unwrap().clone();
+    let called = source.0.lock().clone();
     assert_eq!(called.len(), cancelled + 1, "whatever else failed was not run: {called:?}");
     assert!(called.iter().all(|name| name != "create_it"));
     assert!(errors[21]["message"].as_str().unwrap().contains("this operation was not run"), "{answer}");

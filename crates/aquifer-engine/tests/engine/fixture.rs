@@ -1,6 +1,6 @@
 //! Test engines and helpers to call them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::event::{Event, Observer};
@@ -14,6 +14,7 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::task_board::Board;
@@ -79,7 +80,7 @@ impl Source for ScriptedSource {
     }
 
     fn offering(&self) -> Offering {
-        Offering { operations: self.operations.lock().unwrap().clone(), ..Offering::default() }
+        Offering { operations: self.operations.lock().clone(), ..Offering::default() }
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
@@ -115,6 +116,6 @@ pub(crate) struct RecordingObserver(pub(crate) Mutex<Vec<String>>);
 
 impl Observer for RecordingObserver {
     fn observe(&self, event: Event<'_>) {
-        self.0.lock().unwrap().push(format!("{event:?}"));
+        self.0.lock().push(format!("{event:?}"));
     }
 }

@@ -1,6 +1,6 @@
 //! The gate: allowed calls, recorded outcomes, and access to resources.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass, Receipt};
 use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, SourceCapabilities};
@@ -12,6 +12,7 @@ use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fixture::{ask, ask_as, context, operation, surface};
@@ -22,11 +23,11 @@ struct Journal(Arc<Mutex<Vec<String>>>);
 
 impl Journal {
     fn write(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
+        self.0.lock().push(line.to_owned());
     }
 
     fn read(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 }
 

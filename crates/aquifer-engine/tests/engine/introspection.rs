@@ -189,11 +189,11 @@ async fn r_int_7_answers_are_stable_until_the_catalog_changes() {
     assert_eq!(ask(&engine, list()).await, before);
     assert!(!engine.refresh().unwrap(), "nothing has changed");
     assert!(!changes.has_changed().unwrap());
-    source.operations.lock().unwrap().push(Operation::new("get_y", Category::Read, "Get."));
+    source.operations.lock().push(Operation::new("get_y", Category::Read, "Get."));
     assert!(engine.refresh().unwrap());
     assert!(changes.has_changed().unwrap());
     assert_eq!(names(&ask(&engine, list()).await), ["get_x", "get_y", "introspect"]);
-    source.operations.lock().unwrap().push(Operation::new("introspect", Category::Read, "Mine."));
+    source.operations.lock().push(Operation::new("introspect", Category::Read, "Mine."));
     assert!(engine.refresh().is_err());
     assert_eq!(names(&ask(&engine, list()).await).len(), 3, "a catalog that is not valid changes nothing");
 }

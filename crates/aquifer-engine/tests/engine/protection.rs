@@ -1,7 +1,7 @@
 //! Guarantees of the engine itself, with any gate: nothing runs without the gate, names do not move to other operations,
 //! denied operations are concealed, and policy evaluates what will be done.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, Resolution, SourceCapabilities};
@@ -15,6 +15,7 @@ use aquifer_protocol::trust::Trust;
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, context, operation, surface};
@@ -40,7 +41,7 @@ impl Source for NamedSource {
     }
 
     fn offering(&self) -> Offering {
-        let operations = self.operations.lock().unwrap().clone();
+        let operations = self.operations.lock().clone();
         Offering { operations, indirect: self.indirect.clone(), ..Offering::default() }
     }
 
@@ -66,7 +67,7 @@ impl Source for NamedSource {
     }
 
     fn fetch(&self, wanted: FetchRequest, _context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
-        self.requests.lock().unwrap().push(wanted.name().unwrap_or_default().to_owned());
+        self.requests.lock().push(wanted.name().unwrap_or_default().to_owned());
         let content = match wanted {
             FetchRequest::Resources => json!([{ "uri": "doc://1" }]),
             FetchRequest::Resource(uri) => json!({ "contents": [{ "uri": uri, "text": self.name }] }),
@@ -92,7 +93,7 @@ impl Gate for DenyingGate {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
         let names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
         let denied = names.iter().any(|name| self.prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        self.judged.lock().unwrap().push(format!("{} {}", names.join("+"), Value::from(request.params().clone())));
+        self.judged.lock().push(format!("{} {}", names.join("+"), Value::from(request.params().clone())));
         let decision = match denied {
             true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
             false => Decision::Allow(Pass::default()),
@@ -178,7 +179,7 @@ async fn r_dis_7a_a_new_operation_never_takes_over_a_name() {
     let now = names(&engine);
     assert!(before.iter().all(|name| now.contains(name)), "{before:?} {now:?}");
     // A new tool does not take the name of an existing one, even in the same source.
-    newest.operations.lock().unwrap().insert(0, Operation { is_established: false, ..upstream("read_file") });
+    newest.operations.lock().insert(0, Operation { is_established: false, ..upstream("read_file") });
     engine.refresh().unwrap();
     assert!(names(&engine).len() > now.len());
     assert!(now.iter().all(|name| names(&engine).contains(name)));
@@ -226,11 +227,11 @@ async fn r_dis_7a_a_name_is_not_inherited() {
     let name = marked(&engine).unwrap();
     assert_eq!(called(&engine, &name).await["source"], "other");
     // A call of a removed operation must not reach another one.
-    files.operations.lock().unwrap().clear();
+    files.operations.lock().clear();
     engine.refresh().unwrap();
     assert_eq!(called(&engine, "read_file").await, "NOT_FOUND_OPERATION");
     assert_eq!(called(&engine, &name).await["source"], "other");
-    files.operations.lock().unwrap().push(upstream("read_file"));
+    files.operations.lock().push(upstream("read_file"));
     engine.refresh().unwrap();
     assert_eq!(called(&engine, "read_file").await["source"], "files");
     assert_eq!(marked(&engine), Some(name));
@@ -307,14 +308,14 @@ async fn r_saf_2_policy_evaluates_the_resolved_operation_under_its_one_name() {
     for table in ["orders", "order"] {
         let answer = ask(&engine, operation("delete_record", json!({ "table_name": table, "id": "7" }))).await;
         assert_eq!(answer["data"]["called"], "delete_order", "{answer}");
-        assert_eq!(judged.lock().unwrap().pop().unwrap(), r#"delete_order {"id":"7"}"#);
+        assert_eq!(judged.lock().pop().unwrap(), r#"delete_order {"id":"7"}"#);
     }
     // The resolved request is checked before policy decides.
     let unfit = ask(&engine, operation("delete_record", json!({ "table_name": "orders" }))).await;
     assert_eq!(unfit["error"]["code"], "VALIDATION_MISSING_PARAM", "{unfit}");
     let unknown = ask(&engine, operation("delete_record", json!({ "table_name": "nothing" }))).await;
     assert_eq!(unknown["error"]["code"], "NOT_FOUND_RESOURCE");
-    assert!(judged.lock().unwrap().is_empty());
+    assert!(judged.lock().is_empty());
     // A caller who may not read a table cannot read it through another operation.
     let by_detour = ask(&engine, operation("walk", json!({ "table_name": "both" }))).await;
     assert_eq!(by_detour["error"]["code"], "PERMISSION_DENIED", "{by_detour}");
@@ -345,8 +346,8 @@ async fn r_dis_7_only_the_source_named_in_a_uri_is_asked_for_it() {
     ] {
         let _ = engine.fetch(wanted, context()).await;
     }
-    assert_eq!(*bank.requests.lock().unwrap(), [secret, "greet"]);
-    assert_eq!(*thief.requests.lock().unwrap(), [""; 0], "another source neither sees nor answers it");
+    assert_eq!(*bank.requests.lock(), [secret, "greet"]);
+    assert_eq!(*thief.requests.lock(), [""; 0], "another source neither sees nor answers it");
 }
 
 /// URIs of a removed source never reach another source.
@@ -377,7 +378,7 @@ async fn r_dis_7_a_uri_is_not_inherited() {
             }
         }
     }
-    assert_eq!(*thief.requests.lock().unwrap(), [""; 0]);
+    assert_eq!(*thief.requests.lock(), [""; 0]);
     // The URIs that it returns lead to it.
     let listed = engine.list(&FetchRequest::Resources, context()).await;
     assert_eq!(listed[0]["uri"], "aquifer://thief/doc://1");
@@ -423,21 +424,21 @@ async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
             for prefix in ["a_", ""] {
                 let alone = Mount { prefix: Some(prefix.to_owned()), ..Mount::new(a.clone()) };
                 engine.remount(vec![alone]).unwrap();
-                a.operations.lock().unwrap().extend([upstream("b_more"), upstream("a_b_more")]);
+                a.operations.lock().extend([upstream("b_more"), upstream("a_b_more")]);
                 engine.refresh().unwrap();
                 for name in ["a_b_list", "a_b_more"] {
                     assert_eq!(called(&engine, name).await, "NOT_FOUND_OPERATION", "{name} {prefix}");
                 }
                 let pay = |name: &str| FetchRequest::Prompt { name: name.to_owned(), arguments: None };
-                a.requests.lock().unwrap().clear();
+                a.requests.lock().clear();
                 engine.fetch(pay("a_b_pay"), context()).await.unwrap_err();
-                assert_eq!(*a.requests.lock().unwrap(), [""; 0], "{prefix}");
+                assert_eq!(*a.requests.lock(), [""; 0], "{prefix}");
                 let own = format!("{prefix}pay");
                 engine.fetch(pay(&own), context()).await.unwrap();
                 let listed = engine.list(&FetchRequest::Prompts, context()).await;
                 assert!(listed.iter().all(|entry| entry["name"] != "a_b_pay"), "{listed:?}");
                 assert!(listed.iter().any(|entry| entry["name"] == *own), "{listed:?}");
-                a.operations.lock().unwrap().truncate(2);
+                a.operations.lock().truncate(2);
             }
             // It comes back with its own names.
             engine.remount(vec![Mount::new(a), Mount::new(ab)]).unwrap();
@@ -460,7 +461,7 @@ async fn r_dis_7a_a_prefix_is_not_repeated() {
     assert_eq!(own(called(&engine, "brave_web_search").await), (json!("brave"), json!("brave_web_search")));
     assert_eq!(own(called(&engine, "brave_images").await), (json!("brave"), json!("images")));
     assert_eq!(called(&engine, "brave_brave_web_search").await, "NOT_FOUND_OPERATION");
-    brave.operations.lock().unwrap().insert(0, upstream("web_search"));
+    brave.operations.lock().insert(0, upstream("web_search"));
     engine.refresh().unwrap();
     assert_eq!(own(called(&engine, "brave_web_search").await), (json!("brave"), json!("brave_web_search")));
 }
@@ -507,7 +508,7 @@ impl Gate for InspectingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
         let comparison = operation.parameters.first().map_or(Comparison::Exact, |first| first.schema.comparison);
-        self.0.lock().unwrap().push((operation.has_safe_dry_run, comparison));
+        self.0.lock().push((operation.has_safe_dry_run, comparison));
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 }
@@ -526,9 +527,9 @@ async fn r_saf_2_changes_visible_only_to_policy_are_applied() {
     let gate = Arc::new(InspectingGate(Arc::clone(&seen)));
     let engine = Engine::builder(surface()).source(source.clone()).gate(gate).build().unwrap();
     called(&engine, "read_order").await;
-    *source.operations.lock().unwrap() = vec![offered(false, Comparison::IgnoreCase)];
+    *source.operations.lock() = vec![offered(false, Comparison::IgnoreCase)];
     assert!(!engine.refresh().unwrap(), "callers cannot tell the difference");
     called(&engine, "read_order").await;
     let expected = [(true, Comparison::Exact), (false, Comparison::IgnoreCase)];
-    assert_eq!(*seen.lock().unwrap(), expected);
+    assert_eq!(*seen.lock(), expected);
 }

@@ -6,8 +6,8 @@ mod held;
 mod page_info;
 mod source_pages;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
@@ -24,6 +24,7 @@ use aquifer_query::CursorKey;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::fixture::{ask, ask_as, operation, surface};
@@ -103,9 +104,9 @@ impl Source for Upstream {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.params.lock().unwrap().push(call.params);
-        let result = self.result.lock().unwrap().clone();
-        let data = match self.verbatim.lock().unwrap().clone() {
+        self.params.lock().push(call.params);
+        let result = self.result.lock().clone();
+        let data = match self.verbatim.lock().clone() {
             Some(text) => Data::Text(JsonText::vouched(text)),
             None if self.raw => Data::Text(JsonText::from(&result)),
             None => result.into(),
@@ -118,7 +119,7 @@ struct ManualClock(Mutex<Timestamp>);
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 }
 
@@ -158,7 +159,7 @@ async fn r_dis_8_without_controls_a_result_is_passed_on_unchanged() {
     let engine = builder(&upstream).build().unwrap();
     let answer = list(&engine, json!({ "owner": "a" })).await;
     assert_eq!(answer, json!({ "success": true, "data": issues(100) }));
-    assert_eq!(upstream.params.lock().unwrap()[0], *json!({ "owner": "a" }).as_object().unwrap());
+    assert_eq!(upstream.params.lock()[0], *json!({ "owner": "a" }).as_object().unwrap());
 }
 
 #[tokio::test]
@@ -189,7 +190,7 @@ async fn r_dis_8_exactly_the_requested_fields_and_rows_are_returned() {
     );
     assert_eq!(answer["data"]["incomplete_results"], false);
     assert!(answer.get("warnings").is_none(), "{answer}");
-    assert_eq!(upstream.params.lock().unwrap()[0], *json!({ "owner": "a" }).as_object().unwrap(), "no control arrives");
+    assert_eq!(upstream.params.lock()[0], *json!({ "owner": "a" }).as_object().unwrap(), "no control arrives");
 }
 
 #[tokio::test]
@@ -211,7 +212,7 @@ async fn r_dis_8_later_pages_come_from_the_held_result() {
     for _ in 0..10 {
         let answer = list(&engine, params.clone()).await;
         // The upstream changes meanwhile, which has no effect.
-        *upstream.result.lock().unwrap() = json!({ "items": [] });
+        *upstream.result.lock() = json!({ "items": [] });
         seen.extend(answer["data"]["items"].as_array().unwrap().iter().map(|item| item["number"].as_u64().unwrap()));
         let info = &answer["data"]["pageInfo"];
         if info["hasNextPage"] == false {
@@ -278,7 +279,7 @@ async fn r_dis_8_a_parameter_of_the_upstream_is_not_a_control() {
             .await;
     assert_eq!(answer["data"]["items"].as_array().unwrap().len(), 5);
     assert_eq!(answer["data"]["items"][0], json!({ "number": 4 }));
-    let sent = upstream.params.lock().unwrap()[0].clone();
+    let sent = upstream.params.lock()[0].clone();
     assert_eq!(sent, *json!({ "filter": "all", "first": 3, "limit": "x" }).as_object().unwrap());
     for half in ["after", "offset"] {
         let refused = list(&engine, json!({ half: 1 })).await;
@@ -349,7 +350,7 @@ async fn r_dis_8_only_fields_apply_to_one_object() {
     // A budget makes an object shorter, not a list.
     let answer = list(&engine, json!({ "max_tokens": 20 })).await;
     assert!(answer["data"].get("items").is_none(), "{answer}");
-    *upstream.result.lock().unwrap() = json!({ "id": 1, "title": "x" });
+    *upstream.result.lock() = json!({ "id": 1, "title": "x" });
     let answer = list(&engine, json!({ "fields": ["title", "labels.name"] })).await;
     assert_eq!(answer["data"], json!({ "title": "x" }));
     let answer = list(&engine, json!({ "fields": ["id"], "first": 1 })).await;
@@ -466,7 +467,7 @@ async fn r_dis_8_long_text_is_paged_from_the_held_result() {
         paged["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["SHAPING_NOT_APPLIED", "RESULT_PAGED"]);
     assert_eq!(paged["warnings"][0]["details"]["controls"], json!(["first"]));
-    *upstream.result.lock().unwrap() = json!("short");
+    *upstream.result.lock() = json!("short");
     assert_eq!(list(&engine, json!({})).await, json!({ "success": true, "data": "short" }));
     let answer = list(&engine, json!({ "fields": ["a"] })).await;
     assert_eq!(answer["data"], "short");

@@ -1,23 +1,24 @@
 //! The memory store: versions, expiry, windows, limits.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::clock::Clock;
 use aquifer_engine::store::{MAX_VALUE_BYTES, MemoryStore, SpendResult, StateStore};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 struct ManualClock(Mutex<Timestamp>);
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 }
 
 impl ManualClock {
     fn pass(&self, seconds: i64) {
-        let mut now = self.0.lock().unwrap();
+        let mut now = self.0.lock();
         *now += jiff::SignedDuration::from_secs(seconds);
     }
 }

@@ -20,12 +20,13 @@ mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{StateStore, StoreError};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use refusal_limiter::RefusalLimiter;
@@ -190,12 +191,12 @@ struct WriterState {
 
 impl WriterState {
     fn set_busy(&self, since: Option<Instant>) {
-        *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        *self.busy_since.lock() = since;
     }
 
     /// Whether the current batch has taken longer than `timeout`.
     fn is_stuck(&self, timeout: Duration) -> bool {
-        let since = *self.busy_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *self.busy_since.lock();
         since.is_some_and(|since| since.elapsed() > timeout)
     }
 }

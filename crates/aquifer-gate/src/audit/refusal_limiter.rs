@@ -4,9 +4,9 @@
 //! callers share one count.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::entry::{Entry, Event};
 
@@ -39,7 +39,7 @@ impl RefusalLimiter {
     /// Counts a refusal. Returns whether it is written individually, and entries for the counts of past minutes.
     pub(super) fn count(&self, key: (&'static str, Option<&str>), now: Timestamp) -> (bool, Vec<Entry>) {
         let minute = now.as_second().div_euclid(60);
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let over = take(&mut counts, |count| count.minute != minute);
         let key = (key.0, key.1.map(str::to_owned));
         let key = if counts.len() < MAX_PRINCIPALS || counts.contains_key(&key) { key } else { (key.0, None) };
@@ -50,7 +50,7 @@ impl RefusalLimiter {
 
     /// Returns entries for all counts that are not written yet.
     pub(super) fn drain(&self) -> Vec<Entry> {
-        take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), |_| true)
+        take(&mut self.0.lock(), |_| true)
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         for number in 0..MAX_PRINCIPALS + 200 {
             limiter.count(("DENIED", Some(&format!("nobody {number}"))), at(0));
         }
-        assert!(limiter.0.lock().unwrap().len() <= MAX_PRINCIPALS + 1);
+        assert!(limiter.0.lock().len() <= MAX_PRINCIPALS + 1);
         let text = serde_json::to_string(&limiter.drain()).unwrap();
         assert!(text.contains(&format!("{} more", 200 - MAX_LISTED_PER_MINUTE)), "{text}");
         assert!(limiter.drain().is_empty());

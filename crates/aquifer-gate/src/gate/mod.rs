@@ -14,8 +14,8 @@ mod limits;
 mod receipt;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
@@ -29,6 +29,7 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
+use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::audit::{Audit, Entry, Event};
@@ -193,7 +194,7 @@ impl SafetyGate {
     }
 
     fn prepare(&self, operation: &Operation) -> Arc<PreparedOperation> {
-        let cached = self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(&operation.name).cloned();
+        let cached = self.prepared.read().get(&operation.name).cloned();
         if let Some(prepared) = cached.filter(|prepared| prepared.compiled.matches(operation)) {
             return prepared;
         }
@@ -207,7 +208,7 @@ impl SafetyGate {
             is_recorded: self.audit.is_enabled() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
-        let mut all = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.prepared.write();
         if all.len() >= MAX_PREPARED {
             all.clear();
         }

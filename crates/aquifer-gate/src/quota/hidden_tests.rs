@@ -1,12 +1,13 @@
 //! Counts tries against values that callers cannot see: changes whose success depends on them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aquifer_engine::Caller;
 use aquifer_engine::store::{SpendResult, StateStore};
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use super::{QuotaError, Quotas, WindowUnit};
@@ -39,7 +40,7 @@ impl HiddenTest {
 
     /// Adds the change to those in flight. Returns their number.
     fn begin(&self) -> u64 {
-        let mut all = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.in_flight.lock();
         let count = all.entry(self.key.clone()).or_default();
         *count += 1;
         *count
@@ -48,7 +49,7 @@ impl HiddenTest {
 
 impl Drop for HiddenTest {
     fn drop(&mut self) {
-        let mut all = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.in_flight.lock();
         if let Some(count) = all.get_mut(&self.key) {
             *count = count.saturating_sub(1);
         }

@@ -1,7 +1,7 @@
 //! A dry run that its source guarantees changes nothing, so nobody is asked; it is denied and counted like any call
 //! (R-REQ-9, R-SAF-2). A real call cannot pass as a dry run.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::source::{Call, Offering};
 use aquifer_engine::store::MemoryStore;
@@ -16,6 +16,7 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::{ManualClock, anna, code, request, with_person, with_token};
@@ -48,7 +49,7 @@ impl Source for Rows {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.seen.lock().unwrap().push(Value::Object(call.params));
+        self.seen.lock().push(Value::Object(call.params));
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 }
@@ -94,7 +95,7 @@ impl DryRunHarness {
     }
 
     fn seen(&self) -> Vec<Value> {
-        std::mem::take(&mut self.rows.seen.lock().unwrap())
+        std::mem::take(&mut self.rows.seen.lock())
     }
 
     /// The recorded events.

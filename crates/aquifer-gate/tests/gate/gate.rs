@@ -83,12 +83,12 @@ async fn r_int_6_introspection_reports_policy_and_the_token() {
 #[tokio::test]
 async fn r_saf_6_an_allowed_read_without_limits_touches_neither_store_nor_audit() {
     let (harness, audit) = audited(&GateSettings::default(), Trust::Certified);
-    let before = *harness.store.asked.lock().unwrap();
+    let before = *harness.store.asked.lock();
     for name in ["alpha_get_thing", "beta_get_thing", "introspect"] {
         let params = if name == "introspect" { json!({ "query": "operations" }) } else { params() };
         assert_eq!(code(&harness.ask(request(name, params)).await), "done");
     }
-    assert_eq!(*harness.store.asked.lock().unwrap(), before);
+    assert_eq!(*harness.store.asked.lock(), before);
     assert_eq!(recorded(&harness, &audit).await, Vec::<Value>::new());
 }
 
@@ -189,11 +189,11 @@ async fn r_saf_6_an_unresponsive_store_does_not_block_callers_forever() {
         let read = || harness.ask(request("alpha_get_thing", params()));
         assert_eq!(code(&read().await), "done");
         // A silent store is not used for every read.
-        let asked = *harness.store.asked.lock().unwrap();
+        let asked = *harness.store.asked.lock();
         for _ in 0..20 {
             assert_eq!(code(&read().await), "done");
         }
-        assert_eq!(*harness.store.asked.lock().unwrap(), asked);
+        assert_eq!(*harness.store.asked.lock(), asked);
         assert_eq!(code(&harness.ask(request("alpha_delete_thing", params())).await), "INTERNAL_ERROR");
     };
     tokio::time::timeout(Duration::from_secs(60), calls).await.unwrap();

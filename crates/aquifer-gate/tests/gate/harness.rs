@@ -1,7 +1,7 @@
 //! Two sources behind a real gate, with a manual clock and short helpers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
@@ -23,6 +23,7 @@ use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 /// The clocks of a machine, set by hand, and the steady clock of a process on it.
@@ -41,13 +42,13 @@ struct Monotonic(Arc<Mutex<Duration>>);
 
 impl Clock for Wall {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 }
 
 impl MonotonicClock for Monotonic {
     fn elapsed(&self) -> Duration {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 }
 
@@ -73,13 +74,13 @@ impl ManualClock {
 
     /// Lets time pass; a negative value sets the wall clock back.
     pub(crate) fn pass(&self, milliseconds: i64) {
-        *self.wall.0.lock().unwrap() += SignedDuration::from_millis(milliseconds);
-        *self.monotonic.0.lock().unwrap() += Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
+        *self.wall.0.lock() += SignedDuration::from_millis(milliseconds);
+        *self.monotonic.0.lock() += Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
     }
 
     /// Sets the wall clock.
     pub(crate) fn set_wall(&self, seconds: i64) {
-        *self.wall.0.lock().unwrap() += SignedDuration::from_secs(seconds);
+        *self.wall.0.lock() += SignedDuration::from_secs(seconds);
     }
 }
 
@@ -116,7 +117,7 @@ impl FaultyStore {
         &'a self,
         asked: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
-        *self.asked.lock().unwrap() += 1;
+        *self.asked.lock() += 1;
         if self.silent.load(Ordering::SeqCst) {
             return std::future::pending().boxed();
         }
@@ -221,7 +222,7 @@ impl Source for ThingSource {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         let done = (self.name.clone(), call.name.to_string(), Value::Object(call.params));
-        self.done.lock().unwrap().push(done);
+        self.done.lock().push(done);
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 
@@ -291,7 +292,7 @@ impl Harness {
     pub(crate) fn skipping(self) -> Self {
         let settings = Settings { on_confirmation: OnConfirmation::Skip, ..Settings::default() };
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
-        let gate = self.gate.lock().unwrap().clone();
+        let gate = self.gate.lock().clone();
         let builder = Engine::builder(surface).settings(settings).gate(gate).store(self.store.clone());
         let builder = builder.clock(self.clock.steady.clone());
         let engine = self.mounts.iter().cloned().fold(builder, EngineBuilder::mount).build().unwrap();
@@ -313,12 +314,12 @@ impl Harness {
         let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
         let gate = Arc::new(gate.unwrap());
         self.engine.reconfigure(self.mounts.clone(), gate.clone()).unwrap();
-        std::mem::replace(&mut *self.gate.lock().unwrap(), gate).retire();
+        std::mem::replace(&mut *self.gate.lock(), gate).retire();
     }
 
     /// The gate in force.
     pub(crate) fn gate(&self) -> Arc<SafetyGate> {
-        self.gate.lock().unwrap().clone()
+        self.gate.lock().clone()
     }
 
     pub(crate) async fn ask(&self, request: Value) -> Value {
@@ -334,7 +335,7 @@ impl Harness {
 
     /// Takes the calls since the last time.
     pub(crate) fn done(&self) -> Vec<(String, String, Value)> {
-        std::mem::take(&mut self.done.lock().unwrap())
+        std::mem::take(&mut self.done.lock())
     }
 
     pub(crate) async fn token(&self, request: Value) -> String {

@@ -1,7 +1,7 @@
 //! A whole engine behind the gate while operations are renamed: no rule, limit or quarantine is evaded by another name,
 //! a generic operation, an alias or an indirect read, and operations that are always denied are not listed.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::source::{Call, Offering, Resolution};
 use aquifer_engine::store::{MemoryStore, StateStore};
@@ -16,6 +16,7 @@ use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape};
 use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::audit::support::{Folder, lines};
@@ -35,7 +36,7 @@ impl Shop {
             let mut made = Operation::new(name, category, "Does it.");
             made.backing = Backing::Table(table.into());
             made.generic_name = (self.is_generic && category == Category::Delete).then(|| "delete_record".into());
-            made.quarantine = self.quarantine.lock().unwrap().clone().filter(|_| name == "list_orders");
+            made.quarantine = self.quarantine.lock().clone().filter(|_| name == "list_orders");
             made.parameters = vec![Parameter::optional("region", Schema::string())];
             made
         };
@@ -90,7 +91,7 @@ impl Source for Shop {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.done.lock().unwrap().push(call.name.to_string());
+        self.done.lock().push(call.name.to_string());
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 }
@@ -142,7 +143,7 @@ impl ShopGateway {
     }
 
     fn done(&self) -> Vec<String> {
-        std::mem::take(&mut self.done.lock().unwrap())
+        std::mem::take(&mut self.done.lock())
     }
 
     async fn audited(&self) -> Vec<Value> {
@@ -186,7 +187,7 @@ impl Source for Bank {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.got.lock().unwrap().push(Value::Object(call.params));
+        self.got.lock().push(Value::Object(call.params));
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 }
@@ -236,7 +237,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
             }
             for request in requests {
                 gateway.ask(request.clone()).await;
-                for params in std::mem::take(&mut *got.lock().unwrap()) {
+                for params in std::mem::take(&mut *got.lock()) {
                     let text = params.to_string();
                     let is_bad = ["1000", "1_000", "evil"].iter().any(|bad| text.contains(bad));
                     assert!(!is_bad, "{request} reached the source as {text}");
@@ -246,7 +247,7 @@ async fn r_saf_2_nothing_reaches_a_source_that_a_rule_did_not_see() {
         }
         // The rules do not affect harmless calls.
         assert_eq!(code(&gateway.ask(request("pay", json!({ &canonical: good }))).await), "done", "{canonical}");
-        assert_eq!(std::mem::take(&mut *got.lock().unwrap()).len(), 1);
+        assert_eq!(std::mem::take(&mut *got.lock()).len(), 1);
     }
     assert!(sent > 250, "{sent}");
 }
@@ -448,13 +449,13 @@ async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     let gateway = ShopGateway::new(loose, |done| {
         let source =
             Arc::new(Shop { name: "db1", is_generic: false, quarantine: Mutex::default(), done: done.clone() });
-        *shared.lock().unwrap() = Some(source.clone());
+        *shared.lock() = Some(source.clone());
         vec![Mount::new(source)]
     });
-    let source = shared.lock().unwrap().take().unwrap();
+    let source = shared.lock().take().unwrap();
     let call = || request("list_orders", json!({}));
     assert_eq!(code(&gateway.ask(call()).await), "done");
-    *source.quarantine.lock().unwrap() = Some("its description changed".into());
+    *source.quarantine.lock() = Some("its description changed".into());
     assert!(gateway.engine.refresh().unwrap());
     gateway.done();
     // Directly, and through an operation that reads the same.
@@ -471,7 +472,7 @@ async fn r_dis_7a_quarantined_operations_are_listed_refused_and_audited() {
     let denials: Vec<&Value> = audited.iter().filter(|line| line["event"] == "OPERATION_DENIED").collect();
     assert_eq!(denials.len(), 2, "{audited:?}");
     assert_eq!(denials[0]["reason"], "quarantined: its description changed", "{audited:?}");
-    *source.quarantine.lock().unwrap() = None;
+    *source.quarantine.lock() = None;
     gateway.engine.refresh().unwrap();
     assert_eq!(code(&gateway.ask(call()).await), "done");
 }

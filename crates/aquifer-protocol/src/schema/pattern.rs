@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 /// Size limits for compiled patterns in bytes, tried in this order. A pattern is charged with the limit it fits into.
 const SIZES: [usize; 3] = [8 * 1024, 64 * 1024, 512 * 1024];
@@ -103,7 +105,7 @@ impl Pattern {
 
     /// A pattern that shares a budget with others. It is compiled on first use.
     pub fn within(source: &str, budget: &Arc<PatternBudget>) -> Self {
-        let mut known = budget.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = budget.known.lock();
         let (source, compiled) = match known.get_key_value(source) {
             Some((source, compiled)) => (source.clone(), compiled.clone()),
             None => {

@@ -1,11 +1,12 @@
 //! Removes the credentials of a target from every text about it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aquifer_protocol::secrets::{REDACTED, redact, spellings};
 use aquifer_protocol::text;
 use bytes::Bytes;
 use memchr::memmem;
+use parking_lot::RwLock;
 use serde_json::Value;
 
 /// Shorter values are too common to be removed.
@@ -82,7 +83,7 @@ impl Secrets {
     }
 
     fn insert(&self, extent: Extent, text: String) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         if text.chars().count() < MIN_SECRET_CHARS {
             return;
         }
@@ -115,7 +116,7 @@ impl Secrets {
     /// Removes the credentials from a response body, because some targets repeat them. JSON stays valid: a number is
     /// replaced by a string. A body without credentials is returned unchanged.
     pub(super) fn remove_from_body(&self, body: Bytes) -> Bytes {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         let known: Vec<&Spelling> = known.iter().filter(|spelling| spelling.extent != Extent::Nowhere).collect();
         if known.is_empty() {
             return body;
@@ -143,7 +144,7 @@ impl Secrets {
 
     /// Removes the known credentials from a text.
     pub(super) fn remove(&self, mut text: String) -> String {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         for Spelling { text: secret, extent, .. } in known.iter() {
             if text.contains(secret) {
                 text = match extent {

@@ -13,8 +13,8 @@ mod writable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use aquifer_engine::shape::{Controls, ResultShape};
 use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
@@ -28,6 +28,7 @@ use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::Url;
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -346,7 +347,7 @@ impl Source for RestSource {
 
     fn offering(&self) -> Offering {
         let mut offering = self.offering.clone();
-        let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        let observed = self.observed.lock();
         for operation in &mut offering.operations {
             if let Some(shape) = observed.get(&operation.name) {
                 let controls = self.controls_of(&operation.name);
@@ -358,7 +359,7 @@ impl Source for RestSource {
     }
 
     fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
-        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut observed = self.observed.lock();
         // A path, once observed, is kept: the same filter must not mean another list tomorrow.
         let is_new = observed.get(operation).is_none_or(|known| !known.rows().is_known() && shape.rows().is_known());
         if !is_new || observed.len() >= MAX_OBSERVED || self.controls_of(operation) == Controls::None {

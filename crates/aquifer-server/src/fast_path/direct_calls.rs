@@ -7,11 +7,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use memchr::memmem;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcVersion2_0, ProtocolVersion, RequestId,
     RequestMetaObject, ServerConfig, ServerResult,
@@ -39,7 +40,7 @@ struct RunningCalls(Mutex<HashMap<RequestId, CancellationToken>>);
 
 impl RunningCalls {
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

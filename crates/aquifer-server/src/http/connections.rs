@@ -13,9 +13,11 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::connection::Connection;
 use super::throttle::WarningThrottle;
@@ -217,7 +219,7 @@ impl Connections {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -3,10 +3,10 @@
 //! Malformed headers get 400; well-formed ones that are not allowed get 403. Ambiguity is an error: programs disagree
 //! on how to read a request with two `Host` headers, or with one that contradicts the authority in the request line.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use parking_lot::Mutex;
 
 use super::authority::{Authority, Origin};
 use super::{HttpError, HttpSettings};
@@ -92,7 +92,7 @@ impl Guard {
     /// Logs why a request was refused, and how to allow it.
     pub(super) fn report(&self, refusal: Refusal, headers: &HeaderMap) {
         let Some((header, advice)) = refusal.advice() else { return };
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         if reported.is_some_and(|last| last.elapsed() < REPORT_INTERVAL) {
             return;
         }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -162,7 +162,7 @@ impl Pending {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, PendingId>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 

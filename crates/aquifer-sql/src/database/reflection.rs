@@ -1,8 +1,8 @@
 //! Reflection: reads the schema of a database, removes what callers must not see, and assigns stable names to tables.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use aquifer_engine::source::SourceStatus;
 use aquifer_protocol::error::{Code, Failure};
@@ -131,7 +131,7 @@ impl Database {
 
     /// Publishes the result of a reflection.
     fn publish(&self, reflected: ReflectedSchema) {
-        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut published = self.published.lock();
         let before = published.reflected.as_ref().and_then(|before| before.model.unwritable_reason.as_ref());
         if let Some(reason) = reflected.model.unwritable_reason.as_ref().filter(|reason| before != Some(*reason)) {
             tracing::warn!(source = self.settings.name, "only reading is offered, because {reason}");
@@ -146,7 +146,7 @@ impl Database {
 
     /// What the operator should know about the tables and their settings.
     pub(super) fn source_status(&self) -> SourceStatus {
-        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let published = self.published.lock();
         let Some(reflected) = &published.reflected else { return SourceStatus::default() };
         let reason = reflected.model.unwritable_reason.as_ref();
         let unwritable = reason.map(|reason| format!("only reading is offered, because {reason}"));
@@ -162,7 +162,7 @@ impl Database {
     /// Removes denied operations and their tables from everything that covers several tables. Returns whether that
     /// changed the offer.
     pub(crate) fn conceal_denied(&self, denied: &HashSet<Arc<str>>) -> bool {
-        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut published = self.published.lock();
         if published.denied == *denied {
             return false;
         }

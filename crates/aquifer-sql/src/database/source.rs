@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
@@ -19,6 +19,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 

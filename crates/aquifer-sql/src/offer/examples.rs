@@ -2,11 +2,12 @@
 //! (`database/examples.rs`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aquifer_protocol::operation::Example;
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types, sample};
 use aquifer_query::FieldType;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::{Offer, Verb, operations};
@@ -57,12 +58,12 @@ pub(crate) struct ExampleCache(Mutex<HashMap<String, Vec<Map<String, Value>>>>);
 
 impl ExampleCache {
     pub(crate) fn get(&self, operation: &str) -> Option<Vec<Map<String, Value>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(operation).cloned()
+        self.0.lock().get(operation).cloned()
     }
 
     /// Keeps examples, unless there are some already. Returns those that are kept.
     pub(crate) fn insert(&self, operation: &str, examples: Vec<Map<String, Value>>) -> Vec<Map<String, Value>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.entry(operation.to_owned()).or_insert(examples).clone()
     }
 }

@@ -1,7 +1,8 @@
 //! A PostgreSQL server: one pool whose sessions cannot write, and one for changes.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::connection::Manager;
 use super::pool::Pool;
@@ -72,7 +73,7 @@ impl Postgres {
             WorkError::Sql(error) => error,
             WorkError::Failure(failure) => SqlError::Rejected { message: None, cause: failure.message().to_owned() },
         })?;
-        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+        *self.reflected.lock() = Some(state);
         Ok(model)
     }
 
@@ -85,7 +86,7 @@ impl Postgres {
             Ok(fingerprint::read_schema(&mut session, &settings.offered_schemas()).await?)
         });
         let Ok(Ok(state)) = tokio::time::timeout(DETECTION_TIMEOUT, state).await else { return false };
-        let reflected = self.reflected.lock().unwrap_or_else(PoisonError::into_inner);
+        let reflected = self.reflected.lock();
         reflected.as_ref().is_some_and(|reflected| *reflected != state)
     }
 

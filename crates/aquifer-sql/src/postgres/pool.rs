@@ -1,10 +1,10 @@
 //! A bounded pool of connections.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 
 use super::connection::{Connection, Manager};
 use crate::error::SqlError;
@@ -58,7 +58,7 @@ impl Pool {
     }
 
     fn take_idle(&self) -> Option<Box<Connection>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         // A server that was restarted has closed all of its connections.
         while let Some(connection) = idle.pop() {
             if connection.is_usable() {
@@ -88,7 +88,7 @@ impl DerefMut for PooledConnection<'_> {
 impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take().filter(|connection| connection.is_usable()) {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            self.pool.idle.lock().push(connection);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Caches the columns and output fields of field selections, for each table.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aquifer_query::plan::Path;
+use parking_lot::RwLock;
 
 use super::{CellType, OutputField};
 use crate::statement::Fragment;
@@ -25,13 +26,13 @@ impl SelectionCache {
     const MAX_SELECTIONS: usize = 8;
 
     pub(crate) fn get(&self, select: &[Path]) -> Option<Arc<CachedSelection>> {
-        let selections = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let selections = self.0.read();
         // Comparing the pointer first is cheap and usually succeeds.
         selections.iter().find(|cached| std::ptr::eq(&*cached.select, select) || *cached.select == *select).cloned()
     }
 
     pub(crate) fn insert(&self, selection: CachedSelection) {
-        let mut selections = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut selections = self.0.write();
         if selections.len() < Self::MAX_SELECTIONS {
             selections.push(Arc::new(selection));
         }

@@ -1,7 +1,9 @@
 //! A sample of a table's rows, for its overview.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableSample {
@@ -37,11 +39,11 @@ impl SampleCache {
     /// The sample, unless it is too old.
     pub(crate) fn get(&self) -> Option<Arc<TableSample>> {
         const TTL: Duration = Duration::from_secs(10 * 60);
-        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.0.lock();
         cached.as_ref().filter(|(taken_at, _)| taken_at.elapsed() < TTL).map(|(_, sample)| sample.clone())
     }
 
     pub(crate) fn set(&self, sample: Arc<TableSample>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), sample));
+        *self.0.lock() = Some((Instant::now(), sample));
     }
 }

@@ -1,9 +1,10 @@
 //! A SQLite file: cheap reads run inline, everything else on blocking threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::pool::{FileId, Location, Pool, PooledConnection};
@@ -72,15 +73,15 @@ impl Sqlite {
         let lease = self.readers.acquire(Holder::Internal).await?;
         let (model, version) =
             lease.run_blocking(move |pooled| read(pooled).map_err(|error| error::from_rusqlite(&error))).await?;
-        *self.reflected.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
-        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        *self.reflected.lock() = Some(version);
+        *self.last_seen.lock() = Some(version);
         Ok(model)
     }
 
     /// Whether a statement has seen another schema than the reflected one.
     pub(crate) fn has_changed(&self) -> bool {
-        let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
-        last_seen.is_some() && last_seen != *self.reflected.lock().unwrap_or_else(PoisonError::into_inner)
+        let last_seen = *self.last_seen.lock();
+        last_seen.is_some() && last_seen != *self.reflected.lock()
     }
 
     /// Checks whether the schema has changed. A file that cannot be read counts as unchanged.
@@ -232,7 +233,7 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
 /// Records the schema that a statement has just seen. If the file is locked, this happens next time.
 pub(super) fn record_schema(last_seen: &Mutex<Option<SchemaVersion>>, pooled: &mut PooledConnection) {
     if let Ok(version) = schema_version(&pooled.connection) {
-        *last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((pooled.file, version));
+        *last_seen.lock() = Some((pooled.file, version));
         pooled.is_schema_recorded = true;
     }
 }

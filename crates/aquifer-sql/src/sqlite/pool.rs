@@ -1,10 +1,11 @@
 //! A pool of connections, each used by one call at a time and interrupted when the call times out or is abandoned.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 
 use super::query_sql::ServedViews;
@@ -140,7 +141,7 @@ impl InterruptHandle<'_> {
 }
 
 fn replace_task(slot: &TaskSlot, task: Option<Arc<Task>>) -> Option<Arc<Task>> {
-    std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), task)
+    std::mem::replace(&mut *slot.lock(), task)
 }
 
 impl Pool {
@@ -267,13 +268,13 @@ impl Lease<'_> {
 impl PooledConnection {
     /// Marks that a commit is about to begin.
     pub(super) fn begin_commit(&self) {
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = self.task.lock();
         task.iter().for_each(|task| task.is_committing.store(true, Ordering::Relaxed));
     }
 
     /// Whether the current task was abandoned.
     pub(super) fn is_abandoned(&self) -> bool {
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = self.task.lock();
         task.as_ref().is_some_and(|task| task.is_abandoned.load(Ordering::Relaxed))
     }
 
@@ -305,7 +306,7 @@ impl PooledConnection {
 impl ConnectionSource {
     /// An idle connection to the file that currently has the path.
     fn take_idle(&self) -> Option<PooledConnection> {
-        let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pooled = self.idle.lock().pop();
         pooled.filter(|pooled| pooled.file.is_some() && pooled.file == self.location.id())
     }
 
@@ -314,7 +315,7 @@ impl ConnectionSource {
     fn put_back(&self, pooled: PooledConnection) {
         let is_usable = !self.writes || pooled.connection.is_readonly(rusqlite::MAIN_DB).is_ok_and(|is| !is);
         if pooled.connection.is_autocommit() && is_usable {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pooled);
+            self.idle.lock().push(pooled);
         }
     }
 
@@ -399,7 +400,7 @@ fn configure(connection: &mut Connection, writes: bool, timeout: Duration) -> ru
 /// Checks whether the current task has to stop.
 fn stop_check(slot: TaskSlot) -> impl Fn() -> bool + Clone + Send + 'static {
     move || {
-        let task = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = slot.lock();
         task.as_ref().is_some_and(|task| task.should_stop())
     }
 }

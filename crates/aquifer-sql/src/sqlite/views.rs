@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
+use parking_lot::Mutex;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, Result};
 
@@ -34,7 +35,7 @@ pub(super) fn trace(connection: &mut Connection, model: &mut Model) -> Result<()
     let note = move |context: AuthContext<'_>| {
         if let AuthAction::Read { table_name, column_name } = context.action {
             let read = (table_name.to_owned(), column_name.to_owned());
-            noted.lock().unwrap_or_else(PoisonError::into_inner).insert(read);
+            noted.lock().insert(read);
         }
         Authorization::Allow
     };
@@ -119,11 +120,11 @@ fn trace_view(
     reads: &Reads,
 ) -> Result<Vec<ColumnDerivation>> {
     let mut derivations = Vec::new();
-    reads.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    reads.lock().clear();
     let mut select = Statement::new(Dialect::Sqlite);
     select.push("SELECT * FROM ").name(&Name::reflected(view));
     let prepared = connection.prepare(select.text())?;
-    let read = std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner));
+    let read = std::mem::take(&mut *reads.lock());
     // Columns of the view itself and of other views are only intermediate.
     let is_used =
         |other: &str| other.eq_ignore_ascii_case(view) || read.iter().any(|(name, _)| name.eq_ignore_ascii_case(other));

@@ -1,7 +1,7 @@
 //! The reference: rows as JSON values, behind the same engine as a database.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::source::{Answer, Call, Outcome};
 use aquifer_engine::{Offering, Source};
@@ -15,6 +15,7 @@ use aquifer_query::parameters::{parameters, types};
 use aquifer_query::{Collection, CursorKey, FieldType, Plan, QueryKind, parse_query};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::tables::Table;
@@ -45,7 +46,7 @@ impl Memory {
     }
 
     pub(crate) fn fill(&self, table: &str, rows: &[Value]) {
-        *self.tables[table].rows.lock().unwrap() = rows.to_vec();
+        *self.tables[table].rows.lock() = rows.to_vec();
     }
 
     fn answer(&self, call: Call) -> Result<Outcome, Failure> {
@@ -66,7 +67,7 @@ impl Memory {
         // A single row is shortened by the engine.
         let max_tokens = call.max_tokens.filter(|_| family != QueryKind::Get);
         let plan = Plan { max_tokens, ..wanted.plan };
-        let found = evaluate(&stored.collection, &plan, &stored.rows.lock().unwrap(), &self.key);
+        let found = evaluate(&stored.collection, &plan, &stored.rows.lock(), &self.key);
         let data = match family {
             QueryKind::Get => {
                 found.data["items"].get(0).cloned().ok_or_else(|| Failure::not_found(stored.singular, "?"))?

@@ -122,10 +122,10 @@ fn expected(is_nullable: bool, descending: bool, nulls_first: bool) -> Vec<usize
 
 /// A page, and its statements.
 async fn page(participant: &Participant, table: &str, params: &Value) -> (Value, Vec<String>) {
-    log().0.lock().unwrap().clear();
+    log().0.lock().clear();
     let answer = participant.ask(&format!("list_{table}"), params).await;
     assert_eq!(answer["success"], true, "{params} {answer}");
-    let ran = log().0.lock().unwrap().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
+    let ran = log().0.lock().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
     (answer["data"].clone(), ran)
 }
 

@@ -1,9 +1,10 @@
 //! A page costs the same however deep it is: an index on the sorted columns bounds the scan. The statements are taken
 //! from the log, and their plans from the database's own EXPLAIN.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use aquifer_query::{Collection, FieldType};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -44,7 +45,7 @@ struct Statements<'l>(&'l Log);
 impl Visit for Statements<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "sql" {
-            self.0.0.lock().unwrap().push(value.to_owned());
+            self.0.0.lock().push(value.to_owned());
         }
     }
 
@@ -136,7 +137,7 @@ async fn explain_pages(participant: &Participant, params: &Value, pages: usize) 
     let mut params = params.clone();
     let mut statements = Vec::new();
     for page in 0..pages {
-        log().0.lock().unwrap().clear();
+        log().0.lock().clear();
         let answer = participant.ask("list_entries", &params).await;
         assert_eq!(
             answer["data"]["items"].as_array().map(Vec::len),
@@ -144,8 +145,7 @@ async fn explain_pages(participant: &Participant, params: &Value, pages: usize) 
             "{answer}"
         );
         params["after"] = answer["data"]["pageInfo"]["endCursor"].clone();
-        let ran: Vec<String> =
-            log().0.lock().unwrap().iter().filter(|sql| sql.contains("\"entries\"")).cloned().collect();
+        let ran: Vec<String> = log().0.lock().iter().filter(|sql| sql.contains("\"entries\"")).cloned().collect();
         assert!(!ran.is_empty(), "page {page} left nothing in the log");
         statements = ran;
     }

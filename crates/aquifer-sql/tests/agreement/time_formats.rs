@@ -283,10 +283,10 @@ async fn unindexed(participant: &Participant, table: &str) -> Vec<String> {
 }
 
 async fn asked_and_logged(participant: &Participant, table: &str, params: &Value) -> (Value, Vec<String>) {
-    log().0.lock().unwrap().clear();
+    log().0.lock().clear();
     let answer = participant.ask(&format!("list_{table}"), params).await;
     assert_eq!(answer["success"], true, "{params} {answer}");
-    let ran = log().0.lock().unwrap().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
+    let ran = log().0.lock().iter().filter(|sql| sql.contains(&format!("\"{table}\""))).cloned().collect();
     (answer, ran)
 }
 

@@ -1,6 +1,6 @@
 //! Generic operations: policy covers the table behind every alias.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::{Context, Engine};
@@ -10,6 +10,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_sql::{Settings, Style};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{Backing, File, Fixture, open};
@@ -29,7 +30,7 @@ impl Gate for TestGate {
         if let Some(table) = request.operation().backing.table() {
             names.push(format!("table {table}"));
         }
-        self.judged.lock().unwrap().push(names.join(" "));
+        self.judged.lock().push(names.join(" "));
         std::future::ready(match is_denied {
             true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
             false => Decision::Allow(Pass::default()),
@@ -40,7 +41,7 @@ impl Gate for TestGate {
 
 impl TestGate {
     fn last(&self) -> String {
-        self.judged.lock().unwrap().last().cloned().unwrap_or_default()
+        self.judged.lock().last().cloned().unwrap_or_default()
     }
 }
 
@@ -92,13 +93,13 @@ async fn r_saf_2_policy_sees_the_table_behind_every_alias() {
         assert_eq!(rules.last(), judged, "{alias}");
     }
     // Unknown names are not passed to the gate, and the nearest name is suggested in its usable form.
-    let before = rules.judged.lock().unwrap().len();
+    let before = rules.judged.lock().len();
     let error = fixture.call_err("list_records", json!({ "table_name": "ordres" }), "NOT_FOUND_RESOURCE").await;
     assert_eq!(error["details"]["suggestions"][0], "orders", "{error}");
     for nonsense in ["", "_", "sqlite_schema", "orders; --", "main.orders"] {
         fixture.call_err("list_records", json!({ "table_name": nonsense }), "NOT_FOUND_RESOURCE").await;
     }
-    assert_eq!(rules.judged.lock().unwrap().len(), before);
+    assert_eq!(rules.judged.lock().len(), before);
     let listed = fixture.call_ok("list_tables", json!({ "sort": "name" })).await;
     let names: Vec<&str> =
         listed["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();

@@ -1,7 +1,7 @@
 //! Requests that read or change rows of other tables: policy covers those tables too, and tables that are always denied
 //! are never mentioned.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::{Context, Engine};
@@ -12,6 +12,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_sql::{Settings, Style};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{Backing, File, Fixture, open};
@@ -33,7 +34,7 @@ impl TestGate {
 
 impl Gate for TestGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
-        self.judged_params.lock().unwrap().push(Value::Object(request.judged_params().clone()));
+        self.judged_params.lock().push(Value::Object(request.judged_params().clone()));
         let mut all = std::iter::once(request.operation()).chain(request.also_needs());
         std::future::ready(match all.any(|operation| self.denies(operation)) {
             true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
@@ -275,7 +276,7 @@ async fn r_saf_2_rules_see_every_name_of_a_table() {
     for used in ["orders", "order", "sales.orders", "SALES.Orders", "Orders"] {
         for operation in ["list_records", "get_table_schema"] {
             fixture.call_ok(operation, json!({ "table_name": used })).await;
-            let judged = rules.judged_params.lock().unwrap().last().cloned().unwrap_or_default();
+            let judged = rules.judged_params.lock().last().cloned().unwrap_or_default();
             for name in ["orders", "order", "sales.orders", used] {
                 let names = judged["table_name"].as_array().cloned().unwrap_or_default();
                 assert!(names.contains(&json!(name)), "{operation} {used}: {judged}");

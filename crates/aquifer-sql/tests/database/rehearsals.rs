@@ -1,7 +1,7 @@
 //! Changes are rehearsed before anybody is asked to confirm them: what cannot succeed is refused with the error of the real
 //! call, the question says what would happen, nothing is left behind, and nobody waits long (R-SAF-3).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::rehearsal::{Preview, Rehearsal, RehearsalResult, RowCount, RowFate};
@@ -14,6 +14,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_sql::Settings;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -33,7 +34,7 @@ fn confirmation_required() -> Failure {
 
 impl AskingGate {
     fn allows(&self, request: &Checked) -> bool {
-        *self.allow.lock().unwrap() || request.operation().category == Category::Read
+        *self.allow.lock() || request.operation().category == Category::Read
     }
 }
 
@@ -57,7 +58,7 @@ impl Gate for AskingGate {
                 return Decision::Allow(Pass::default());
             }
             let found = rehearsal.rehearse(request, context).await;
-            self.found.lock().unwrap().push(found.clone());
+            self.found.lock().push(found.clone());
             Decision::Refuse(match found {
                 RehearsalResult::WouldFail(failure) => failure,
                 _ => confirmation_required(),
@@ -88,10 +89,10 @@ impl Asked {
 
     /// Rehearses a call; the database stays as it is.
     async fn rehearse(&self, operation: &str, params: Value) -> RehearsalResult {
-        *self.gate.allow.lock().unwrap() = false;
-        self.gate.found.lock().unwrap().clear();
+        *self.gate.allow.lock() = false;
+        self.gate.found.lock().clear();
         self.fixture.call(operation, params).await;
-        self.gate.found.lock().unwrap().pop().unwrap_or_default()
+        self.gate.found.lock().pop().unwrap_or_default()
     }
 
     async fn preview(&self, operation: &str, params: Value) -> Preview {
@@ -103,9 +104,9 @@ impl Asked {
 
     /// The answers of the rehearsal and of the real call.
     async fn both(&self, operation: &str, params: Value) -> (Value, Value) {
-        *self.gate.allow.lock().unwrap() = false;
+        *self.gate.allow.lock() = false;
         let rehearsed = self.fixture.call(operation, params.clone()).await;
-        *self.gate.allow.lock().unwrap() = true;
+        *self.gate.allow.lock() = true;
         (rehearsed, self.fixture.call(operation, params).await)
     }
 }
@@ -266,7 +267,7 @@ async fn r_saf_3_a_rehearsal_leaves_nothing_behind() {
         // The data changed between the question and the confirmation: the real call decides.
         asked.rehearse("delete_thing", json!({ "id": 2 })).await;
         asked.fixture.run_sql("DELETE FROM things WHERE id = 2").await;
-        *asked.gate.allow.lock().unwrap() = true;
+        *asked.gate.allow.lock() = true;
         asked.fixture.call_err("delete_thing", json!({ "id": 2 }), "NOT_FOUND_RESOURCE").await;
     }
 }

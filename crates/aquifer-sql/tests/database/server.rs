@@ -1,8 +1,7 @@
 //! A database and roles on the PostgreSQL server of the tests. They are dropped with their value.
 
-use std::sync::Mutex;
-
 use aquifer_sql::Settings;
+use parking_lot::Mutex;
 use tokio_postgres::{Client, Config, NoTls};
 
 use crate::support::unique;
@@ -70,7 +69,7 @@ impl Server {
     pub(crate) async fn role(&self) -> String {
         let role = unique("role");
         self.run(&format!("CREATE ROLE {role} LOGIN PASSWORD 'open-sesame-{role}'")).await;
-        self.roles.lock().unwrap().push(role.clone());
+        self.roles.lock().push(role.clone());
         role
     }
 
@@ -105,7 +104,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let (database, roles) = (self.database.clone(), std::mem::take(&mut *self.roles.lock().unwrap()));
+        let (database, roles) = (self.database.clone(), std::mem::take(&mut *self.roles.lock()));
         // `drop` cannot wait, but a separate thread can.
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

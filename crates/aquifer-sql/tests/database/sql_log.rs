@@ -1,8 +1,9 @@
 //! Records the SQL that databases are sent.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::Context;
 
@@ -13,7 +14,7 @@ pub(crate) struct SqlLog(Arc<Mutex<Vec<String>>>);
 impl SqlLog {
     /// Takes the matching statements. The others stay.
     pub(crate) fn take(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        self.0.lock().unwrap().extract_if(.., |text| wanted(text)).collect()
+        self.0.lock().extract_if(.., |text| wanted(text)).collect()
     }
 }
 
@@ -28,7 +29,7 @@ struct Sql<'r>(&'r SqlLog);
 impl Visit for Sql<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "sql" {
-            self.0.0.lock().unwrap().push(value.to_owned());
+            self.0.0.lock().push(value.to_owned());
         }
     }
 

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aquifer_engine::shape::ResultShape;
 use aquifer_protocol::operation::RowPlace;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::capture::run_blocking;
@@ -63,7 +63,7 @@ impl ObservedResults {
     }
 
     fn tools(&self) -> MutexGuard<'_, BTreeMap<String, ObservedResult>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tools.lock()
     }
 
     /// What results of a tool looked like.

@@ -1,12 +1,13 @@
 //! The pending calls of one connection: the waiter for each response, and the client behind each call.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aquifer_engine::source::{ClientSide, Progress};
 use aquifer_engine::trace::Trace;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -115,7 +116,7 @@ pub(crate) struct PendingCalls {
 
 impl PendingCalls {
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock()
     }
 
     /// Returns a new request id.

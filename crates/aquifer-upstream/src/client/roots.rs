@@ -2,10 +2,11 @@
 //! and cache the answer. Once an upstream has requested roots, it is notified whenever the roots of another client
 //! apply.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::source::ClientCapability;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::message;
@@ -31,7 +32,7 @@ impl Default for Roots {
 
 impl Roots {
     fn with<T>(&self, update: impl FnOnce(&mut RootsState) -> T) -> T {
-        update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        update(&mut self.0.lock())
     }
 
     /// Records that the upstream has requested roots.

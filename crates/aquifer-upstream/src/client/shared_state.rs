@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use aquifer_engine::ProgressUpdate;
 use aquifer_engine::source::{ClientCapability, ClientSide};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -90,7 +91,7 @@ impl SharedState {
         if call_origin.client.is_none() {
             return;
         }
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         *recent = match std::mem::take(&mut *recent) {
             RecentClient::One(known) if known.session != call_origin.session => RecentClient::Several,
             RecentClient::Several => RecentClient::Several,
@@ -99,7 +100,7 @@ impl SharedState {
     }
 
     fn client_for(&self, origin: Option<&Arc<CallOrigin>>) -> Option<(Arc<CallOrigin>, Arc<dyn ClientSide>)> {
-        let recent = || match &*self.recent.lock().unwrap_or_else(PoisonError::into_inner) {
+        let recent = || match &*self.recent.lock() {
             RecentClient::One(call_origin) => Some(call_origin.clone()),
             _ => None,
         };

@@ -6,14 +6,15 @@
 //! caller does not end it. Only this task replaces the snapshot, so an older one never replaces a newer one.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::source::{CatalogState, SourceCapabilities, SourceStatus, starting_failure};
 use aquifer_protocol::error::Failure;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use super::cache::CachedCatalog;
@@ -267,7 +268,7 @@ impl Supervisor {
     /// Requests a new tool list before the next call, because a tool may have been removed without notice.
     /// Rate-limited; returns whether a list was requested.
     pub(crate) fn request_relist(&self, connection: &Connection) -> bool {
-        let mut last = self.listed_after_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.listed_after_failure.lock();
         if last.is_some_and(|last| last.elapsed() < MIN_LIST_INTERVAL) {
             return false;
         }

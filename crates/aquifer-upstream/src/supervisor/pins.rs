@@ -4,14 +4,15 @@
 //! person can accept definitions from outside. If the store does not answer, the last known pins still apply. Without
 //! any pins nothing can be compared, and nothing that was not compared is called.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aquifer_discovery::PinBook;
 use aquifer_discovery::pins::PinBookReadError;
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::store::{MemoryStore, StateStore, StoreError};
+use parking_lot::Mutex;
 
 use super::accepted_definitions;
 use crate::settings::Settings;
@@ -200,7 +201,7 @@ impl PinLedger {
         };
         let read: Result<PinSnapshot, String> =
             tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(|_| Err("timeout".to_owned()));
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match read {
             Ok(pins) => {
                 self.is_failing.store(false, Ordering::Relaxed);
@@ -220,7 +221,7 @@ impl PinLedger {
         match self.pin_store.store.compare_and_set(&self.key, read, book.write(), RECORD_TTL).await {
             Ok(true) => {
                 let written = PinSnapshot { book: Some(Arc::new(book.clone())), version: None };
-                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(written);
+                *self.last.lock() = Some(written);
                 WriteOutcome::Done
             }
             Ok(false) => WriteOutcome::Conflict,

@@ -1,7 +1,7 @@
 //! Replaces the served snapshot after new tool lists, accepted definitions and failures.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use aquifer_discovery::text::presentable;
@@ -73,7 +73,7 @@ impl Supervisor {
             return false;
         };
         let now = SnapshotInputs { interrogation_digest: interrogation.digest(), pins_version };
-        self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&now)
+        self.snapshot_inputs.lock().as_ref() == Some(&now)
     }
 
     /// Marks the served snapshot as confirmed by the server.
@@ -115,7 +115,7 @@ impl Supervisor {
         };
         let snapshot_inputs = snapshot_inputs
             .map(|pins_version| SnapshotInputs { interrogation_digest: capture.interrogation.digest(), pins_version });
-        *self.snapshot_inputs.lock().unwrap_or_else(PoisonError::into_inner) = snapshot_inputs;
+        *self.snapshot_inputs.lock() = snapshot_inputs;
         self.publish(snapshot, capture, pins);
     }
 
@@ -142,7 +142,7 @@ impl Supervisor {
             snapshot.quarantined().iter().filter(|(_, quarantined)| quarantined.reason.is_for_review())
         {
             let is_new = {
-                let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reported = self.reported.lock();
                 reported.len() < MAX_REPORTED && reported.insert((quarantined.tool.clone(), quarantined.digest.clone()))
             };
             if is_new {

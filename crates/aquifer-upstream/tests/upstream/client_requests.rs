@@ -1,6 +1,6 @@
 //! Requests of an upstream to the client behind a call, and its log messages.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::source::{ClientCapability, ClientSide};
 use aquifer_engine::{Caller, Context};
@@ -8,6 +8,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_upstream::{AllowedRequests, Settings};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::interrogation::Log;
@@ -45,7 +46,7 @@ impl Client {
     }
 
     fn asked(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+        std::mem::take(&mut *self.asked.lock())
     }
 }
 
@@ -59,7 +60,7 @@ impl ClientSide for Client {
     }
 
     fn ask(&self, capability: ClientCapability, params: Map<String, Value>) -> BoxFuture<'_, Result<Value, Failure>> {
-        self.asked.lock().unwrap().push(Value::Object(params));
+        self.asked.lock().push(Value::Object(params));
         let answer = match capability {
             ClientCapability::Elicitation => {
                 let content = self.content.clone().unwrap_or_else(|| json!({ "which": self.name }));
@@ -74,7 +75,7 @@ impl ClientSide for Client {
     }
 
     fn log(&self, params: Map<String, Value>) {
-        self.logged.lock().unwrap().push(Value::Object(params));
+        self.logged.lock().push(Value::Object(params));
     }
 }
 
@@ -421,7 +422,7 @@ async fn upstream_logs_reach_the_client() {
     let client = Arc::new(Client::named("reader"));
     let gateway = Gateway::ready(fake(&[])).await;
     assert_eq!(gateway.ask_as("log", json!({}), context_for(&client)).await["data"], "logged");
-    until("the log is there", async || !client.logged.lock().unwrap().is_empty()).await;
-    let logged = client.logged.lock().unwrap().clone();
+    until("the log is there", async || !client.logged.lock().is_empty()).await;
+    let logged = client.logged.lock().clone();
     assert_eq!(logged, [json!({ "level": "warning", "logger": "fake/server", "data": { "said": "something" } })]);
 }

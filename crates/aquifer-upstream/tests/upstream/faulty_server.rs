@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_upstream::Settings;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -168,11 +169,11 @@ impl FaultyServer {
     }
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut Behaviour)) {
-        change(&mut self.state.behaviour.lock().unwrap());
+        change(&mut self.state.behaviour.lock());
     }
 
     pub(crate) fn log<T>(&self, read: impl FnOnce(&mut Log) -> T) -> T {
-        read(&mut self.state.log.lock().unwrap())
+        read(&mut self.state.log.lock())
     }
 
     /// How often a tool was executed.
@@ -224,13 +225,13 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
 
 /// Returns whether the connection can be reused.
 async fn answer(stream: &mut BufReader<TcpStream>, request: &Request, state: &Arc<State>) -> bool {
-    let behaviour = *state.behaviour.lock().unwrap();
+    let behaviour = *state.behaviour.lock();
     if request.path != behaviour.path {
         return send(stream, 307, &[("Location", behaviour.path)], "").await;
     }
     match request.method.as_str() {
         "GET" => {
-            state.log.lock().unwrap().streams += 1;
+            state.log.lock().streams += 1;
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
             match behaviour.stream {
                 Stream::Status(status) => return send(stream, status, &[], "").await,
@@ -246,7 +247,7 @@ async fn answer(stream: &mut BufReader<TcpStream>, request: &Request, state: &Ar
         "DELETE" => {
             let id = request.session.clone().unwrap_or_default();
             {
-                let mut log = state.log.lock().unwrap();
+                let mut log = state.log.lock();
                 log.live.remove(&id);
                 log.ended.push(id);
                 log.events.push("delete");
@@ -260,7 +261,7 @@ async fn answer(stream: &mut BufReader<TcpStream>, request: &Request, state: &Ar
 async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &State, behaviour: Behaviour) -> bool {
     let body = &request.body;
     let id = &body["id"];
-    let known = request.session.as_ref().is_some_and(|id| state.log.lock().unwrap().live.contains(id));
+    let known = request.session.as_ref().is_some_and(|id| state.log.lock().live.contains(id));
     let is_stateless = behaviour.questions != Questions::None;
     let method = body["method"].as_str().unwrap_or_default();
     let result = match method {
@@ -271,7 +272,7 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
             "capabilities": { "tools": {} } }),
         "initialize" => {
             let session = {
-                let mut log = state.log.lock().unwrap();
+                let mut log = state.log.lock();
                 log.opened += 1;
                 let session = format!("session-{}", log.opened);
                 log.live.insert(session.clone());
@@ -290,7 +291,7 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
         "tools/call" => {
             let answered = body["params"]["inputResponses"].is_object();
             {
-                let mut log = state.log.lock().unwrap();
+                let mut log = state.log.lock();
                 let tool = body["params"]["name"].as_str().unwrap_or_default();
                 let name = if answered { format!("{tool} continued") } else { tool.to_owned() };
                 *log.executed.entry(name).or_default() += 1;
@@ -318,7 +319,7 @@ async fn post(stream: &mut BufReader<TcpStream>, request: &Request, state: &Stat
                 Fault::WhenReleased => state.release.notified().await,
                 fault => return fail(stream, fault, id).await,
             }
-            state.log.lock().unwrap().events.push("answer");
+            state.log.lock().events.push("answer");
             json!({ "content": [{ "type": "text", "text": "done" }] })
         }
         _ => return fail(stream, Fault::Answer(200), id).await,

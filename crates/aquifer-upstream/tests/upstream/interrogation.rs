@@ -1,9 +1,10 @@
 //! Interrogation asks for the identity and the tools of a server, and keeps the exact bytes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_upstream::interrogate;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, HttpServer, fake, script};
@@ -84,13 +85,13 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

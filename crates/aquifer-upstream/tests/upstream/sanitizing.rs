@@ -159,8 +159,8 @@ async fn r_dis_7a_shown_text_is_sanitized_and_chosen_values_arrive_exactly() {
             assert_eq!(updates.recv().await.unwrap().message.as_deref(), Some(&*cleaned("step")), "{transport}");
         }
         assert_eq!(gateway.ask_as("log", json!({}), context_for(&client)).await["data"], "logged");
-        until("the log is there", async || !client.logged.lock().unwrap().is_empty()).await;
-        let logged = client.logged.lock().unwrap().clone();
+        until("the log is there", async || !client.logged.lock().is_empty()).await;
+        let logged = client.logged.lock().clone();
         check(transport, &json!(logged));
         assert_eq!(logged[0]["data"], json!({ cleaned("k"): [cleaned("v")] }));
         // Lists.

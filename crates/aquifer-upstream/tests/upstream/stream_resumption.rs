@@ -2,10 +2,11 @@
 //! asks for. The call is never sent again.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_upstream::Settings;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -113,14 +114,14 @@ async fn serve(mut stream: BufReader<TcpStream>, state: &State) -> Option<()> {
         }
         ("POST", Some("ping")) => plain(200, &result(json!({}))),
         ("POST", Some("tools/call")) => {
-            *state.calls.lock().unwrap() += 1;
-            *state.answer.lock().unwrap() = result(json!({ "content": [{ "type": "text", "text": "done" }] }));
+            *state.calls.lock() += 1;
+            *state.answer.lock() = result(json!({ "content": [{ "type": "text", "text": "done" }] }));
             next_step(state)?
         }
         ("POST", _) => plain(202, ""),
         ("GET", _) => match after {
             Some(after) => {
-                state.resumed_after.lock().unwrap().push(after);
+                state.resumed_after.lock().push(after);
                 next_step(state)?
             }
             None if state.has_own_stream => next_step(state)?,
@@ -134,8 +135,8 @@ async fn serve(mut stream: BufReader<TcpStream>, state: &State) -> Option<()> {
 
 fn next_step(state: &State) -> Option<String> {
     let events = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-    match state.steps.lock().unwrap().pop_front() {
-        Some(Events(text)) => Some(format!("{events}{}", text.replace("ANSWER", &state.answer.lock().unwrap()))),
+    match state.steps.lock().pop_front() {
+        Some(Events(text)) => Some(format!("{events}{}", text.replace("ANSWER", &state.answer.lock()))),
         Some(Status(status)) => {
             Some(format!("HTTP/1.1 {status} Status\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
         }
@@ -180,8 +181,8 @@ async fn r_saf_3_a_stream_is_resumed_and_the_call_is_sent_once() {
         let server = StreamServer::start(steps).await;
         let gateway = Gateway::ready(server.settings()).await;
         assert_eq!(gateway.get("create_it", json!({})).await, "done", "{steps:?}");
-        assert_eq!(*server.state.resumed_after.lock().unwrap(), *expected, "{steps:?}");
-        assert_eq!(*server.state.calls.lock().unwrap(), 1, "{steps:?}");
+        assert_eq!(*server.state.resumed_after.lock(), *expected, "{steps:?}");
+        assert_eq!(*server.state.calls.lock(), 1, "{steps:?}");
     }
 }
 
@@ -205,8 +206,8 @@ async fn r_saf_3_a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
         let gateway = Gateway::ready(server.settings()).await;
         let error = gateway.refused("create_it", json!({}), "UPSTREAM_UNAVAILABLE").await;
         assert_eq!(error["details"]["outcome"], "unknown", "{steps:?}: {error}");
-        assert_eq!(server.state.resumed_after.lock().unwrap().len(), resumptions, "{steps:?}");
-        assert_eq!(*server.state.calls.lock().unwrap(), 1, "{steps:?}");
+        assert_eq!(server.state.resumed_after.lock().len(), resumptions, "{steps:?}");
+        assert_eq!(*server.state.calls.lock(), 1, "{steps:?}");
     }
 }
 
@@ -218,6 +219,6 @@ async fn the_notification_stream_is_resumed() {
     let server = StreamServer::start_with(&steps, true).await;
     let _stage = Gateway::ready(server.settings()).await;
     // An empty id means that there is nothing to resume after.
-    until("all steps were taken", async || server.state.steps.lock().unwrap().is_empty()).await;
-    assert_eq!(*server.state.resumed_after.lock().unwrap(), ["1", "2", "2"]);
+    until("all steps were taken", async || server.state.steps.lock().is_empty()).await;
+    assert_eq!(*server.state.resumed_after.lock(), ["1", "2", "2"]);
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aquifer_discovery::classify::{Subject, classify};
@@ -19,6 +19,7 @@ use aquifer_explorer::ApiError;
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_upstream::{Examination, Finding, ReviewError, Settings, examine};
 use futures::stream::{self, StreamExt as _};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -249,14 +250,14 @@ impl Reviewer {
     }
 
     fn slot(&self, source: &str) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         slots.entry(source.to_owned()).or_default().clone()
     }
 
     /// Forgets all examinations, as if a minute had passed.
     #[cfg(test)]
     pub(super) fn forget_all(&self) {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.slots.lock().clear();
     }
 
     async fn forget(&self, source: &str) {

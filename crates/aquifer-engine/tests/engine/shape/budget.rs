@@ -15,7 +15,7 @@ async fn r_ext_3_a_result_that_keeps_its_budget_is_passed_on_unchanged() {
     let upstream = Upstream::new(result.clone(), &[], Controls::Few, None);
     let engine = builder(&upstream).build().unwrap();
     assert_eq!(list(&engine, within(400)).await, json!({ "success": true, "data": result }));
-    assert!(upstream.params.lock().unwrap()[0].is_empty(), "the upstream does not see the budget");
+    assert!(upstream.params.lock()[0].is_empty(), "the upstream does not see the budget");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn r_ext_3_the_configured_budget_applies_unless_the_caller_sets_one() {
         if own.is_empty() {
             assert_eq!(more["data"], json!(issues));
         } else {
-            assert_eq!(upstream.params.lock().unwrap()[1]["max_tokens"], 20_000);
+            assert_eq!(upstream.params.lock()[1]["max_tokens"], 20_000);
             assert_eq!(more["data"]["pageInfo"]["hasNextPage"], true);
         }
     }
@@ -163,7 +163,7 @@ async fn r_ext_3_operations_without_controls_keep_a_budget_as_well() {
             let whole = list(&engine, within(100_000)).await;
             assert_eq!(whole, json!({ "success": true, "data": result }));
         }
-        let seen = upstream.params.lock().unwrap();
+        let seen = upstream.params.lock();
         assert!(seen.iter().all(|params| !params.contains_key("max_tokens")), "the upstream does not see the budget");
     }
 }
@@ -195,7 +195,7 @@ async fn r_ext_3_a_parameter_of_the_source_stays_its_own_and_the_default_applies
     let engine = engine_with_default(&upstream, 400);
     let answer = list(&engine, json!({ "max_tokens": 3 })).await;
     assert!(estimate_value(&answer) <= 400, "{answer}");
-    assert_eq!(upstream.params.lock().unwrap()[0]["max_tokens"], 3);
+    assert_eq!(upstream.params.lock()[0]["max_tokens"], 3);
     let message = answer["warnings"][0]["message"].as_str().unwrap();
     assert!(message.contains("narrow the call") && !message.contains("more 'max_tokens'"), "{message}");
     assert_eq!(answer["data"]["model"], "small");
@@ -244,7 +244,7 @@ async fn r_ext_3_changes_are_answered_in_full() {
 async fn r_ext_3_without_a_budget_text_is_passed_on_without_being_parsed() {
     // Parsing would lose its spaces.
     let upstream = Upstream::unshaped(json!(null), &[], false);
-    *upstream.verbatim.lock().unwrap() = Some("{\"a\":  [ 1 ]}".to_owned());
+    *upstream.verbatim.lock() = Some("{\"a\":  [ 1 ]}".to_owned());
     let answer = |engine: Engine| async move {
         let request = operation("list_issues", json!({})).as_object().unwrap().clone();
         format!("{:?}", engine.handle(&Receiver::Unified, request, crate::fixture::context()).await)

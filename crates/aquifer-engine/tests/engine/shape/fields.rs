@@ -22,7 +22,7 @@ impl Source for Selecting {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        self.requested.lock().unwrap().push(call.page.fields.clone());
+        self.requested.lock().push(call.page.fields.clone());
         let row = |id: u64| {
             let mut row = json!({ "id": id, "user": { "name": "ann", "age": 5 }, "size": 10 - id });
             if let Some(fields) = &call.page.fields {
@@ -61,7 +61,7 @@ async fn r_dis_8_the_default_fields_are_returned_if_none_are_asked_for() {
             answer["data"]["items"].as_array().or(answer["data"].as_array()).unwrap_or_else(|| panic!("{answer}"));
         assert_eq!(rows[0], *first, "{params}");
         let requested = requested.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(*source.requested.lock().unwrap(), [requested], "{params}");
+        assert_eq!(*source.requested.lock(), [requested], "{params}");
     }
 }
 
@@ -69,7 +69,7 @@ async fn r_dis_8_the_default_fields_are_returned_if_none_are_asked_for() {
 async fn aggregates_see_all_fields() {
     let (engine, source) = started();
     let answer = list(&engine, json!({ "aggregate": { "all": { "sum": "size" } } })).await;
-    assert_eq!(*source.requested.lock().unwrap(), [None]);
+    assert_eq!(*source.requested.lock(), [None]);
     assert!(answer.to_string().contains("40"), "{answer}");
 }
 
@@ -80,7 +80,7 @@ async fn a_page_with_other_fields_does_not_come_from_what_is_held() {
     let after = first["data"]["pageInfo"]["endCursor"].clone();
     let same = list(&engine, json!({ "first": 2, "after": after })).await;
     assert_eq!(same["data"]["items"][0]["id"], 2, "{same}");
-    assert_eq!(source.requested.lock().unwrap().len(), 1, "the rest is held");
+    assert_eq!(source.requested.lock().len(), 1, "the rest is held");
     let other = list(&engine, json!({ "first": 2, "after": after, "fields": ["size"] })).await;
     assert!(other["error"].is_object() || other["data"]["items"][0]["size"] == 8, "{other}");
 }

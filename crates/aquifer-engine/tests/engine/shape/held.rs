@@ -44,7 +44,7 @@ async fn r_dis_8_a_result_no_longer_held_says_call_again() {
     let first = list(&engine, json!({ "first": 10 })).await;
     let next = json!({ "first": 10, "after": first["data"]["pageInfo"]["endCursor"] });
     assert_eq!(list(&engine, next.clone()).await["success"], true);
-    *clock.0.lock().unwrap() += jiff::Span::new().seconds(61);
+    *clock.0.lock() += jiff::Span::new().seconds(61);
     let late = list(&engine, next).await;
     assert_eq!(late["error"]["code"], "VALIDATION_INVALID_VALUE");
     assert!(late["error"]["message"].as_str().unwrap().contains("Call again"), "{late}");

@@ -21,7 +21,7 @@ impl Pages {
 
     /// The offsets of the pages that were fetched since the last time.
     fn fetched(&self) -> Vec<usize> {
-        std::mem::take(&mut *self.calls.lock().unwrap()).into_iter().map(|(offset, _)| offset).collect()
+        std::mem::take(&mut *self.calls.lock()).into_iter().map(|(offset, _)| offset).collect()
     }
 }
 
@@ -42,7 +42,7 @@ impl Source for Pages {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         assert_eq!(call.params, *json!({ "state": "open" }).as_object().unwrap(), "every page has the same parameters");
         let offset = call.page.resume.and_then(|resume| resume["offset"].as_u64()).unwrap_or(0) as usize;
-        self.calls.lock().unwrap().push((offset, call.page.rows));
+        self.calls.lock().push((offset, call.page.rows));
         if self.broken == Some(offset) {
             let failure = Failure::new(Code::NotFoundResource, "This page cannot be fetched");
             return std::future::ready(Outcome::Failed(failure)).boxed();
@@ -161,11 +161,11 @@ async fn a_small_page_asks_the_source_for_few_rows() {
     let pages = Pages::new(45);
     let page = issues_page(&engine(&pages), json!({ "first": 3 })).await;
     assert_eq!(numbers(&page), [0, 1, 2]);
-    assert_eq!(*pages.calls.lock().unwrap(), [(0, Some(3))]);
+    assert_eq!(*pages.calls.lock(), [(0, Some(3))]);
     pages.fetched();
     let filter = json!({ "first": 3, "filter": { "number": { "gte": 0 } } });
     issues_page(&engine(&pages), filter).await;
-    assert_eq!(*pages.calls.lock().unwrap(), [(0, None)], "few rows may match");
+    assert_eq!(*pages.calls.lock(), [(0, None)], "few rows may match");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A source whose calls end as their parameters say, behind a gate with a real audit.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::source::{Call, Offering};
@@ -18,6 +18,7 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
@@ -76,7 +77,7 @@ impl Source for ScriptedSource {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         let then = call.params.get("then").and_then(Value::as_str).unwrap_or("done").to_owned();
-        self.started.lock().unwrap().push(format!("{} {then}", call.name));
+        self.started.lock().push(format!("{} {then}", call.name));
         self.has_started.notify_one();
         async move {
             let failure = |code| Failure::new(code, "It did not work");

@@ -67,7 +67,7 @@ async fn r_saf_5_a_caller_who_gives_up_leaves_one_outcome() {
     }
     let entries = harness.entries().await;
     assert_paired(&entries);
-    let ran = harness.source.started.lock().unwrap().len();
+    let ran = harness.source.started.lock().len();
     let not_run = entries.iter().filter(|entry| entry["reason"] == "it was not run").count();
     let intents = entries.iter().filter(|entry| entry["event"] == "OPERATION_INTENT").count();
     assert_eq!(intents - not_run, ran, "an operation ran without an intent, or its intent says otherwise");
@@ -128,7 +128,7 @@ async fn r_saf_5_an_intent_without_a_head_is_followed_by_its_refusal() {
     let entries = harness.entries().await;
     assert_paired(&entries);
     assert_eq!(entries.iter().filter(|entry| entry["reason"] == "it was not run").count(), 1, "{entries:#?}");
-    assert_eq!(harness.source.started.lock().unwrap().len(), 2);
+    assert_eq!(harness.source.started.lock().len(), 2);
     assert!(verify_directory(&harness.folder.0, &harness.store.inner).await.is_intact());
 }
 
@@ -151,5 +151,5 @@ async fn r_saf_5_a_refused_call_without_an_intent_has_no_outcome() {
     let entries = harness.entries().await;
     assert_paired(&entries);
     assert!(entries.len() < before, "{entries:#?}");
-    assert_eq!(harness.source.started.lock().unwrap().len(), 3);
+    assert_eq!(harness.source.started.lock().len(), 3);
 }

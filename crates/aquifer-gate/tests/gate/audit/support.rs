@@ -87,7 +87,7 @@ pub(super) fn in_child() -> Option<PathBuf> {
 /// A store whose behaviour tests can switch.
 pub(super) struct ScriptedStore {
     pub(super) inner: Arc<dyn StateStore>,
-    pub(super) mode: std::sync::Mutex<StoreMode>,
+    pub(super) mode: parking_lot::Mutex<StoreMode>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -99,18 +99,18 @@ pub(super) enum StoreMode {
 
 impl ScriptedStore {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { inner: memory(), mode: std::sync::Mutex::new(StoreMode::Well) })
+        Arc::new(Self { inner: memory(), mode: parking_lot::Mutex::new(StoreMode::Well) })
     }
 
     pub(super) fn set_mode(&self, mode: StoreMode) {
-        *self.mode.lock().unwrap() = mode;
+        *self.mode.lock() = mode;
     }
 
     fn then<'a, T: Send + 'a>(
         &self,
         future: BoxFuture<'a, Result<T, StoreError>>,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
-        match *self.mode.lock().unwrap() {
+        match *self.mode.lock() {
             StoreMode::Well => future,
             StoreMode::Down => std::future::ready(Err(StoreError("it is down".to_owned()))).boxed(),
             StoreMode::Silent => std::future::pending().boxed(),

@@ -88,12 +88,12 @@ async fn r_saf_5_writes_are_refused_while_the_audit_fails() {
         // The first write does not wait, because the failure is not known yet; its entries make it known.
         harness.code("create_item", json!({})).await;
         eventually("the failure is known", async || harness.audit.is_failing()).await;
-        harness.source.started.lock().unwrap().clear();
+        harness.source.started.lock().clear();
         let expected = if required { "INTERNAL_ERROR" } else { "done" };
         for operation in ["create_item", "update_remote", "run_job", "delete_item", "peek_item"] {
             assert_eq!(harness.code(operation, json!({})).await, expected, "{operation}");
         }
-        assert_eq!(harness.source.started.lock().unwrap().is_empty(), required);
+        assert_eq!(harness.source.started.lock().is_empty(), required);
         assert_eq!(harness.code("get_item", json!({})).await, "done");
         assert_eq!(harness.code("create_item", json!({ "dry_run": true })).await, "done");
         harness.store.set_mode(StoreMode::Well);
@@ -119,7 +119,7 @@ async fn r_saf_5_writes_are_refused_when_the_queue_is_full() {
     }
     assert_eq!(codes.last().unwrap(), "INTERNAL_ERROR", "{codes:?}");
     let ran = codes.iter().filter(|code| *code == "done").count();
-    assert_eq!(harness.source.started.lock().unwrap().len(), ran, "{codes:?}");
+    assert_eq!(harness.source.started.lock().len(), ran, "{codes:?}");
     assert_eq!(harness.code("get_item", json!({})).await, "done");
     harness.store.set_mode(StoreMode::Well);
 }

@@ -1,11 +1,12 @@
 //! Decisions of a person: who decided and why is stored with the decision, and the caller is told.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::store::StateStore as _;
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::ApprovalNotifier;
 use aquifer_gate::confirm::approvals::{self, Approval, MAX_REASON_CHARS, Status};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, code, request, with_token};
@@ -140,7 +141,7 @@ struct Recorder(Mutex<Vec<Approval>>);
 
 impl ApprovalNotifier for Recorder {
     fn on_created(&self, approval: &Approval) {
-        self.0.lock().unwrap().push(approval.clone());
+        self.0.lock().push(approval.clone());
     }
 }
 
@@ -148,7 +149,7 @@ impl ApprovalNotifier for Recorder {
 async fn r_saf_3_a_notifier_is_told_once_about_each_approval_that_can_be_decided() {
     let recorder = Arc::new(Recorder::default());
     let harness = harness().notifying(&settings(), recorder.clone());
-    let told = || std::mem::take(&mut *recorder.0.lock().unwrap());
+    let told = || std::mem::take(&mut *recorder.0.lock());
     let (id, token) = ask(&harness, "x").await;
     assert_eq!(told(), [approvals::find(&*harness.store, &id, &harness.clock).await.unwrap()]);
     // Asking about it, and calls without an approval, are no news.

@@ -1,7 +1,7 @@
 //! Calls are rehearsed before anybody is asked about them (R-SAF-3).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::rehearsal::{AffectedRows, ChangeKind, Preview, RehearsalResult, RowCount, RowFate};
@@ -20,6 +20,7 @@ use aquifer_protocol::surface::{Mode, Profile, Receiver, Surface};
 use aquifer_protocol::trust::Trust;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::{ManualClock, anna, answering, code, request, with_person, with_token};
@@ -53,7 +54,7 @@ fn preview(id: &str) -> Preview {
 
 impl Rows {
     fn missing(&self, id: &str) -> Option<Failure> {
-        self.missing.lock().unwrap().contains(&id).then(|| Failure::not_found("row", id))
+        self.missing.lock().contains(&id).then(|| Failure::not_found("row", id))
     }
 }
 
@@ -91,7 +92,7 @@ impl Source for Rows {
         std::future::ready(match self.missing(&id) {
             Some(failure) => Outcome::Failed(failure),
             None => {
-                self.done.lock().unwrap().push(id);
+                self.done.lock().push(id);
                 Outcome::Done(Answer::new(json!("done")))
             }
         })
@@ -137,7 +138,7 @@ impl Rehearsing {
     }
 
     fn done(&self) -> Vec<String> {
-        std::mem::take(&mut self.rows.done.lock().unwrap())
+        std::mem::take(&mut self.rows.done.lock())
     }
 }
 
@@ -162,7 +163,7 @@ async fn r_saf_3_tokens_are_issued_only_for_calls_that_can_succeed() {
     assert_eq!(code(&harness.ask(with_token(delete("1"), token), anna()).await), "TOKEN_ALREADY_USED");
     assert_eq!((harness.rehearsed(), harness.done()), (0, vec!["1".to_owned()]));
     // What cannot succeed is refused without a question.
-    harness.rows.missing.lock().unwrap().push("2");
+    harness.rows.missing.lock().push("2");
     for context in [anna(), with_person(anna())] {
         let refused = harness.ask(delete("2"), context).await;
         assert_eq!(code(&refused), "NOT_FOUND_RESOURCE", "{refused}");
@@ -170,7 +171,7 @@ async fn r_saf_3_tokens_are_issued_only_for_calls_that_can_succeed() {
     }
     // The data changed after the question: the real call decides.
     let asked = harness.ask(delete("3"), anna()).await;
-    harness.rows.missing.lock().unwrap().push("3");
+    harness.rows.missing.lock().push("3");
     let token = asked["error"]["details"]["confirmation_token"].as_str().unwrap();
     assert_eq!(code(&harness.ask(with_token(delete("3"), token), anna()).await), "NOT_FOUND_RESOURCE");
     assert!(harness.done().is_empty());
@@ -210,7 +211,7 @@ async fn r_saf_2_policy_decides_before_a_rehearsal() {
     };
     let harness = Rehearsing::new(json!({ "rule": [{ "effect": "deny", "operation": ["delete_row"],
         "when": [{ "param": "id", "equals": "1" }] }] }));
-    harness.rows.missing.lock().unwrap().push("1");
+    harness.rows.missing.lock().push("1");
     assert_eq!(code(&harness.ask(delete("1"), anna()).await), "PERMISSION_DENIED");
     assert_eq!(harness.rehearsed(), 0);
     let harness = Rehearsing::new(rule("confirm"));
@@ -268,7 +269,7 @@ fn batch(operations: &[Value]) -> Value {
 #[tokio::test]
 async fn r_ext_4_a_token_for_a_batch_covers_only_calls_that_can_succeed() {
     let harness = Rehearsing::new(json!({}));
-    harness.rows.missing.lock().unwrap().extend(["2", "4"]);
+    harness.rows.missing.lock().extend(["2", "4"]);
     // The first cannot succeed. The last may, because an operation before it may change something.
     let operations = [delete("2"), delete("1"), delete("3"), delete("4")];
     let asked = harness.ask(batch(&operations), anna()).await;
@@ -287,7 +288,7 @@ async fn r_ext_4_a_token_for_a_batch_covers_only_calls_that_can_succeed() {
 #[tokio::test]
 async fn r_ext_4_a_question_about_a_batch_says_what_would_fail() {
     let harness = Rehearsing::new(json!({}));
-    harness.rows.missing.lock().unwrap().extend(["2", "4"]);
+    harness.rows.missing.lock().extend(["2", "4"]);
     let operations = [delete("2"), delete("1")];
     let asked = harness.ask(batch(&operations), with_person(anna())).await;
     let question = asked["message"].as_str().unwrap_or_else(|| panic!("{asked}"));

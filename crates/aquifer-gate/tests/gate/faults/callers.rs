@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::Context;
@@ -14,6 +14,7 @@ use aquifer_gate::GateSettings;
 use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_protocol::trust::Trust;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::audit::support::{lines, verify_directory};
@@ -183,7 +184,7 @@ impl Trial {
             if number.is_multiple_of(5) {
                 self.cross(&id, &token, who).await;
             }
-            self.confirmed.lock().unwrap().insert(id.clone(), CallerView::default());
+            self.confirmed.lock().insert(id.clone(), CallerView::default());
             let here = self.redeeming_harness(number);
             let is_done = match number % 7 {
                 1 | 4 => {
@@ -213,11 +214,11 @@ impl Trial {
     }
 
     fn update_view(&self, id: &str, what: impl FnOnce(&mut CallerView)) {
-        what(self.confirmed.lock().unwrap().get_mut(id).unwrap());
+        what(self.confirmed.lock().get_mut(id).unwrap());
     }
 
     fn caller_view(&self, id: &str) -> CallerView {
-        self.confirmed.lock().unwrap()[id]
+        self.confirmed.lock()[id]
     }
 
     /// Counts a refusal because of the store or the audit, and waits a little.
@@ -293,7 +294,7 @@ impl Trial {
     }
 
     async fn check(&self, name: &str, faults: usize, started: Instant) {
-        let confirmed = self.confirmed.lock().unwrap().clone();
+        let confirmed = self.confirmed.lock().clone();
         let mut executed: BTreeMap<String, usize> = BTreeMap::new();
         for (source, operation, params) in self.harnesses.iter().flat_map(Harness::done) {
             if operation == "delete_thing" {

@@ -1,9 +1,10 @@
 //! An HTTP/1.1 server that replies as a test specifies, and records what it receives.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -122,7 +123,7 @@ impl Server {
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
-        self.shared.received.lock().unwrap().clone()
+        self.shared.received.lock().clone()
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -154,7 +155,7 @@ async fn serve(stream: TcpStream, state: &Shared) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
         let number = {
-            let mut received = state.received.lock().unwrap();
+            let mut received = state.received.lock();
             received.push(request.clone());
             received.len() - 1
         };

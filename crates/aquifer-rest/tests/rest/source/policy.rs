@@ -1,6 +1,6 @@
 //! A PUT that reads the current state is subject to the policy for reading it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::{Context, Engine};
@@ -12,6 +12,7 @@ use aquifer_protocol::validate::Checked;
 use aquifer_rest::{RestSettings, RestSource};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{api, call, note, settings};
@@ -43,7 +44,7 @@ impl Gate for CountingGate {
     }
 
     fn count_page<'a>(&'a self, operation: &'a Operation, _: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
-        let mut counted = self.counted.lock().unwrap();
+        let mut counted = self.counted.lock();
         let is_left = self.left.is_none_or(|left| counted.len() < left);
         counted.push(operation.own_name.to_string());
         let limit = || Failure::new(Code::RateLimitExceeded, "The limit is reached");
@@ -146,12 +147,12 @@ async fn the_request_that_reads_counts_against_limits() {
     let change = json!({ "id": "1", "input": { "title": "x" } });
     let done = call(&engine, "update_note", change.clone()).await;
     assert_eq!(done["success"], true, "{done}");
-    assert_eq!(*gate.counted.lock().unwrap(), ["get_note"]);
+    assert_eq!(*gate.counted.lock(), ["get_note"]);
     assert_eq!(server.count(), 2);
     let refused = call(&engine, "update_note", change).await;
     assert_eq!(refused["error"]["message"], "The limit is reached", "{refused}");
     assert_eq!(server.count(), 2, "nothing is sent beyond the limit");
     // Other requests are counted by the gate's decision alone.
     call(&engine, "get_note", json!({ "id": "1" })).await;
-    assert_eq!(gate.counted.lock().unwrap().len(), 2);
+    assert_eq!(gate.counted.lock().len(), 2);
 }

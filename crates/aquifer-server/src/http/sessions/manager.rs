@@ -1,12 +1,13 @@
 //! Opens and closes sessions and passes requests to them.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use futures::{FutureExt, Stream, StreamExt};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionError,
@@ -87,11 +88,11 @@ pub(super) struct SharedSessions {
 
 impl SharedSessions {
     fn table(&self) -> MutexGuard<'_, SessionTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn schedule_close(&self, id: SessionId) {
-        self.to_close.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.to_close.lock().push(id);
     }
 
     /// Counts a message stored for a session.
@@ -157,7 +158,7 @@ impl BoundedSessions {
 
     /// Closes the sessions in the SDK that were closed here.
     async fn close_scheduled(&self) {
-        let to_close = std::mem::take(&mut *self.shared.to_close.lock().unwrap_or_else(PoisonError::into_inner));
+        let to_close = std::mem::take(&mut *self.shared.to_close.lock());
         if to_close.is_empty() {
             return;
         }

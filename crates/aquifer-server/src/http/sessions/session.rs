@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::RequestId;
 
 use crate::http::connection::Connection;
@@ -358,7 +359,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 

@@ -2,9 +2,10 @@
 //! functions.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
@@ -104,7 +105,7 @@ impl Authorizer {
 
     /// The first refusal.
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refusal.lock().clone()
     }
 
     pub(super) fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
@@ -153,7 +154,7 @@ impl Authorizer {
             }
             action => Refusal::Other(format!("{schema}: {action:?}")),
         };
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+        self.refusal.lock().get_or_insert(refusal);
         Authorization::Deny
     }
 }
@@ -166,11 +167,11 @@ pub(super) fn record(
     let reads = Arc::new(Mutex::new(Reads::default()));
     let noted = reads.clone();
     connection.authorizer(Some(move |context: AuthContext<'_>| {
-        noted.lock().unwrap_or_else(PoisonError::into_inner).add(&context);
+        noted.lock().add(&context);
         Authorization::Allow
     }))?;
     let prepared = prepare(connection);
     connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
     prepared?;
-    Ok(std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner)))
+    Ok(std::mem::take(&mut *reads.lock()))
 }

@@ -5,8 +5,9 @@
 //! else (bytes, numbers, texts with NUL) is passed to SQLite's own function, if the product of the lengths is small.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi, params_from_iter};
@@ -49,7 +50,7 @@ pub(super) fn register(connection: &Connection, should_stop: impl Fn() -> bool +
             {
                 return Ok(value);
             }
-            let builtins = builtins.lock().unwrap_or_else(PoisonError::into_inner);
+            let builtins = builtins.lock();
             call_builtin(&builtins, name, context)
         })?;
     }

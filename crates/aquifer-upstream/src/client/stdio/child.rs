@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_discovery::redact;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
@@ -108,7 +109,7 @@ impl Child {
 
     /// The last lines of standard error.
     pub(crate) fn stderr_tail(&self) -> String {
-        let lines = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.stderr_tail.lock();
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
@@ -185,7 +186,7 @@ fn log_line(
         return;
     }
     tracing::debug!(target: "aquifer_upstream::stderr", source = name, "{text}");
-    let mut tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tail = stderr_tail.lock();
     if tail.len() == MAX_TAIL_LINES {
         tail.pop_front();
     }

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::error::Outage;
@@ -41,7 +42,7 @@ impl Pipe {
     }
 
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
-        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+        self.backlog.lock()
     }
 
     /// Sends one line, immediately or as soon as the child reads. On failure, no byte of it is ever written.

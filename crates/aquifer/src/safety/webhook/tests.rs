@@ -1,10 +1,10 @@
-use std::sync::Mutex;
 use std::time::Duration;
 
 use aquifer_gate::confirm::approvals::Status;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::sender::SIGNATURE_HEADER;
@@ -25,7 +25,7 @@ impl Service {
         let statuses = Arc::new(Mutex::new(statuses.iter().rev().copied().collect::<Vec<_>>()));
         let answer = move |headers: HeaderMap, body: Bytes| async move {
             sender.send((headers, body)).unwrap();
-            let status = statuses.lock().unwrap().pop().unwrap_or(StatusCode::NO_CONTENT);
+            let status = statuses.lock().pop().unwrap_or(StatusCode::NO_CONTENT);
             (status, [("location", "/elsewhere")])
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -2,10 +2,11 @@
 //! Commands that only inspect do not write to it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_upstream::{DefinitionObserver, PinStore, QuarantinePolicy};
+use parking_lot::Mutex;
 
 use super::super::{Kind, OnUnreachable, Plans, store};
 use crate::config::{Config, QuarantineConfig, StateConfig};
@@ -76,7 +77,7 @@ static RECORD: Mutex<Option<QuarantineRecord>> = Mutex::new(None);
 
 /// Records quarantined definitions in this audit log from now on, including earlier ones.
 pub(crate) fn record_in(audit: &Audit) {
-    let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut record = RECORD.lock();
     let record = record.get_or_insert_default();
     record.audit = Some(audit.clone());
     record.waiting.drain(..).for_each(|entry| note(audit, entry));
@@ -95,7 +96,7 @@ impl DefinitionObserver for QuarantineObserver {
         let tool = aquifer_discovery::text::presentable(tool);
         let entry = Entry::new(Event::DefinitionQuarantined).operation(source, operation);
         let entry = entry.reason(&format!("tool '{tool}': {reason}"));
-        let mut record = RECORD.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = RECORD.lock();
         let record = record.get_or_insert_default();
         match &record.audit {
             Some(audit) => note(audit, entry),

@@ -2,9 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Result};
-use std::sync::{Mutex, PoisonError};
 
 use crossterm_winapi::{Console, ConsoleMode, Handle, ScreenBuffer};
+use parking_lot::Mutex;
 
 /// Ctrl-C as a signal, whole lines, and echo.
 const LINE_MODE: u32 = 0x0001 | 0x0002 | 0x0004;
@@ -20,14 +20,14 @@ static INPUT: Mutex<Option<File>> = Mutex::new(None);
 
 /// Discards input that was typed and not read yet.
 pub(crate) fn discard_input() -> Result<()> {
-    *INPUT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *INPUT.lock() = None;
     Console::from(Handle::current_in_handle()?).read_console_input().map(drop)
 }
 
 /// Reads exactly one byte from the console: standard input would read ahead, and that could answer a question that was
 /// not asked yet.
 pub(crate) fn read_byte() -> Result<Option<u8>> {
-    let mut input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut input = INPUT.lock();
     let console = match input.as_mut() {
         Some(console) => console,
         None => input.insert(OpenOptions::new().read(true).write(true).open("CONIN$")?),

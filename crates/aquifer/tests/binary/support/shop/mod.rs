@@ -7,12 +7,13 @@ mod lists;
 mod tokens;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -91,48 +92,48 @@ impl Shop {
 
     /// The requests for a path so far, and with that forgets everything.
     pub(crate) fn take(&self, path: &str) -> Vec<Received> {
-        let received = std::mem::take(&mut *self.shared.received.lock().unwrap());
+        let received = std::mem::take(&mut *self.shared.received.lock());
         received.into_iter().filter(|request| request.path == path).collect()
     }
 
     /// All requests so far.
     pub(crate) fn received(&self) -> Vec<Received> {
-        self.shared.received.lock().unwrap().clone()
+        self.shared.received.lock().clone()
     }
 
     /// The number of tokens that were issued.
     pub(crate) fn token_count(&self) -> usize {
-        self.shared.tokens.lock().unwrap().issued
+        self.shared.tokens.lock().issued
     }
 
     /// Invalidates all tokens, as if their time was over.
     pub(crate) fn expire_tokens(&self) {
-        self.shared.tokens.lock().unwrap().valid.clear();
+        self.shared.tokens.lock().valid.clear();
     }
 
     /// A product as it is stored.
     pub(crate) fn product(&self, id: u64) -> Option<Value> {
-        self.shared.products.lock().unwrap().get(id).cloned()
+        self.shared.products.lock().get(id).cloned()
     }
 
     /// How many products there are.
     pub(crate) fn product_count(&self) -> usize {
-        self.shared.products.lock().unwrap().count()
+        self.shared.products.lock().count()
     }
 
     /// Changes a product, as another client would.
     pub(crate) fn change(&self, id: u64, changes: &Value) {
-        self.shared.products.lock().unwrap().merge(id, changes).unwrap();
+        self.shared.products.lock().merge(id, changes).unwrap();
     }
 
     /// From now on somebody else changes a product whenever it has been read.
     pub(crate) fn change_after_reading(&self, id: u64) {
-        self.shared.products.lock().unwrap().restless = Some(id);
+        self.shared.products.lock().restless = Some(id);
     }
 
     /// Publishes a description at `/openapi.yaml`.
     pub(crate) fn publish(&self, description: &str) {
-        description.clone_into(&mut self.shared.description.lock().unwrap());
+        description.clone_into(&mut self.shared.description.lock());
     }
 }
 
@@ -160,7 +161,7 @@ async fn handle(
     let (method, path) = (method.as_str().to_owned(), uri.path().to_owned());
     let request = Received { method, path, query, headers, body: body.to_vec() };
     let count = {
-        let mut received = shared.received.lock().unwrap();
+        let mut received = shared.received.lock();
         received.push(request.clone());
         received.iter().filter(|earlier| earlier.path == request.path).count()
     };
@@ -175,8 +176,8 @@ fn answer(shared: &Shared, request: &Received, count: usize) -> Response {
     let steps: Vec<&str> = request.path.split('/').skip(1).collect();
     match (request.method.as_str(), steps.as_slice()) {
         ("GET", ["orders" | "events" | "reviews"]) => lists::page(request),
-        ("POST", ["oauth", "token"]) => shared.tokens.lock().unwrap().issue(request),
-        ("GET", ["account"]) => shared.tokens.lock().unwrap().account(request),
+        ("POST", ["oauth", "token"]) => shared.tokens.lock().issue(request),
+        ("GET", ["account"]) => shared.tokens.lock().account(request),
         ("GET", ["moved"]) => (StatusCode::FOUND, [(header::LOCATION, "/report")]).into_response(),
         ("GET", ["report"]) => protected(request, "authorization", "Bearer s3cret-bearer"),
         ("GET", ["statistics"]) => protected(request, "x-api-key", "s3cret-key"),
@@ -185,9 +186,9 @@ fn answer(shared: &Shared, request: &Received, count: usize) -> Response {
             ([("x-ratelimit-limit", "1"), ("x-ratelimit-remaining", "0")], "{\"ok\":true}").into_response()
         }
         ("GET", ["broken"]) => ([(header::CONTENT_TYPE, "application/json")], "{\"half\":").into_response(),
-        ("GET", ["openapi.yaml"]) => shared.description.lock().unwrap().clone().into_response(),
+        ("GET", ["openapi.yaml"]) => shared.description.lock().clone().into_response(),
         ("GET", ["exports", "products"]) => ([(header::CONTENT_TYPE, "text/csv")], "id,name\n1,Lamp\n").into_response(),
-        (_, ["products", ..]) => shared.products.lock().unwrap().answer(request, steps.get(1..).unwrap_or_default()),
+        (_, ["products", ..]) => shared.products.lock().answer(request, steps.get(1..).unwrap_or_default()),
         _ => problem(404, "There is no such route."),
     }
 }
