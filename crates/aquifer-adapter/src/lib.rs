@@ -144,6 +144,95 @@ pub mod macros {
 /// }
 /// ```
 ///
+/// An error of the adapter's own without a conversion into a `Failure`, passed on with `?`:
+/// ```compile_fail,E0277
+/// use aquifer_adapter::{Answer, Code, Failure, adapter};
+/// #[derive(Debug)]
+/// struct Locked;
+/// impl std::fmt::Display for Locked {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("The file is locked")
+///     }
+/// }
+/// impl std::error::Error for Locked {}
+/// fn lock() -> Result<(), Locked> {
+///     Err(Locked)
+/// }
+/// struct Desk;
+/// #[adapter]
+/// impl Desk {
+///     /// Get it.
+///     #[operation]
+///     async fn get_it(&self) -> Answer<u8> {
+///         lock()?;
+///         Ok(1)
+///     }
+/// }
+/// ```
+///
+/// The same error as the error of a handler:
+/// ```compile_fail,E0277
+/// use aquifer_adapter::{Answer, Code, Failure, adapter};
+/// #[derive(Debug)]
+/// struct Locked;
+/// impl std::fmt::Display for Locked {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("The file is locked")
+///     }
+/// }
+/// impl std::error::Error for Locked {}
+/// fn lock() -> Result<(), Locked> {
+///     Err(Locked)
+/// }
+/// struct Desk;
+/// #[adapter]
+/// impl Desk {
+///     /// Get it.
+///     #[operation]
+///     async fn get_it(&self) -> Result<u8, Locked> {
+///         lock()?;
+///         Ok(1)
+///     }
+/// }
+/// ```
+///
+/// With the conversion, both compile:
+/// ```
+/// use aquifer_adapter::{Answer, Code, Failure, adapter};
+/// #[derive(Debug)]
+/// struct Locked;
+/// impl std::fmt::Display for Locked {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         f.write_str("The file is locked")
+///     }
+/// }
+/// impl std::error::Error for Locked {}
+/// impl From<Locked> for Failure {
+///     fn from(error: Locked) -> Self {
+///         Failure::new(Code::ConflictConstraint, error.to_string())
+///     }
+/// }
+/// fn lock() -> Result<(), Locked> {
+///     Err(Locked)
+/// }
+/// struct Desk;
+/// #[adapter]
+/// impl Desk {
+///     /// Get it.
+///     #[operation]
+///     async fn get_it(&self) -> Answer<u8> {
+///         lock()?;
+///         Ok(1)
+///     }
+///     /// Get it once more.
+///     #[operation]
+///     async fn get_it_again(&self) -> Result<u8, Locked> {
+///         lock()?;
+///         Ok(1)
+///     }
+/// }
+/// ```
+///
 /// An unknown argument:
 /// ```compile_fail
 /// use aquifer_adapter::{Answer, adapter};
