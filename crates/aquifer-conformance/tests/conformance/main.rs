@@ -9,6 +9,7 @@ mod mutants;
 mod mutations;
 mod spec_checkout;
 mod transports;
+mod unusual;
 
 use aquifer_conformance::Connector;
 use aquifer_conformance::options::Options;
