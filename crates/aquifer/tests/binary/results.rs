@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, StdioServer, forgetful, run, server, text, tools, until};
+use crate::support::{Folder, HttpServer, Server, StdioServer, Transport, forgetful, run, server, text, tools, until};
 
 /// What a list of things looks like.
 pub(crate) fn things() -> Value {
@@ -313,6 +313,49 @@ fn r_dis_8a_rows_are_offered_after_many_empty_results() {
     for (found, items) in [(2, json!([{ "id": 0 }, { "id": 1 }])), (0, json!([]))] {
         let answer = search(json!({ "found": found, "fields": ["id"] }));
         assert_eq!(answer["data"], json!({ "items": items }), "{answer}");
+    }
+}
+
+/// A path that leads nowhere in one result changes nothing about the other paths, whichever result was seen first.
+#[test]
+fn r_dis_8_the_shape_of_a_selection_depends_on_the_request_alone() {
+    let own = json!({ "type": "object", "properties": { "id": { "type": "integer" } } });
+    let tool = json!({ "name": "get_customer", "inputSchema": own, "annotations": { "readOnlyHint": true } });
+    for seen_first in [1, 2] {
+        let desk = Desk::with(std::slice::from_ref(&tool));
+        let config = desk.config("", "");
+        for round in ["first", "restarted"] {
+            let start =
+                |transport| Server::spawn(transport, forgetful(&desk.folder).args(["serve", "--config", &config]));
+            let mut servers = Transport::BOTH.map(|transport| (transport, start(transport)));
+            for (transport, served) in &mut servers {
+                let mut get = |id: u64, fields: Value| {
+                    let params =
+                        if fields.is_null() { json!({ "id": id }) } else { json!({ "id": id, "fields": fields }) };
+                    served.call("mcp_aql_read", json!({ "operation": "get_customer", "params": params }))
+                };
+                let whole = until("the customer", || {
+                    let answer = get(seen_first, Value::Null);
+                    (answer["success"] == true).then(|| answer["data"].clone())
+                });
+                assert_eq!(whole["items"].as_array().map(Vec::len), Some(3), "{whole}");
+                for (id, payments) in [
+                    (1, json!({ "payments": [{ "kind": "card" }] })),
+                    (2, json!({ "payments": [] })),
+                    (3, json!({ "payments": null })),
+                    (4, json!({})),
+                ] {
+                    let mut expected = json!({ "name": { "first": "Ann" }, "orders": ["W1", "W2"] });
+                    expected.as_object_mut().unwrap().extend(payments.as_object().unwrap().clone());
+                    let answer = get(id, json!(["name.first", "orders", "payments.kind"]));
+                    assert_eq!(answer["data"], expected, "{round} {transport:?} {id}: {answer}");
+                    expected["items"] = json!([0, 1, 2].map(|n| json!({ "size": { "value": n } })));
+                    let answer = get(id, json!(["name.first", "orders", "payments.kind", "items.size.value"]));
+                    assert_eq!(answer["data"], expected, "{round} {transport:?} {id}: {answer}");
+                }
+            }
+            servers.into_iter().for_each(|(_, served)| served.stop());
+        }
     }
 }
 
