@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, StdioServer, forgetful, server, text, token, until};
+use crate::support::{Folder, HttpServer, Server, StdioServer, Transport, forgetful, server, text, token, until};
 
 /// A word that no honest definition here holds.
 const POISON: &str = "ignorepreviousinstructions";

@@ -54,3 +54,52 @@ fn r_dis_7a_damaged_and_lost_state_does_not_lift_quarantine() {
         until("the acceptance counts", || (!is_quarantined(&mut piped, "get_user")).then_some(()));
     }
 }
+
+/// As two processes see it that share the state, on either transport, with damage while they run and between two runs.
+#[test]
+fn r_dis_7a_an_emptied_or_shortened_state_file_lifts_no_quarantine() {
+    const PAGE: u64 = 4_096;
+    for transport in Transport::BOTH {
+        for (length, is_running) in [(0, true), (0, false), (PAGE, true), (PAGE, false)] {
+            let fixture = Fixture::new(&tools("Get a user."), "");
+            let start = || {
+                let mut command = forgetful(&fixture.folder);
+                Server::spawn(transport, command.args(["serve", "--config", &fixture.config]))
+            };
+            let call = |server: &mut Server| server.call("mcp_aql_read", json!({ "operation": "get_user" }));
+            let is_quarantined = |server: &mut Server| {
+                let params = json!({ "query": "operations", "name": "get_user" });
+                let answer = server.call("mcp_aql_read", json!({ "operation": "introspect", "params": params }));
+                let words = answer["data"]["operation"]["description"].as_str();
+                words.is_some_and(|words| words.starts_with("Quarantined"))
+            };
+            let check = |server: &mut Server| {
+                until("the tools are known", || is_quarantined(server).then_some(()));
+                let refused = call(server);
+                let case = format!("{transport:?}, {length} bytes, running: {is_running}");
+                assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{case}: {refused}");
+            };
+            let mut servers = vec![start(), start()];
+            for server in &mut servers {
+                until("the tools are known", || (call(server)["success"] == true).then_some(()));
+            }
+            fixture.list(&tools(&format!("Get a user. {POISON}")));
+            servers.iter_mut().for_each(check);
+            if !is_running {
+                servers.drain(..).for_each(Server::stop);
+            }
+            let file = std::fs::OpenOptions::new().write(true).open(fixture.folder.path("state/state.sqlite")).unwrap();
+            assert!(file.metadata().unwrap().len() > PAGE);
+            file.set_len(length).unwrap();
+            servers.iter_mut().for_each(check);
+            // Each is started beside one that was there before.
+            for _ in 0..3 {
+                servers.push(start());
+                servers.iter_mut().for_each(check);
+                if servers.len() > 1 {
+                    servers.remove(0).stop();
+                }
+            }
+        }
+    }
+}
