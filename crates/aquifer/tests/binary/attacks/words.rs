@@ -1,11 +1,9 @@
 //! What a server says to people and models, asks of them, and reads that is not its own (items 6 and 11).
 
-use std::io::{BufRead as _, BufReader};
-
 use serde_json::{Value, json};
 
-use super::{Round, World, in_every_setting, journal, reading, tool};
-use crate::support::{HttpServer, Server, StdioServer, Transport, envelope, read_answer, stateless_body};
+use super::{Round, World, in_every_setting, journal, object, reading, tool};
+use crate::support::{HttpServer, HttpSession, Server, Transport, stateless_body};
 
 const SIGNED: &str = "bank://doc/1?sig=s1gnature";
 
@@ -120,53 +118,23 @@ fn r_dis_7a_words_of_an_upstream_are_clean_everywhere() {
 /// Calls an operation of the bank as a client that can be asked, and gives its answer and what was asked.
 fn call_and_listen(world: &mut World, operation: &str) -> (Value, Vec<Value>) {
     let arguments = json!({ "operation": world.name(operation), "params": {} });
-    let params = json!({ "name": "mcp_aql_read", "arguments": arguments });
+    let capabilities = world.capabilities.clone();
     match world.server() {
-        Server::Stdio(piped) => listen(piped, params),
-        Server::Http(served) => listen_in_session(served, params),
+        Server::Stdio(piped) => piped.call_answering("mcp_aql_read", arguments, answer_to),
+        Server::Http(served) => listen_in_session(served, &capabilities, arguments),
     }
 }
 
 /// Over HTTP only a session can be asked while a call waits: clients without one are not asked at all.
-fn listen_in_session(served: &HttpServer, params: Value) -> (Value, Vec<Value>) {
-    let (mut body, name) = stateless_body("tools/call", params.clone());
-    body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
-        json!({ "elicitation": {}, "sampling": {} });
+fn listen_in_session(served: &HttpServer, capabilities: &Value, arguments: Value) -> (Value, Vec<Value>) {
+    let (mut body, name) = stateless_body("tools/call", json!({ "name": "mcp_aql_read", "arguments": arguments }));
+    body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
     let name = name.unwrap();
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", name.as_str())];
     let answer = served.post(&headers, body.to_string().as_bytes()).json();
     assert!(answer["result"]["inputRequests"].is_null(), "{answer}");
     assert!(!answer.to_string().contains("accept"), "{answer}");
-
-    let client = json!({ "name": "tests", "version": "1" });
-    let greeting = json!({ "protocolVersion": "2025-06-18", "capabilities": { "elicitation": {}, "sampling": {} },
-        "clientInfo": client });
-    let greeting = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting });
-    let session = served.post(&[], greeting.to_string().as_bytes()).header("mcp-session-id").unwrap();
-    let headers = [
-        ("mcp-session-id", session.as_str()),
-        ("mcp-protocol-version", "2025-06-18"),
-        ("content-type", "application/json"),
-        ("accept", "application/json, text/event-stream"),
-    ];
-    let post = |message: Value| served.open("POST", "/mcp", &headers, message.to_string().as_bytes());
-    read_answer(post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })));
-    let stream = post(json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }));
-    let mut asked = Vec::new();
-    for line in BufReader::new(stream).lines() {
-        let line = line.unwrap();
-        // An event of a stream, or the whole answer where nothing came before it.
-        let data = line.strip_prefix("data:").unwrap_or(&line);
-        let Ok(message) = serde_json::from_str::<Value>(data) else { continue };
-        if message["id"] == "call" {
-            return (envelope(&message), asked);
-        }
-        if let Some(answer) = answer_to(&message) {
-            read_answer(post(answer));
-            asked.push(message);
-        }
-    }
-    panic!("the call was never answered: {asked:?}");
+    HttpSession::new(served, capabilities).call_answering("mcp_aql_read", arguments, answer_to)
 }
 
 /// What the client says to a question; nothing to a notification.
@@ -178,21 +146,6 @@ fn answer_to(message: &Value) -> Option<Value> {
         _ => return None,
     };
     Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
-}
-
-fn listen(piped: &mut StdioServer, params: Value) -> (Value, Vec<Value>) {
-    piped.send(&json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }));
-    let mut asked = Vec::new();
-    loop {
-        let message = piped.receive();
-        if message["id"] == "call" {
-            return (envelope(&message), asked);
-        }
-        if let Some(answer) = answer_to(&message) {
-            piped.send(&answer);
-            asked.push(message);
-        }
-    }
 }
 
 #[test]
@@ -227,6 +180,54 @@ fn r_dis_7a_an_upstream_asks_nobody_unless_the_operator_allows_it() {
                     }
                     if allow.is_empty() {
                         assert!(!answer.to_string().contains("accept"), "{answer}");
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// A model that was not declared to use tools is not given any, nor a conversation in which one was used.
+#[test]
+fn r_dis_7a_only_a_client_that_can_sample_with_tools_is_asked_to() {
+    let said = json!({ "type": "text", "text": "Add them." });
+    let used = json!([{ "type": "tool_use", "id": "1", "name": "add", "input": {} }]);
+    let tools = json!([{ "name": "add", "description": dirty("Adds."), "inputSchema": { "type": "object" } }]);
+    let request = |content: &Value| json!({ "messages": [{ "role": "user", "content": content }], "maxTokens": 10 });
+    let requests = [
+        ("get_offered", object("tools", tools)),
+        ("get_chosen", object("toolChoice", json!({ "mode": "none" }))),
+        ("get_used", request(&used)),
+        ("get_plain", json!({})),
+    ];
+    let mut faults = json!({});
+    for (operation, more) in &requests {
+        let mut params = request(&said);
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        faults[*operation] = json!({ "ask": "sampling/createMessage", "params": params });
+    }
+    let script = json!({ "tools": requests.each_ref().map(|(operation, _)| reading(operation)), "faults": faults });
+    for sampling in [json!({}), json!({ "tools": {} })] {
+        in_every_setting(
+            &Transport::BOTH,
+            |setting| {
+                let mut world = World::with_upstream(setting, &script, "allow = [\"sampling\"]\n", "");
+                world.capabilities = json!({ "sampling": sampling });
+                world
+            },
+            |world, _| {
+                for (operation, more) in &requests {
+                    let (answer, asked) = call_and_listen(world, operation);
+                    let is_passed_on = *operation == "get_plain" || sampling["tools"].is_object();
+                    assert_eq!(asked.len(), usize::from(is_passed_on), "{operation}: {answer} {asked:?}");
+                    // The server hears the client's answer, or that there is none.
+                    assert_eq!(answer.to_string().contains("said"), is_passed_on, "{operation}: {answer}");
+                    assert_eq!(answer.to_string().contains("none with tools"), !is_passed_on, "{operation}: {answer}");
+                    for question in &asked {
+                        for name in more.as_object().unwrap().keys() {
+                            assert!(!question["params"][name].is_null(), "{operation}: {question}");
+                        }
+                        check(operation, question);
                     }
                 }
             },

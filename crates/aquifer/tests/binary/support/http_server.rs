@@ -132,7 +132,7 @@ pub(crate) fn try_call(authority: &str, tool: &str, arguments: Value) -> Option<
     try_answer(stream)?.try_json().map(|answer| envelope(&answer))
 }
 
-const JSON: [(&str, &str); 2] =
+pub(super) const JSON: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
 
 fn stateless_headers<'n>(method: &'n str, name: Option<&'n str>) -> Vec<(&'n str, &'n str)> {
@@ -141,7 +141,7 @@ fn stateless_headers<'n>(method: &'n str, name: Option<&'n str>) -> Vec<(&'n str
 }
 
 /// HTTP/1.0, so that the answer ends with the connection.
-fn open(
+pub(super) fn open(
     authority: &str,
     method: &str,
     path: &str,

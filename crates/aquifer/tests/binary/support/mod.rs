@@ -4,6 +4,7 @@
 mod either;
 mod folder;
 mod http_server;
+mod http_session;
 mod mcp;
 mod other_user;
 mod piped;
@@ -19,6 +20,7 @@ use serde_json::Value;
 pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
 pub(crate) use http_server::{Answer, HttpServer, read_answer, stateless_body, try_call};
+pub(crate) use http_session::{HttpSession, call_message};
 pub(crate) use mcp::{server, tools};
 pub(crate) use other_user::{NOBODY, OtherUser};
 pub(crate) use piped::StdioServer;

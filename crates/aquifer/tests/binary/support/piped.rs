@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use serde_json::{Value, json};
 
 use super::stderr_reader::{StderrReader, lines};
-use super::{TIMEOUT, aquifer, envelope, token};
+use super::{TIMEOUT, aquifer, call_message, envelope, token};
 
 /// A server on stdio, with the test as its client.
 pub(crate) struct StdioServer {
@@ -86,6 +86,27 @@ impl StdioServer {
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         envelope(&answer)
+    }
+
+    /// The same as a client that answers questions. Gives the envelope and what was asked.
+    pub(crate) fn call_answering(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        answer: impl Fn(&Value) -> Option<Value>,
+    ) -> (Value, Vec<Value>) {
+        self.send(&call_message(tool, arguments));
+        let mut asked = Vec::new();
+        loop {
+            let message = self.receive();
+            if message["id"] == "call" {
+                return (envelope(&message), asked);
+            }
+            if let Some(answer) = answer(&message) {
+                self.send(&answer);
+                asked.push(message);
+            }
+        }
     }
 
     /// Calls an operation through the tool of its family, and again with the token where it has to be confirmed.
