@@ -104,8 +104,19 @@ impl World {
     fn with_database(setting: Setting, sql: &str, source: &str, keys: &str) -> Self {
         let mut world = Self::new(setting, keys);
         let file = world.folder.database("bank.db", sql);
-        world.source = format!("[[source]]\nname = \"bank\"\ntarget = \"sqlite:{file}\"\n{source}\n");
+        world.name_target(&format!("sqlite:{file}"), source);
         world
+    }
+
+    /// The bank is a database that is there already.
+    fn with_target(setting: Setting, target: &str, source: &str, keys: &str) -> Self {
+        let mut world = Self::new(setting, keys);
+        world.name_target(target, source);
+        world
+    }
+
+    fn name_target(&mut self, target: &str, source: &str) {
+        self.source = format!("[[source]]\nname = \"bank\"\ntarget = \"{target}\"\n{source}\n");
     }
 
     fn new(setting: Setting, keys: &str) -> Self {
