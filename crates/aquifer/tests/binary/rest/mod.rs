@@ -13,10 +13,11 @@ mod writing;
 
 use std::process::Command;
 
-use serde_json::Value;
+use axum::response::Response;
+use serde_json::{Value, json};
 
 use crate::support::shop::{Received, Shop, adapter, description};
-use crate::support::{Folder, StdioServer, forgetful};
+use crate::support::{Folder, Server, StdioServer, forgetful, token};
 
 /// An API, and a folder with what describes it.
 struct Fixture {
@@ -33,6 +34,21 @@ impl Fixture {
             "[[source]]\nopenapi = \"shop.yaml\"\nbase_url = \"{}\"\n{keys}\n",
             fixture.shop.url()
         ));
+        fixture
+    }
+
+    /// Another API, with these paths in its description. The function answers its requests.
+    fn answered(
+        paths: &Value,
+        keys: &str,
+        respond: impl Fn(&Received) -> Option<Response> + Send + Sync + 'static,
+    ) -> Self {
+        let fixture = Self { folder: Folder::new(), shop: Shop::start() };
+        fixture.shop.respond_with(respond);
+        let (url, info) = (fixture.shop.url(), json!({ "title": "Desk", "version": "1.0.0" }));
+        let description = json!({ "openapi": "3.1.0", "info": info, "servers": [{ "url": url }], "paths": paths });
+        fixture.folder.file("desk.json", &description.to_string());
+        fixture.configure(&format!("[[source]]\nopenapi = \"desk.json\"\nbase_url = \"{url}\"\n{keys}\n"));
         fixture
     }
 
@@ -72,6 +88,33 @@ impl Fixture {
         let mut server = StdioServer::spawn(command);
         server.initialize("2025-06-18");
         server
+    }
+}
+
+/// The request body or the content of a response, as JSON of this schema.
+fn json_content(schema: &Value) -> Value {
+    json!({ "description": "JSON", "content": { "application/json": { "schema": schema } } })
+}
+
+/// A response with a JSON text.
+fn json_response(status: u16, body: &str) -> Response {
+    let response = Response::builder().status(status).header("content-type", "application/json");
+    response.body(body.to_owned().into()).unwrap()
+}
+
+/// Calls an operation over either transport, and again with the token where it has to be confirmed. Returns the answer
+/// and its text.
+fn call(server: &mut Server, family: &str, operation: &str, mut params: Value) -> (Value, String) {
+    loop {
+        let arguments = json!({ "operation": operation, "params": params });
+        let tool = format!("mcp_aql_{family}");
+        let answer = server.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {answer}"));
+        let envelope: Value = serde_json::from_str(text).unwrap();
+        match token(&envelope) {
+            Some(token) if params["confirmation_token"].is_null() => params["confirmation_token"] = token.into(),
+            _ => return (envelope, text.to_owned()),
+        }
     }
 }
 

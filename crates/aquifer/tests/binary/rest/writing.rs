@@ -1,9 +1,10 @@
 //! Changes: merged and conditional by PUT, alone by PATCH, confirmed and sent once by DELETE.
 
+use axum::response::Response;
 use serde_json::json;
 
-use super::{Fixture, methods};
-use crate::support::token;
+use super::{Fixture, call, json_content, json_response, methods};
+use crate::support::{Server, Transport, token};
 
 #[test]
 fn r_req_6_put_reads_merges_and_writes_on_a_condition() {
@@ -104,4 +105,66 @@ fn creating_sends_a_body_and_problems_are_passed_on() {
     assert_eq!(missing["code"], "NOT_FOUND_RESOURCE", "{missing}");
     assert!(missing["message"].as_str().unwrap().contains("/products/999"), "{missing}");
     assert_eq!(missing["details"]["problem"]["detail"], "There is no such product.", "{missing}");
+}
+
+#[test]
+fn r_req_6_a_merged_put_keeps_numbers_as_they_were_written() {
+    let number = json!({ "type": "number" });
+    let list = json!({ "type": "array", "items": number });
+    let members = json!({ "title": { "type": "string" }, "exact": number, "whole": number, "short": number,
+        "serial": { "type": "integer" }, "tiny": number, "inner": { "type": "object" }, "list": list });
+    let thing = json_content(&json!({ "type": "object", "properties": members }));
+    let id = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }]);
+    let paths = json!({ "/things/{id}": {
+        "parameters": id,
+        "get": { "operationId": "getThing", "summary": "Get a thing.", "responses": { "200": thing } },
+        "put": { "operationId": "replaceThing", "summary": "Replace a thing.", "requestBody": thing,
+                 "responses": { "200": thing } },
+    } });
+    let untouched = concat!(
+        r#""exact":1234567890123456.78,"whole":1.0,"serial":123456789012345678901234567890,"#,
+        r#""tiny":-0.12345678901234567890E-7,"inner":{"a":100000000000000000000.50,"b":[18446744073709551616]},"#,
+        r#""list":[1.5,9007199254740993]"#
+    );
+    let stored = format!("{{\"title\":\"old\",{untouched},\"short\":1e3}}");
+    let fixture = Fixture::answered(&paths, "", move |_| Some(json_response(200, &stored)));
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        let params = json!({ "id": 1, "input": { "title": "new" } });
+        let (answer, _) = call(&mut server, "update", "replace_thing", params);
+        assert_eq!(answer["success"], true, "{transport:?}: {answer}");
+        let sent = fixture.shop.take("/things/1");
+        assert_eq!(methods(&sent), ["GET", "PUT"], "{transport:?}");
+        let body = String::from_utf8(sent[1].body.clone()).unwrap();
+        let (exact, short) = body.split_once(",\"short\":").unwrap();
+        assert_eq!(exact, format!("{{\"title\":\"new\",{untouched}"), "{transport:?}");
+        assert_eq!(short.trim_end_matches('}').parse(), Ok(1e3), "the same number, in any notation: {body}");
+        server.stop();
+    }
+}
+
+#[test]
+fn headers_of_an_answer_without_a_body_are_its_result() {
+    let accepted = json!({ "description": "Accepted.", "headers": { "X-Job": { "schema": { "type": "string" } } } });
+    let post = |operation: &str, status: &str| {
+        let responses = json!({ status: accepted });
+        json!({ "post": { "operationId": operation, "summary": "Create a job.", "responses": responses } })
+    };
+    let paths = json!({ "/created": post("createNow", "201"), "/accepted": post("createLater", "202") });
+    let fixture = Fixture::answered(&paths, "", |request| {
+        let status = if request.path == "/created" { 201 } else { 202 };
+        let response = Response::builder().status(status).header("location", "/jobs/4711").header("etag", "\"v1\"");
+        let response = response.header("retry-after", "30").header("x-job", "j-9").header("x-other", "unheard");
+        Some(response.header("set-cookie", "session=s3cret").body("".into()).unwrap())
+    });
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        for (operation, status) in [("create_now", 201), ("create_later", 202)] {
+            let (answer, text) = call(&mut server, "create", operation, json!({}));
+            let headers = json!({ "location": "/jobs/4711", "etag": "\"v1\"", "retry-after": "30", "x-job": "j-9" });
+            assert_eq!(answer["data"], json!({ "status": status, "_headers": headers }), "{transport:?}: {answer}");
+            assert!(!text.contains("unheard") && !text.contains("s3cret"), "{transport:?}: {text}");
+        }
+        server.stop();
+    }
 }

@@ -7,7 +7,7 @@ mod lists;
 mod tokens;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -42,14 +42,18 @@ impl Received {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    fn number(&self, name: &str) -> Option<usize> {
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.query.get(name)?.parse().ok()
     }
 }
 
+/// Answers requests in place of the API, or leaves them to it.
+type Responder = dyn Fn(&Received) -> Option<Response> + Send + Sync;
+
 #[derive(Default)]
 struct Shared {
     received: Mutex<Vec<Received>>,
+    responder: OnceLock<Box<Responder>>,
     products: Mutex<Products>,
     tokens: Mutex<Tokens>,
     /// The description to publish at `/openapi.yaml`.
@@ -131,6 +135,11 @@ impl Shop {
         self.shared.products.lock().restless = Some(id);
     }
 
+    /// Answers requests with this function wherever it returns something.
+    pub(crate) fn respond_with(&self, responder: impl Fn(&Received) -> Option<Response> + Send + Sync + 'static) {
+        assert!(self.shared.responder.set(Box::new(responder)).is_ok(), "there is one already");
+    }
+
     /// Publishes a description at `/openapi.yaml`.
     pub(crate) fn publish(&self, description: &str) {
         description.clone_into(&mut self.shared.description.lock());
@@ -173,6 +182,9 @@ async fn handle(
 }
 
 fn answer(shared: &Shared, request: &Received, count: usize) -> Response {
+    if let Some(response) = shared.responder.get().and_then(|respond| respond(request)) {
+        return response;
+    }
     let steps: Vec<&str> = request.path.split('/').skip(1).collect();
     match (request.method.as_str(), steps.as_slice()) {
         ("GET", ["orders" | "events" | "reviews"]) => lists::page(request),
