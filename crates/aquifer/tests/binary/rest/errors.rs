@@ -1,8 +1,14 @@
 //! What goes wrong has the published codes.
 
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use futures::StreamExt as _;
 use serde_json::{Value, json};
 
-use super::Fixture;
+use super::{Fixture, call, json_response};
+use crate::support::{Server, Transport};
 
 fn error(fixture: &Fixture, operation: &str) -> Value {
     fixture.serve().error("read", operation, json!({}))
@@ -51,4 +57,62 @@ fn failures_that_no_request_can_mend_are_errors_of_the_tool() {
     let answer = server.request("tools/call", call);
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert_eq!(answer["result"]["structuredContent"]["error"]["code"], "AUTH_CREDENTIAL_MISSING", "{answer}");
+}
+
+#[test]
+fn bodies_that_clients_cannot_parse_do_not_reach_them() {
+    let get = |operation: &str| json!({ "get": { "operationId": operation, "summary": "Get something deep." } });
+    let paths = json!({ "/lists": get("getLists"), "/objects": get("getObjects"), "/problem": get("getProblem"),
+        "/flat": get("getFlat") });
+    let fixture = Fixture::answered(&paths, "", |request| {
+        const DEPTH: usize = 100_000;
+        let lists = format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH));
+        Some(match request.path.as_str() {
+            "/lists" => json_response(200, &lists),
+            "/objects" => json_response(200, &format!("{}1{}", "{\"a\":".repeat(DEPTH), "}".repeat(DEPTH))),
+            "/problem" => json_response(422, &format!("{{\"detail\":{lists}}}")),
+            _ => json_response(200, "{\"text\":\"[[[[\"}"),
+        })
+    });
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        for (operation, code) in [
+            ("get_lists", "SERIALIZATION_PARSE_ERROR"),
+            ("get_objects", "SERIALIZATION_PARSE_ERROR"),
+            ("get_problem", "VALIDATION_INVALID_TYPE"),
+        ] {
+            let (answer, text) = call(&mut server, "read", operation, json!({}));
+            let error = &answer["error"];
+            assert_eq!(error["code"], code, "{transport:?} {operation}: {answer}");
+            let is_named = error["message"].as_str().unwrap().contains("nested too deeply");
+            assert!(is_named || operation == "get_problem", "{transport:?} {operation}: {answer}");
+            assert!(text.len() < 4_000 && !text.contains("[[[["), "{transport:?} {operation}: {} bytes", text.len());
+        }
+        let (answer, _) = call(&mut server, "read", "get_flat", json!({}));
+        assert_eq!(answer["data"], json!({ "text": "[[[[" }), "{transport:?}");
+        assert_eq!(fixture.shop.received().len(), 4, "the API was asked");
+        fixture.shop.take("");
+        server.stop();
+    }
+}
+
+#[test]
+fn what_arrived_of_an_endless_stream_is_the_answer() {
+    let paths = json!({ "/ticks": { "get": { "operationId": "getTicks", "summary": "Get ticks." } } });
+    let fixture = Fixture::answered(&paths, "timeout_seconds = 1", |_| {
+        let events = ["data: {\"tick\":1}\n\n", "data: {\"tick\":2}\n\n"].map(|event| Ok(Bytes::from(event)));
+        let endless = futures::stream::iter(events).chain(futures::stream::pending::<Result<Bytes, Infallible>>());
+        let response = Response::builder().header("content-type", "text/event-stream");
+        Some(response.body(Body::from_stream(endless)).unwrap())
+    });
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        let (answer, text) = call(&mut server, "read", "get_ticks", json!({}));
+        assert_eq!(answer["success"], true, "{transport:?}: {answer}");
+        let data = answer["data"].to_string();
+        assert!(data.contains("tick\\\":1") && data.contains("tick\\\":2"), "{transport:?}: {answer}");
+        assert_eq!(answer["warnings"][0]["code"], "RESULT_INCOMPLETE", "{transport:?}: {answer}");
+        assert!(text.find("\"warnings\"") < text.find("\"data\""), "the warning comes first: {text}");
+        server.stop();
+    }
 }
