@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Fixture, column};
-use crate::support::StdioServer;
+use super::{Fixture, call, column, json_content, json_response};
+use crate::support::{Server, StdioServer, Transport};
 
 /// A list of the API: operation, path, and the query of the first request for three rows.
 type List = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
@@ -95,5 +95,88 @@ fn r_col_7_the_configuration_says_how_a_list_is_paged() {
         assert_eq!(answer["data"]["aggregations"]["rows"], rows, "{keys}: {answer}");
         let is_warned = answer["warnings"][0]["code"] == "RESULT_INCOMPLETE";
         assert_eq!(is_warned, !is_complete, "{keys}: {answer}");
+    }
+}
+
+/// The name of a style, the schema of its parameters, what a response has besides its rows, and a header of it.
+type Unmanaged =
+    (&'static str, &'static [(&'static str, &'static str)], &'static str, Option<(&'static str, &'static str)>);
+
+/// Styles of which the description says too little. Each list has more than the 20 rows of its first page.
+const UNMANAGED: [Unmanaged; 8] = [
+    ("asana", &[("limit", "integer"), ("offset", "string")], r#"{"next_page":{"offset":"c-20","uri":"x"}}"#, None),
+    ("gitbook", &[("page", "string"), ("limit", "integer")], r#"{"next":{"page":"c-20"}}"#, None),
+    ("keycloak", &[("max", "integer")], "{}", None),
+    ("stripe", &[("starting_after", "string")], r#"{"has_more":true}"#, None),
+    ("last id", &[("last_id", "integer"), ("count", "integer")], "{}", None),
+    ("gitlab", &[], "{}", Some(("x-next-page", "2"))),
+    ("total", &[], "{}", Some(("x-total-count", "47"))),
+    ("another host", &[], "{}", Some(("link", "<https://elsewhere.example/things?page=2>; rel=\"next\""))),
+];
+
+#[test]
+fn r_col_7_lists_whose_paging_is_not_managed_warn_and_claim_nothing() {
+    let row = json!({ "type": "object", "properties": { "id": { "type": "integer" } } });
+    let items = json!({ "type": "array", "items": row });
+    let of = |name: &str| format!("/{}", name.replace(' ', "_"));
+    let mut paths = json!({ "/complete": { "get": { "operationId": "listComplete", "summary": "List everything.",
+        "responses": { "200": json_content(&json!({ "type": "object", "properties": { "items": items } })) } } } });
+    for (name, parameters, _, _) in UNMANAGED {
+        let parameters: Vec<Value> = parameters
+            .iter()
+            .map(|(name, kind)| json!({ "name": name, "in": "query", "schema": { "type": kind } }))
+            .collect();
+        let operation = format!("list_{}", name.replace(' ', "_"));
+        let list = json!({ "type": "object", "properties": { "items": items } });
+        paths[of(name)] = json!({ "get": { "operationId": operation, "summary": "List things.",
+            "parameters": parameters, "responses": { "200": json_content(&list) } } });
+    }
+    // Only a size, in the body of a request that reads.
+    let size = json!({ "type": "object", "properties": { "limit": { "type": "integer", "default": 20 } } });
+    paths["/prefect"] = json!({ "post": { "operationId": "list_prefect", "summary": "Read things.",
+        "description": "Query for things.", "requestBody": json_content(&size),
+        "responses": { "200": json_content(&json!({ "type": "object", "properties": { "items": items } })) } } });
+    let fixture = Fixture::answered(&paths, "", move |request| {
+        let rows: Vec<Value> = (1..=20).map(|id| json!({ "id": id })).collect();
+        let found = UNMANAGED.iter().find(|(name, ..)| of(name) == request.path);
+        let mut body: Value = found.map_or(json!({}), |(_, _, marks, _)| serde_json::from_str(marks).unwrap());
+        body["items"] = json!(rows);
+        let mut response = json_response(200, &body.to_string());
+        if let Some((name, value)) = found.and_then(|(.., header)| *header) {
+            response.headers_mut().insert(name, value.parse().unwrap());
+        }
+        Some(response)
+    });
+    let names = UNMANAGED.iter().map(|(name, ..)| *name).chain(["prefect", "complete"]);
+    for transport in Transport::BOTH {
+        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+        for name in names.clone() {
+            let operation = format!("list_{}", name.replace(' ', "_"));
+            let is_complete = name == "complete";
+            let mut read = |params: Value| {
+                let (answer, text) = call(&mut server, "read", &operation, params.clone());
+                assert_eq!(answer["success"], true, "{transport:?} {name} {params}: {answer}");
+                let codes: Vec<&str> = answer["warnings"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|one| one["code"].as_str())
+                    .collect();
+                let is_warned = codes.contains(&"RESULT_INCOMPLETE");
+                assert_eq!(is_warned, !is_complete, "{transport:?} {name} {params}: {answer}");
+                let warns_first = text.find("\"warnings\"") < text.find("\"data\"");
+                assert!(is_complete || warns_first, "{transport:?} {name} {params}: {text}");
+                answer["data"].clone()
+            };
+            assert_eq!(column(&read(json!({})), "id").len(), 20, "{name}");
+            let counted = read(json!({ "aggregate": { "rows": { "count": true } } }));
+            assert_eq!(counted["aggregations"]["rows"], 20, "{name}");
+            assert!(column(&read(json!({ "filter": { "id": 47 } })), "id").is_empty(), "{name}");
+            let page = read(json!({ "first": 100, "total": true }));
+            let (has_next, total) = (&page["pageInfo"]["hasNextPage"], &page["pageInfo"]["totalCount"]);
+            let expected = if is_complete { (json!(false), json!(20)) } else { (Value::Null, Value::Null) };
+            assert_eq!((has_next, total), (&expected.0, &expected.1), "{transport:?} {name}: {page}");
+        }
+        server.stop();
     }
 }
