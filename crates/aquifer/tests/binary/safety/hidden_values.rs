@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::{HttpServer, Server, Transport, alter, run, text, try_call};
+use crate::postgres::Database;
+use crate::support::{HttpServer, Server, Transport, alter, run, text, token, try_call};
 
 const GOODS: &str = "
     CREATE TABLE goods (id INTEGER PRIMARY KEY, price INTEGER, least INTEGER, CHECK (price >= least));
@@ -71,24 +72,65 @@ fn r_ext_6_many_changes_at_once_are_no_way_around_the_limit() {
     assert!((1..=20).contains(&told), "{told}: {answers:?}");
 }
 
-/// Where nothing may be read, changes and dry runs give back what was sent, and the key.
+/// Where nothing may be read, changes and dry runs give back what was sent, and the key. Changes are on record.
 #[test]
 fn r_ext_6_changes_give_back_no_row_that_may_not_be_read() {
-    let fixture = Fixture::new("[[gate.rule]]\neffect = \"deny\"\ncategory = \"read\"\n");
-    for transport in Transport::BOTH {
-        let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
-        for params in [
-            json!({ "id": 7, "input": {} }),
-            json!({ "id": 7, "input": {}, "dry_run": true }),
-            json!({ "id": 7, "input": { "title": "Sent" }, "dry_run": true }),
-        ] {
-            let answer = server.call("mcp_aql_update", json!({ "operation": "update_book", "params": params }));
-            assert_eq!(answer["success"], json!(true), "{answer}");
-            assert!(!answer.to_string().contains("Book 7"), "{answer}");
+    let rule = "[[gate.rule]]\neffect = \"deny\"\ncategory = \"read\"\n";
+    let books = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);
+        INSERT INTO books SELECT id, 'Book ' || id FROM generate_series(1, 50) id;";
+    let (on_sqlite, on_postgres) = (Fixture::new(rule), Fixture::new(rule));
+    let database = Database::with(books);
+    let state = on_postgres.folder.path("state");
+    let config =
+        format!("[[source]]\nname = \"library\"\ntarget = \"{}\"\n[state]\ndir = {state:?}\n{rule}", database.url);
+    on_postgres.folder.file("aquifer.toml", &config);
+    for fixture in [on_sqlite, on_postgres] {
+        for (transport, id) in [(Transport::Stdio, 7), (Transport::Http, 8)] {
+            let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
+            let mut call = |verb: &str, params: &Value| {
+                let family = if verb == "get" { "read" } else { verb };
+                let arguments = json!({ "operation": format!("{verb}_book"), "params": params });
+                let answer = server.call(&format!("mcp_aql_{family}"), arguments);
+                assert!(!answer.to_string().contains("Book "), "{transport:?} {verb} {params}: {answer}");
+                answer
+            };
+            for (verb, params, expected) in [
+                ("update", json!({ "id": id, "input": {} }), json!({ "id": id })),
+                (
+                    "update",
+                    json!({ "id": id, "input": {}, "dry_run": true }),
+                    json!({ "dry_run": true, "would": "update", "changes": {} }),
+                ),
+                (
+                    "update",
+                    json!({ "id": id, "input": { "title": "Sent" }, "dry_run": true }),
+                    json!({ "dry_run": true, "would": "update", "changes": { "title": { "to": "Sent" } } }),
+                ),
+                (
+                    "delete",
+                    json!({ "id": id, "dry_run": true }),
+                    json!({ "dry_run": true, "would": "delete", "before": { "id": id } }),
+                ),
+            ] {
+                let answer = call(verb, &params);
+                assert_eq!(answer["data"], expected, "{transport:?} {verb} {params}: {answer}");
+            }
+            let asked = call("delete", &json!({ "id": id }));
+            let deleted = call("delete", &json!({ "id": id, "confirmation_token": token(&asked) }));
+            assert_eq!(deleted["data"], json!({ "id": id }), "{transport:?}: {deleted}");
+            assert_eq!(call("get", &json!({ "id": 1 }))["error"]["code"], "PERMISSION_DENIED");
+            server.stop();
         }
-        let params = json!({ "id": 7, "dry_run": true });
-        let answer = server.call("mcp_aql_delete", json!({ "operation": "delete_book", "params": params }));
-        assert_eq!(answer["data"]["before"], json!({ "id": 7 }), "{answer}");
-        server.stop();
+        let audited = fixture.audited();
+        let entries: Vec<Value> = audited.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let intents: Vec<(&Value, &Value)> = entries
+            .iter()
+            .filter(|entry| entry["event"] == "OPERATION_INTENT")
+            .map(|entry| (&entry["operation"], &entry["parameters"]["id"]))
+            .collect();
+        let expected = [("update_book", 7), ("delete_book", 7), ("update_book", 8), ("delete_book", 8)];
+        assert_eq!(json!(intents), json!(expected), "{audited}");
+        let (code, report) = fixture.verified();
+        assert_eq!(code, 0, "{report}");
     }
 }
