@@ -71,9 +71,25 @@ impl Database {
         });
     }
 
-    fn query(&self, sql: &str) -> Vec<Row> {
-        let client = self.inside.get_or_init(|| self.connect(&self.name));
-        self.runtime.block_on(client.query(sql, &[])).unwrap()
+    fn inside(&self) -> &Client {
+        self.inside.get_or_init(|| self.connect(&self.name))
+    }
+
+    pub(crate) fn query(&self, sql: &str) -> Vec<Row> {
+        self.runtime.block_on(self.inside().query(sql, &[])).unwrap()
+    }
+
+    /// Runs statements that return nothing.
+    pub(crate) fn run(&self, sql: &str) {
+        self.runtime.block_on(self.inside().batch_execute(sql)).unwrap();
+    }
+
+    /// The URL for a new role that these statements grant something to, in which it is called `{role}`.
+    pub(crate) fn role(&self, grants: &str) -> String {
+        let role = format!("{}_role", self.name);
+        self.run(&format!("CREATE ROLE {role} LOGIN PASSWORD 'secret'; {}", grants.replace("{role}", &role)));
+        let (_, address) = self.url.split_once('@').unwrap();
+        format!("postgres://{role}:secret@{address}")
     }
 }
 
@@ -84,6 +100,7 @@ impl Drop for Database {
             let _ =
                 self.runtime.block_on(outside.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")));
         }
+        let _ = self.runtime.block_on(outside.batch_execute(&format!("DROP ROLE IF EXISTS {}_role", self.name)));
     }
 }
 

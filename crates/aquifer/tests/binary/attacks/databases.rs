@@ -1,10 +1,14 @@
 //! What a database keeps to itself, and dry runs (items 12 and 19).
 
-use serde_json::json;
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
 
 use super::{Setting, World, with_every_client};
 use crate::postgres::Database;
-use crate::support::{Folder, Transport, text};
+use crate::support::{
+    Folder, HttpSession, Server, Transport, call_message, processor_time, running_threads, text, until,
+};
 
 const USERS: &str = "
     CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, notes TEXT, password_hash TEXT, ssn TEXT, api_key TEXT);
@@ -140,5 +144,126 @@ fn check_logins(world: &mut World, source: &str) {
             let shown = world.introspect(json!({ "query": "schema" })).to_string();
             assert!(shown.contains("users") && !shown.contains(&plural), "{table}: {shown}");
         }
+    }
+}
+
+const NOTES: &str = "CREATE TABLE notes (id int PRIMARY KEY, title text); INSERT INTO notes VALUES (1, 'First');";
+/// Statements are on, and nothing ends because of its time before the test does.
+const STATEMENTS: &str = "query_sql = true\ntimeout_seconds = 600\n";
+const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+
+fn statement(sql: &str) -> Value {
+    json!({ "operation": "query_sql", "params": { "sql": sql } })
+}
+
+/// Waits until a process does nothing any more.
+fn wait_until_idle(pid: u32) {
+    until("it is idle", || (0..20).all(|_| running_threads(pid) == 0).then_some(()));
+}
+
+/// How a client gives up a call.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Cancel,
+    Disconnect,
+}
+
+/// There is one connection, which the next statement can only have once the one before has ended.
+#[test]
+fn r_res_4_a_statement_that_its_client_gave_up_ends() {
+    let (folder, database) = (Folder::new(), Database::with(NOTES));
+    let file = format!("sqlite:{}", folder.database("notes.db", NOTES));
+    let role = database.role("GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON notes TO {role}");
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'
+                   AND pid <> pg_backend_pid()";
+    let is_busy = || database.query(running)[0].get::<_, i64>(0) > 0;
+    for (target, endless) in [
+        (&file, format!("{NUMBERS} SELECT count(*) FROM n")),
+        (&role, "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b".to_owned()),
+    ] {
+        for (client, end) in
+            [(Transport::Stdio, End::Cancel), (Transport::Http, End::Cancel), (Transport::Http, End::Disconnect)]
+        {
+            let setting = Setting { client, upstream: Transport::Stdio, has_several_sources: false };
+            let mut world = World::with_target(setting, target, &format!("{STATEMENTS}max_connections = 1\n"), "");
+            world.start();
+            let pid = world.server().pid();
+            let cancel =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "call" } });
+            let before = processor_time(pid);
+            let call = call_message("mcp_aql_read", statement(&endless));
+            let wait_until_running = || {
+                let has_begun = || if *target == file { processor_time(pid) > before + 10 } else { is_busy() };
+                until("the statement runs", || has_begun().then_some(()));
+            };
+            match (world.server(), end) {
+                (Server::Stdio(piped), _) => {
+                    piped.send(&call);
+                    wait_until_running();
+                    piped.send(&cancel);
+                }
+                (Server::Http(served), End::Cancel) => {
+                    let session = HttpSession::new(served, &json!({}));
+                    let _waits = session.open(&call);
+                    wait_until_running();
+                    assert_eq!(session.post(&cancel).status, 202);
+                }
+                (Server::Http(served), End::Disconnect) => {
+                    let waits = served.open_stateless("tools/call", call["params"].clone());
+                    wait_until_running();
+                    drop(waits);
+                }
+            }
+            let next = world.server().call("mcp_aql_read", statement("SELECT 7"));
+            assert_eq!(next["data"]["rows"], json!([[7]]), "{target} {client:?} {end:?}: {next}");
+            until("the statement has ended", || (!is_busy()).then_some(()));
+            wait_until_idle(pid);
+        }
+    }
+}
+
+/// Steps that SQLite does not interrupt, again and again: eight statements of one client, and one each of eight.
+#[test]
+fn r_res_4_eight_statements_that_compute_block_nobody_else() {
+    let long = "printf('%.*c', 900000, 'a')";
+    let slow = format!("{NUMBERS} SELECT count(*) FROM n WHERE instr(trim(replace({long}, 'b', 'c'), 'b'), 'c') = i");
+    for client_count in [1, 8] {
+        let setting = Setting { client: Transport::Http, upstream: Transport::Stdio, has_several_sources: false };
+        let mut world = World::with_database(setting, NOTES, STATEMENTS, "");
+        world.start();
+        let pid = world.server().pid();
+        let Server::Http(served) = world.server() else { unreachable!() };
+        let clients: Vec<HttpSession> = (0..client_count).map(|_| HttpSession::new(served, &json!({}))).collect();
+        let calls: Vec<TcpStream> = (0..8)
+            .map(|index| {
+                let mut call = call_message("mcp_aql_read", statement(&slow));
+                call["id"] = json!(format!("call-{index}"));
+                clients[index % client_count].open(&call)
+            })
+            .collect();
+        // One client has half of the connections.
+        let expected = if client_count == 1 { 4 } else { 8 };
+        until("they run", || (running_threads(pid) >= expected).then_some(()));
+        let other = HttpSession::new(served, &json!({}));
+        for operation in ["list_notes", "get_note"] {
+            let params = if operation == "get_note" { json!({ "id": 1 }) } else { json!({}) };
+            let answer = other.call("mcp_aql_read", json!({ "operation": operation, "params": params }));
+            assert!(answer.to_string().contains("First"), "{operation} beside {client_count}: {answer}");
+        }
+        if client_count == 1 {
+            let answer = other.call("mcp_aql_read", statement("SELECT title FROM notes"));
+            assert_eq!(answer["data"]["rows"], json!([["First"]]), "{answer}");
+        }
+        until("none has ended meanwhile", || (running_threads(pid) >= expected).then_some(()));
+        drop(calls);
+        for (index, client) in (0..8).map(|index| (index, &clients[index % client_count])) {
+            let cancelled = json!({ "requestId": format!("call-{index}") });
+            client.post(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }));
+        }
+        for client in clients.iter().chain([&other]) {
+            let answer = client.call("mcp_aql_read", statement("SELECT title FROM notes"));
+            assert_eq!(answer["data"]["rows"], json!([["First"]]), "{answer}");
+        }
+        wait_until_idle(pid);
     }
 }

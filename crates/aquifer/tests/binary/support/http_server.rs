@@ -107,8 +107,14 @@ impl HttpServer {
 
     /// A stateless request of revision 2026-07-28.
     pub(crate) fn stateless(&self, method: &str, params: Value) -> Answer {
+        read_answer(self.open_stateless(method, params))
+    }
+
+    /// Sends the same without waiting.
+    pub(crate) fn open_stateless(&self, method: &str, params: Value) -> TcpStream {
         let (body, name) = stateless_body(method, params);
-        self.post(&stateless_headers(method, name.as_deref()), body.to_string().as_bytes())
+        let headers = [&JSON, stateless_headers(method, name.as_deref()).as_slice()].concat();
+        self.open("POST", "/mcp", &headers, body.to_string().as_bytes())
     }
 
     /// Ends it at once, whatever it is doing.

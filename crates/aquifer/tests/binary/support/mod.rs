@@ -145,6 +145,14 @@ pub(crate) fn processor_time(pid: u32) -> u64 {
     fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
+/// How many threads of a process are running, or would if there were a processor for them.
+pub(crate) fn running_threads(pid: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    // Threads come and go.
+    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
+    stats.filter(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('R')).count()
+}
+
 /// The processes that a server has started.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     let listed = Command::new("ps").args(["-eo", "pid,ppid"]).output().unwrap();
