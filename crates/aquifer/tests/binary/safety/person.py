@@ -28,7 +28,7 @@ while time.monotonic() < deadline:
     if talk and talk[0][0].encode() in shown[seen:]:
         seen = len(shown)
         # Input typed before the echo is off is discarded. Only yes-or-no questions keep the echo.
-        while "[y/N]" not in talk[0][0] and has_echo() and time.monotonic() < deadline:
+        while "[y/N" not in talk[0][0] and has_echo() and time.monotonic() < deadline:
             time.sleep(0.01)
         os.write(terminal, talk.pop(0)[1].encode() + b"\r")
 else:
