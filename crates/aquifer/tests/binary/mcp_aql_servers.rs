@@ -2,14 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Server, Transport, forgetful, until};
+use crate::support::{Folder, HttpServer, Server, Transport, aquifer, children, forgetful, signal, until};
 
 /// The gateway in front of the task board, which another Aquifer serves in this mode.
 fn gateway(folder: &Folder, transport: Transport, mode: &str) -> Server {
     let program = env!("CARGO_BIN_EXE_aquifer");
     let board = format!("command = {program:?}\nargs = [\"serve\", \"tasks:\", \"--mode\", {mode:?}]\n");
     let env = format!("env = {{ XDG_STATE_HOME = {:?} }}\n", folder.path("inner"));
-    let config = format!("[state]\ndir = {:?}\n[[source]]\nname = \"board\"\n{board}{env}", folder.path("state"));
+    gateway_to(folder, transport, &format!("{board}{env}"))
+}
+
+/// The gateway in front of a task board that these keys lead to.
+fn gateway_to(folder: &Folder, transport: Transport, board: &str) -> Server {
+    let config = format!("[state]\ndir = {:?}\n[[source]]\nname = \"board\"\n{board}", folder.path("state"));
     let config = folder.file("aquifer.toml", &config);
     Server::spawn(transport, forgetful(folder).args(["serve", "--config", &config]))
 }
@@ -24,17 +29,7 @@ fn r_dis_7_operations_of_an_mcp_aql_server_are_mounted_as_its_own() {
         let folder = Folder::new();
         for round in ["first", "restarted"] {
             let mut served = gateway(&folder, transport, mode);
-            let listed = until("the operations", || {
-                let listed = call(&mut served, "read", "introspect", json!({ "query": "operations" }));
-                let names: Vec<String> = listed["data"]["operations"]
-                    .as_array()?
-                    .iter()
-                    .map(|one| {
-                        format!("{} {}", one["semantic_category"].as_str().unwrap(), one["name"].as_str().unwrap())
-                    })
-                    .collect();
-                names.contains(&"CREATE create_task".to_owned()).then_some(names)
-            });
+            let listed = mounted(&mut served);
             for operation in [
                 "READ get_task",
                 "READ list_tasks",
@@ -81,6 +76,63 @@ fn r_dis_7_operations_of_an_mcp_aql_server_are_mounted_as_its_own() {
             );
             served.stop();
         }
+    }
+}
+
+/// The category and the name of each operation, once they are there.
+fn mounted(served: &mut Server) -> Vec<String> {
+    until("the operations", || {
+        let listed = call(served, "read", "introspect", json!({ "query": "operations" }));
+        let shown =
+            |one: &Value| format!("{} {}", one["semantic_category"].as_str().unwrap(), one["name"].as_str().unwrap());
+        let names: Vec<String> = listed["data"]["operations"].as_array()?.iter().map(shown).collect();
+        names.contains(&"CREATE create_task".to_owned()).then_some(names)
+    })
+}
+
+/// Over either transport between the servers, and after the one behind has been started again.
+#[test]
+fn r_dis_7_operations_of_an_mcp_aql_server_stay_mounted_when_it_is_restarted() {
+    for (between, mode, transport) in [
+        (Transport::Stdio, "semantic", Transport::Http),
+        (Transport::Stdio, "single", Transport::Stdio),
+        (Transport::Http, "semantic", Transport::Stdio),
+        (Transport::Http, "single", Transport::Http),
+    ] {
+        let folder = Folder::new();
+        let listen =
+            |address: &str| HttpServer::spawn(aquifer().args(["serve", "tasks:", "--mode", mode, "--http", address]));
+        let mut board = (between == Transport::Http).then(|| listen("127.0.0.1:0"));
+        let mut served = match &board {
+            Some(board) => gateway_to(&folder, transport, &format!("url = \"http://{}/mcp\"\n", board.authority)),
+            None => gateway(&folder, transport, mode),
+        };
+        let before = mounted(&mut served);
+        assert!(before.contains(&"DELETE delete_task".to_owned()), "{before:?}");
+        assert!(!before.iter().any(|name| name.contains("mcp_aql")), "{before:?}");
+        let made = call(&mut served, "create", "create_task", json!({ "title": "x" }));
+        assert_eq!(made["data"]["title"], "x", "no second envelope: {made}");
+        let id = made["data"]["id"].clone();
+        assert_eq!(call(&mut served, "read", "get_task", json!({ "id": id }))["data"]["title"], "x");
+        match board.take() {
+            Some(running) => {
+                let authority = running.authority.clone();
+                running.kill();
+                board = Some(listen(&authority));
+            }
+            None => children(served.pid()).into_iter().for_each(|child| signal("-KILL", child)),
+        }
+        let gone = until("the board is back, and empty", || {
+            let gone = call(&mut served, "read", "get_task", json!({ "id": id }));
+            (gone["error"]["code"] == "NOT_FOUND_RESOURCE").then_some(gone)
+        });
+        assert_eq!(gone["error"]["message"], "Source 'board' refused the call", "{gone}");
+        assert_eq!(mounted(&mut served), before, "{between:?} {mode}");
+        let made = call(&mut served, "create", "create_task", json!({ "title": "y" }));
+        assert_eq!((&made["success"], &made["data"]["title"]), (&json!(true), &json!("y")), "{made}");
+        let invalid = call(&mut served, "create", "create_task", json!({}));
+        assert_eq!(invalid["error"]["code"], "VALIDATION_MISSING_PARAM", "{invalid}");
+        served.stop();
     }
 }
 
