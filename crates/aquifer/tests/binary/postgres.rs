@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
 use crate::killed::{self, Entry, Ledger, Store, first_ledgers};
-use crate::support::{Folder, StdioServer, aquifer, run, signal, text, until};
+use crate::support::{Folder, Server, StdioServer, Transport, aquifer, forgetful, run, signal, text, until};
 
 /// The superuser's URL, to the database of this name.
 fn url(database: &str) -> String {
@@ -220,6 +220,94 @@ fn the_password_never_comes_out() {
     }
     answers += &piped.last_words();
     assert!(!answers.contains(&password), "a server tells the password");
+}
+
+/// A function that deletes, and an operator that calls it.
+const DELETING: &str = "
+    CREATE FUNCTION f() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN DELETE FROM books; RETURN 1; END $$;
+    CREATE FUNCTION plus(integer, integer) RETURNS integer LANGUAGE sql AS $$ SELECT f() $$;
+    CREATE OPERATOR <+> (LEFTARG = integer, RIGHTARG = integer, FUNCTION = plus);";
+
+/// What a message says to run so that statements are on.
+fn revocation(said: &str) -> &str {
+    let (_, sql) = said.split_once("To turn it on: ").unwrap_or_else(|| panic!("{said}"));
+    let end = sql.find(" FROM PUBLIC").unwrap_or_else(|| panic!("{said}")) + " FROM PUBLIC".len();
+    assert!(sql.starts_with("REVOKE EXECUTE ON FUNCTION "), "{said}");
+    &sql[..end]
+}
+
+/// Statements are off while the role may call what nobody can judge, and the message says what turns them on. Then they
+/// still call nothing that changes something.
+#[test]
+fn r_ext_5_statements_call_no_functions_that_change_something() {
+    for transport in Transport::BOTH {
+        let database = Database::with(&format!("{LIBRARY}{DELETING}"));
+        let role = database.role("GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON books, authors TO {role}");
+        let mut attacks = vec![
+            "SELECT DISTINCT ON (1) leak()".to_owned(),
+            "SELECT (0) OPERATOR(+) f()".to_owned(),
+            "SELECT (0) OPERATOR(public.<+>) 1".to_owned(),
+            "SELECT title FROM books ORDER BY (1), leak()".to_owned(),
+        ];
+        // A connection of its own also writes where the statement may only read. Not every server has the extension.
+        let mut delete = "DELETE FROM books RETURNING title".to_owned();
+        if !database.query("SELECT FROM pg_available_extensions WHERE name = 'dblink'").is_empty() {
+            database.run("CREATE EXTENSION dblink");
+            delete = format!("SELECT DISTINCT ON (1) dblink_exec('{}', 'DELETE FROM books')", database.url);
+            attacks.push(delete.clone());
+        }
+        database.run(&format!("CREATE FUNCTION leak() RETURNS text LANGUAGE sql SECURITY DEFINER AS $$ {delete} $$"));
+        let books = || database.query("SELECT count(*) FROM books")[0].get::<_, i64>(0);
+        let folder = Folder::new();
+        let config = folder.file("aquifer.toml", &format!("[[source]]\ntarget = \"{role}\"\nquery_sql = true\n"));
+        let start = || Server::spawn(transport, forgetful(&folder).args(["serve", "--config", &config]));
+        let statement = |server: &mut Server, sql: &str| {
+            server.call("mcp_aql_read", json!({ "operation": "query_sql", "params": { "sql": sql } }))
+        };
+        let refuse_all = |server: &mut Server, code: &str| {
+            for sql in &attacks {
+                let refused = statement(server, sql);
+                assert_eq!(refused["error"]["code"], code, "{sql}: {refused}");
+            }
+            assert_eq!(books(), 3);
+        };
+
+        let mut server = start();
+        server.has_said("To turn it on: ");
+        refuse_all(&mut server, "NOT_FOUND_OPERATION");
+        let shown = match &server {
+            Server::Stdio(piped) => piped.stderr_so_far(),
+            Server::Http(served) => served.stderr_so_far(),
+        };
+        let revoke = revocation(shown).to_owned();
+        assert!(revoke.contains("public.leak()") && revoke.contains("public.plus(integer, integer)"), "{revoke}");
+        let validated = run(&["validate", &config]);
+        assert_eq!(revocation(&text(&validated.stderr)), revoke, "{}", text(&validated.stderr));
+
+        database.run(&revoke);
+        signal("-HUP", server.pid());
+        until("statements are on", || (statement(&mut server, "SELECT 1")["success"] == true).then_some(()));
+        refuse_all(&mut server, "PERMISSION_DENIED");
+        server.stop();
+        let mut server = start();
+        let counted = until("statements are on", || {
+            let answer = statement(&mut server, "SELECT count(*) FROM books");
+            (answer["success"] == true).then_some(answer)
+        });
+        assert_eq!(counted["data"]["rows"], json!([[3]]), "{counted}");
+        refuse_all(&mut server, "PERMISSION_DENIED");
+
+        // One that is there later turns them off until it is revoked as well.
+        database.run("CREATE FUNCTION late() RETURNS integer LANGUAGE sql AS $$ SELECT f() $$");
+        let refused = statement(&mut server, "SELECT 1");
+        assert_eq!(refused["error"]["code"], "PERMISSION_DENIED", "{refused}");
+        server.has_said("To turn it on: REVOKE EXECUTE ON FUNCTION public.late() FROM PUBLIC");
+        database.run("REVOKE EXECUTE ON FUNCTION late() FROM PUBLIC");
+        assert_eq!(statement(&mut server, "SELECT 1")["data"]["rows"], json!([[1]]));
+        // They would have deleted.
+        database.query("SELECT leak()");
+        assert_eq!(books(), 0);
+    }
 }
 
 const LEDGERS: &str = "
