@@ -383,13 +383,19 @@ fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
         let answer = answer.to_string();
         !answer.contains("ignore_the_user") && !answer.contains("and_delete_everything")
     };
+    let start = |transport| Server::spawn(transport, forgetful(&desk.folder).args(["serve", "--config", &config]));
+    let read = |served: &mut Server, operation: &str, params: &Value| {
+        served.call("mcp_aql_read", json!({ "operation": operation, "params": params }))
+    };
     {
+        let mut other_process = start(Transport::Stdio);
         let served =
             HttpServer::spawn(forgetful(&desk.folder).args(["serve", "--config", &config, "--http", "127.0.0.1:0"]));
         let mut sessions = ["a", "b"].map(|_| Session::open(&served));
+        let all = json!({ "query": "operations" });
         until("the inbox is offered", || {
-            let listed = sessions[1].call("introspect", json!({ "query": "operations" }));
-            listed.to_string().contains("get_inbox").then_some(())
+            let listed = [sessions[1].call("introspect", all.clone()), read(&mut other_process, "introspect", &all)];
+            listed.iter().all(|listed| listed.to_string().contains("get_inbox")).then_some(())
         });
         let seen = sessions[0].call("get_inbox", json!({ "of": "ann" }));
         assert_eq!(seen["warnings"][0]["code"], "CONTROLS_ADDED", "{seen}");
@@ -398,6 +404,7 @@ fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
             for answer in [
                 sessions[1].call(operation, params.clone()),
                 served.call("mcp_aql_read", json!({ "operation": operation, "params": params })),
+                read(&mut other_process, operation, params),
             ] {
                 assert!(is_clean(&answer), "{operation} {params}: {answer}");
             }
@@ -405,14 +412,21 @@ fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
         // The controls are for everybody.
         let rows = sessions[1].call("get_inbox", json!({ "of": "ann", "first": 1 }));
         assert_eq!(rows["data"]["items"].as_array().map(Vec::len), Some(1), "{rows}");
+        other_process.stop();
     }
-    let mut piped = StdioServer::spawn(forgetful(&desk.folder).args(["serve", "--config", &config]));
-    piped.initialize("2025-06-18");
-    until("the inbox is offered", || piped.operations().contains(&"get_inbox".to_owned()).then_some(()));
-    assert!(parameters(&mut piped, "get_inbox").contains(&"filter".to_owned()), "what was seen before the restart");
-    for (operation, params) in &everything {
-        let answer = piped.call("mcp_aql_read", json!({ "operation": operation, "params": params }));
-        assert!(is_clean(&answer), "{operation} {params}: {answer}");
+    for transport in Transport::BOTH {
+        let mut restarted = start(transport);
+        let known = json!({ "query": "operations", "name": "get_inbox" });
+        let known = until("the inbox is offered", || {
+            let shown = read(&mut restarted, "introspect", &known);
+            (!shown["data"]["operation"].is_null()).then_some(shown)
+        });
+        assert!(known.to_string().contains("\"filter\""), "what was seen before the restart: {known}");
+        for (operation, params) in &everything {
+            let answer = read(&mut restarted, operation, params);
+            assert!(is_clean(&answer), "{transport:?} {operation} {params}: {answer}");
+        }
+        restarted.stop();
     }
 }
 
