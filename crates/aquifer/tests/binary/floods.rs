@@ -1,11 +1,15 @@
-//! Clients that send more than they read, and open more than they use.
+//! Clients that send more than they read, open more than they use, and ask for more than is theirs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, TIMEOUT, alter, envelope, stateless_body};
+use crate::postgres::Database;
+use crate::support::{
+    Folder, HttpServer, HttpSession, Server, TIMEOUT, Transport, alter, call_message, envelope, forgetful,
+    running_threads, stateless_body, until,
+};
 
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}"#;
 
@@ -56,7 +60,7 @@ fn flood_with_sessions(served: &HttpServer) {
     }
     assert!(refused < 1_200);
     assert_eq!(in_session(served, &used, &list).status, 200, "whoever uses a session keeps it");
-    let newcomer = crate::support::until("a session", || {
+    let newcomer = until("a session", || {
         let answer = served.post(&[], INITIALIZE);
         answer.header("mcp-session-id").filter(|_| answer.status == 200)
     });
@@ -93,7 +97,7 @@ fn flood_with_unread_answers(folder: &Folder, has_several_sources: bool) {
     let mut silent: Vec<TcpStream> = (0..30).map(|_| served.open("POST", "/mcp", &CALL, &batch)).collect();
     // Somebody who reads is served meanwhile, or told to come back and served then.
     for _ in 0..5 {
-        let answer = crate::support::until("an answer", || {
+        let answer = until("an answer", || {
             let answer = served.stateless(
                 "tools/call",
                 json!({ "name": "mcp_aql_read", "arguments": { "operation": "list_tasks", "done": true } }),
@@ -132,4 +136,130 @@ fn silent_connections_lock_nobody_out() {
         half_open.push(stream);
     }
     assert_eq!(served.call("mcp_aql_read", json!({ "operation": "list_tasks" }))["success"], true);
+}
+
+const BOOKS: &str = "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO books VALUES (1, 'Notes');";
+
+/// A file and a server that have books, and a list that never ends on its own: one computes, the other waits.
+struct SlowDatabases {
+    _folder: Folder,
+    file: String,
+    database: Database,
+}
+
+impl SlowDatabases {
+    fn new() -> Self {
+        let endless = "CREATE VIEW slow_books AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                       SELECT i FROM n WHERE i < 0;";
+        let folder = Folder::new();
+        let file = folder.database("books.db", &format!("{BOOKS}{endless}"));
+        let waiting = "CREATE VIEW slow_books AS SELECT 1 AS i FROM pg_sleep(600);";
+        Self { file: format!("sqlite:{file}"), _folder: folder, database: Database::with(&format!("{BOOKS}{waiting}")) }
+    }
+
+    fn targets(&self) -> [&str; 2] {
+        [&self.file, &self.database.url]
+    }
+
+    /// Waits until so many of the lists run.
+    fn wait_until_running(&self, target: &str, pid: u32, count: usize) {
+        let running = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()";
+        until("the lists run", || {
+            let found = match target == self.file {
+                true => running_threads(pid),
+                false => usize::try_from(self.database.query(running)[0].get::<_, i64>(0)).unwrap(),
+            };
+            (found >= count).then_some(())
+        });
+    }
+}
+
+/// A server on HTTP in front of one of them, where a list takes as long as it likes.
+fn serve_slow(folder: &Folder, target: &str) -> HttpServer {
+    let config = format!("[batch]\ntimeout_seconds = 600\n[[source]]\ntarget = \"{target}\"\ntimeout_seconds = 600\n");
+    let config = folder.file("slow.toml", &config);
+    HttpServer::spawn(forgetful(folder).args(["serve", "--config", &config, "--http", "127.0.0.1:0"]))
+}
+
+fn slow_lists(count: usize) -> Value {
+    json!({ "operations": vec![json!({ "operation": "list_slow_books" }); count] })
+}
+
+/// What another caller asks for meanwhile.
+fn get_book(call: impl Fn(&str, Value) -> Value) {
+    let answer = call("mcp_aql_read", json!({ "operation": "get_book", "params": { "id": 1 } }));
+    assert_eq!(answer["data"]["title"], "Notes", "{answer}");
+}
+
+#[test]
+fn a_batch_of_slow_lists_keeps_nobody_else_waiting() {
+    let (databases, folder) = (SlowDatabases::new(), Folder::new());
+    for target in databases.targets() {
+        let served = serve_slow(&folder, target);
+        let [greedy, modest] = [(); 2].map(|()| HttpSession::new(&served, &json!({})));
+        let _waits = greedy.open(&call_message("mcp_aql_read", slow_lists(32)));
+        // Half of the eight connections.
+        databases.wait_until_running(target, served.pid(), 4);
+        get_book(|tool, arguments| modest.call(tool, arguments));
+        get_book(|tool, arguments| served.call(tool, arguments));
+        let listed = modest.call("mcp_aql_read", json!({ "operation": "list_books" }));
+        assert_eq!(listed["data"]["items"][0]["title"], "Notes", "{listed}");
+        // Nor does it keep its own session from a row.
+        let mut own = call_message("mcp_aql_read", json!({ "operation": "get_book", "params": { "id": 1 } }));
+        own["id"] = "other".into();
+        assert_eq!(envelope(&greedy.post(&own).json())["data"]["title"], "Notes");
+        databases.wait_until_running(target, served.pid(), 4);
+    }
+}
+
+/// Where every connection is taken, there is one more for a row by its key.
+#[test]
+fn slow_lists_of_eight_callers_keep_nobody_from_a_row() {
+    let (databases, folder) = (SlowDatabases::new(), Folder::new());
+    for target in databases.targets() {
+        let served = serve_slow(&folder, target);
+        let callers: Vec<HttpSession> = (0..8).map(|_| HttpSession::new(&served, &json!({}))).collect();
+        let _wait: Vec<TcpStream> =
+            callers.iter().map(|caller| caller.open(&call_message("mcp_aql_read", slow_lists(1)))).collect();
+        databases.wait_until_running(target, served.pid(), 8);
+        let modest = HttpSession::new(&served, &json!({}));
+        for _ in 0..3 {
+            get_book(|tool, arguments| modest.call(tool, arguments));
+            get_book(|tool, arguments| served.call(tool, arguments));
+        }
+        databases.wait_until_running(target, served.pid(), 8);
+    }
+}
+
+#[test]
+fn a_batch_has_a_time_after_which_nothing_of_it_begins() {
+    let (databases, folder) = (SlowDatabases::new(), Folder::new());
+    let mut operations = vec![json!({ "operation": "get_book", "params": { "id": 1 } })];
+    operations.extend(vec![json!({ "operation": "list_slow_books" }); 20]);
+    operations.push(json!({ "operation": "create_book", "params": { "id": 2, "title": "Late" } }));
+    operations.push(json!({ "operation": "get_book", "params": { "id": 1 } }));
+    for (target, transport) in databases.targets().iter().flat_map(|target| Transport::BOTH.map(|to| (target, to))) {
+        let source = format!("[[source]]\ntarget = \"{target}\"\ntimeout_seconds = 600\nmax_connections = 1\n");
+        let config = folder.file("aquifer.toml", &format!("[batch]\ntimeout_seconds = 2\n{source}"));
+        let mut server =
+            Server::spawn(transport, forgetful(&folder).args(["serve", "--mode", "single", "--config", &config]));
+        let first = server.call("mcp_aql", operations[0].clone());
+        assert_eq!(first["data"]["title"], "Notes", "{first}");
+        let answer = server.call("mcp_aql", json!({ "operations": operations }));
+        let results: Vec<&Value> = answer["results"].as_array().unwrap().iter().map(|one| &one["result"]).collect();
+        assert_eq!(results.len(), operations.len(), "{answer}");
+        assert_eq!(results[0]["data"]["title"], "Notes", "{answer}");
+        let errors: Vec<&Value> = results[1..].iter().map(|result| &result["error"]).collect();
+        assert!(errors.iter().all(|error| error["code"] == "UPSTREAM_TIMEOUT"), "{answer}");
+        let messages: Vec<&str> = errors.iter().map(|error| error["message"].as_str().unwrap()).collect();
+        assert!(messages[0].contains("was cancelled"), "{answer}");
+        for message in &messages[20..] {
+            assert!(message.contains("this operation was not run"), "{answer}");
+        }
+        // Its lists have ended, and the change was not made.
+        let listed = server.call("mcp_aql", json!({ "operation": "list_books" }));
+        assert_eq!(listed["data"]["items"].as_array().map(Vec::len), Some(1), "{listed}");
+        until("nothing runs", || (running_threads(server.pid()) == 0).then_some(()));
+    }
 }
