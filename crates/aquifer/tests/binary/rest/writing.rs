@@ -124,9 +124,9 @@ fn r_req_6_a_merged_put_keeps_numbers_as_they_were_written() {
     let untouched = concat!(
         r#""exact":1234567890123456.78,"whole":1.0,"serial":123456789012345678901234567890,"#,
         r#""tiny":-0.12345678901234567890E-7,"inner":{"a":100000000000000000000.50,"b":[18446744073709551616]},"#,
-        r#""list":[1.5,9007199254740993]"#
+        r#""list":[1.5,2.50,9007199254740993],"short":1e3"#
     );
-    let stored = format!("{{\"title\":\"old\",{untouched},\"short\":1e3}}");
+    let stored = format!("{{\"title\":\"old\",{untouched}}}");
     let fixture = Fixture::answered(&paths, "", move |_| Some(json_response(200, &stored)));
     for transport in Transport::BOTH {
         let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
@@ -136,9 +136,7 @@ fn r_req_6_a_merged_put_keeps_numbers_as_they_were_written() {
         let sent = fixture.shop.take("/things/1");
         assert_eq!(methods(&sent), ["GET", "PUT"], "{transport:?}");
         let body = String::from_utf8(sent[1].body.clone()).unwrap();
-        let (exact, short) = body.split_once(",\"short\":").unwrap();
-        assert_eq!(exact, format!("{{\"title\":\"new\",{untouched}"), "{transport:?}");
-        assert_eq!(short.trim_end_matches('}').parse(), Ok(1e3), "the same number, in any notation: {body}");
+        assert_eq!(body, format!("{{\"title\":\"new\",{untouched}}}"), "{transport:?}");
         server.stop();
     }
 }
@@ -150,16 +148,21 @@ fn headers_of_an_answer_without_a_body_are_its_result() {
         let responses = json!({ status: accepted });
         json!({ "post": { "operationId": operation, "summary": "Create a job.", "responses": responses } })
     };
-    let paths = json!({ "/created": post("createNow", "201"), "/accepted": post("createLater", "202") });
+    let paths = json!({ "/created": post("createNow", "201"), "/accepted": post("createLater", "202"),
+                        "/elsewhere": post("createElsewhere", "303") });
     let fixture = Fixture::answered(&paths, "", |request| {
-        let status = if request.path == "/created" { 201 } else { 202 };
+        let status = match request.path.as_str() {
+            "/created" => 201,
+            "/accepted" => 202,
+            _ => 303,
+        };
         let response = Response::builder().status(status).header("location", "/jobs/4711").header("etag", "\"v1\"");
         let response = response.header("retry-after", "30").header("x-job", "j-9").header("x-other", "unheard");
         Some(response.header("set-cookie", "session=s3cret").body("".into()).unwrap())
     });
     for transport in Transport::BOTH {
         let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
-        for (operation, status) in [("create_now", 201), ("create_later", 202)] {
+        for (operation, status) in [("create_now", 201), ("create_later", 202), ("create_elsewhere", 303)] {
             let (answer, text) = call(&mut server, "create", operation, json!({}));
             let headers = json!({ "location": "/jobs/4711", "etag": "\"v1\"", "retry-after": "30", "x-job": "j-9" });
             assert_eq!(answer["data"], json!({ "status": status, "_headers": headers }), "{transport:?}: {answer}");

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Fixture, delete, delete_with};
