@@ -103,10 +103,17 @@ pub(crate) fn output(program: impl AsRef<Path>, arguments: &[&str]) -> Option<St
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// `cargo`, run in the workspace.
+/// `cargo`, run in the workspace, as it is run by hand: the variables that cargo sets for this program make build scripts
+/// run again, and everything that depends on them is built again.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let is_of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(is_of_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
