@@ -188,8 +188,6 @@ fn r_res_4_a_statement_that_its_client_gave_up_ends() {
             let mut world = World::with_target(setting, target, &format!("{STATEMENTS}max_connections = 1\n"), "");
             world.start();
             let pid = world.server().pid();
-            let cancel =
-                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "call" } });
             let before = processor_time(pid);
             let call = call_message("mcp_aql_read", statement(&endless));
             let wait_until_running = || {
@@ -200,13 +198,13 @@ fn r_res_4_a_statement_that_its_client_gave_up_ends() {
                 (Server::Stdio(piped), _) => {
                     piped.send(&call);
                     wait_until_running();
-                    piped.send(&cancel);
+                    piped.send(&cancel(&call));
                 }
                 (Server::Http(served), End::Cancel) => {
                     let session = HttpSession::new(served, &json!({}));
                     let _waits = session.open(&call);
                     wait_until_running();
-                    assert_eq!(session.post(&cancel).status, 202);
+                    assert_eq!(session.post(&cancel(&call)).status, 202);
                 }
                 (Server::Http(served), End::Disconnect) => {
                     let waits = served.open_stateless("tools/call", call["params"].clone());
@@ -222,11 +220,25 @@ fn r_res_4_a_statement_that_its_client_gave_up_ends() {
     }
 }
 
-/// Steps that SQLite does not interrupt, again and again: eight statements of one client, and one each of eight.
-#[test]
-fn r_res_4_eight_statements_that_compute_block_nobody_else() {
+/// Calls with a statement that never ends, most of whose time goes by within functions, which SQLite does not interrupt.
+fn computing_calls() -> Vec<Value> {
     let long = "printf('%.*c', 900000, 'a')";
     let slow = format!("{NUMBERS} SELECT count(*) FROM n WHERE instr(trim(replace({long}, 'b', 'c'), 'b'), 'c') = i");
+    let call = |index: usize| {
+        let mut call = call_message("mcp_aql_read", statement(&slow));
+        call["id"] = json!(format!("call-{index}"));
+        call
+    };
+    (0..8).map(call).collect()
+}
+
+fn cancel(call: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": call["id"] } })
+}
+
+/// Eight statements of one client, and one each of eight.
+#[test]
+fn r_res_4_eight_statements_that_compute_block_nobody_else() {
     for client_count in [1, 8] {
         let setting = Setting { client: Transport::Http, upstream: Transport::Stdio, has_several_sources: false };
         let mut world = World::with_database(setting, NOTES, STATEMENTS, "");
@@ -234,13 +246,8 @@ fn r_res_4_eight_statements_that_compute_block_nobody_else() {
         let pid = world.server().pid();
         let Server::Http(served) = world.server() else { unreachable!() };
         let clients: Vec<HttpSession> = (0..client_count).map(|_| HttpSession::new(served, &json!({}))).collect();
-        let calls: Vec<TcpStream> = (0..8)
-            .map(|index| {
-                let mut call = call_message("mcp_aql_read", statement(&slow));
-                call["id"] = json!(format!("call-{index}"));
-                clients[index % client_count].open(&call)
-            })
-            .collect();
+        let calls: Vec<(&HttpSession, Value)> = clients.iter().cycle().zip(computing_calls()).collect();
+        let streams: Vec<TcpStream> = calls.iter().map(|(client, call)| client.open(call)).collect();
         // One client has half of the connections.
         let expected = if client_count == 1 { 4 } else { 8 };
         until("they run", || (running_threads(pid) >= expected).then_some(()));
@@ -255,10 +262,9 @@ fn r_res_4_eight_statements_that_compute_block_nobody_else() {
             assert_eq!(answer["data"]["rows"], json!([["First"]]), "{answer}");
         }
         until("none has ended meanwhile", || (running_threads(pid) >= expected).then_some(()));
-        drop(calls);
-        for (index, client) in (0..8).map(|index| (index, &clients[index % client_count])) {
-            let cancelled = json!({ "requestId": format!("call-{index}") });
-            client.post(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }));
+        drop(streams);
+        for (client, call) in &calls {
+            client.post(&cancel(call));
         }
         for client in clients.iter().chain([&other]) {
             let answer = client.call("mcp_aql_read", statement("SELECT title FROM notes"));
@@ -266,4 +272,24 @@ fn r_res_4_eight_statements_that_compute_block_nobody_else() {
         }
         wait_until_idle(pid);
     }
+}
+
+/// On stdio, whoever sends them has the server for itself, and still reads rows beside them.
+#[test]
+fn r_res_4_statements_that_compute_do_not_block_the_reads_of_their_client() {
+    let setting = Setting { client: Transport::Stdio, upstream: Transport::Stdio, has_several_sources: false };
+    let mut world = World::with_database(setting, NOTES, STATEMENTS, "");
+    world.start();
+    let pid = world.server().pid();
+    let calls = computing_calls();
+    let Server::Stdio(piped) = world.server() else { unreachable!() };
+    calls.iter().for_each(|call| piped.send(call));
+    until("they run", || (running_threads(pid) >= 4).then_some(()));
+    assert_eq!(piped.data("read", "get_note", json!({ "id": 1 }))["title"], "First");
+    assert_eq!(piped.data("read", "list_notes", json!({}))["items"][0]["title"], "First");
+    until("none has ended meanwhile", || (running_threads(pid) >= 4).then_some(()));
+    calls.iter().for_each(|call| piped.send(&cancel(call)));
+    let answer = piped.call("mcp_aql_read", statement("SELECT title FROM notes"));
+    assert_eq!(answer["data"]["rows"], json!([["First"]]), "{answer}");
+    wait_until_idle(pid);
 }
