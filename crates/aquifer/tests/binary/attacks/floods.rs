@@ -1,4 +1,4 @@
-//! Servers that send more than anybody asked for (item 6).
+//! Servers that send more than anybody asked for (item 6), and callers who ask for more than a result is worth.
 
 use serde_json::{Value, json};
 
@@ -47,6 +47,37 @@ fn r_dis_7_messages_that_nobody_asked_for_take_little_memory() {
         // It still serves.
         let listed = world.operations();
         assert!(listed.contains(&"get_news".to_owned()), "{listed:?}");
+    }
+}
+
+/// Everything that a call asks of a result comes out of one budget. Each of these groups repeats a text of the result
+/// twice: together they would take 190 MB, before they are written.
+#[test]
+fn r_req_7_a_small_call_cannot_multiply_a_result() {
+    let script =
+        json!({ "tools": [reading("list_rows")], "faults": { "list_rows": { "rows": 1_000, "bytes": 3_000 } } });
+    let group = |number: usize| (format!("a{number}"), json!({ "group_by": "text", "max": "text" }));
+    let groups: Value = (0..32).map(group).collect();
+    for (client, upstream) in [(Transport::Stdio, Transport::Http), (Transport::Http, Transport::Stdio)] {
+        let setting = Setting { client, upstream, has_several_sources: false };
+        let source = "controls = \"all\"\noperations.list_rows.rows = \"items\"\n";
+        let mut world = World::with_upstream(setting, &script, source, "");
+        world.start();
+        let pid = world.server().pid();
+        let top = json!({ "aggregate": { "top": { "group_by": "text", "max": "id", "order": "desc", "first": 1 } } });
+        let one = world.data("read", "list_rows", top.clone());
+        assert_eq!(one["groups"]["top"]["total"], 1_000, "{setting:?}");
+        let before = peak(pid);
+        let params = json!({ "aggregate": groups });
+        assert!(params.to_string().len() < 2_000);
+        let refused = world.call("read", "list_rows", params);
+        assert_eq!(refused["error"]["code"], "VALIDATION_PAYLOAD_TOO_LARGE", "{setting:?}: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("takes too much memory"), "{setting:?}: {message}");
+        let grown = peak(pid) - before;
+        assert!(grown < MAX_GROWTH, "{setting:?}: {grown} kB more");
+        // What it took is free again.
+        assert_eq!(world.data("read", "list_rows", top), one, "{setting:?}");
     }
 }
 

@@ -75,6 +75,9 @@ def call(params, send):
     if isinstance(fault, dict) and "ask" in fault:
         arguments = {"answer": ask(send, fault["ask"], fault["params"])}
     result = {"tool": name, "arguments": arguments}
+    if isinstance(fault, dict) and "rows" in fault:
+        text = "x" * fault["bytes"]
+        result = {"items": [{"id": n, "text": f"{n} {text}"} for n in range(fault["rows"])]}
     return {"content": [{"type": "text", "text": json.dumps(result, ensure_ascii=False)}], "structuredContent": result}
 
 
