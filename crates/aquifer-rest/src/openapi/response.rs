@@ -92,12 +92,13 @@ pub(super) fn read(document: &Document<'_>, schemas: &mut Schemas<'_>, response:
     answer
 }
 
-/// The response with the lowest successful status that has content, or the default one.
+/// The response with the lowest successful status that has content, or the default one. A change that leads elsewhere (303)
+/// is done, too.
 pub(super) fn successful<'d>(document: &'d Document<'_>, json: Option<&'d Value>) -> Option<&'d Value> {
     let responses = json?.as_object()?;
     let mut successes: Vec<(&str, &Value)> = responses
         .iter()
-        .filter(|(status, _)| status.len() == 3 && status.starts_with('2'))
+        .filter(|(status, _)| *status == "303" || (status.len() == 3 && status.starts_with('2')))
         .filter_map(|(status, response)| Some((status.as_str(), document.resolve(response).ok()?)))
         .collect();
     let has_content =

@@ -66,8 +66,11 @@ impl Deadline {
     }
 
     fn failure(self, what: &str) -> Failure {
-        let seconds = self.timeout.as_secs();
-        let message = format!("The batch has used up its {seconds} seconds: {what}. Send it again in a smaller batch");
+        let message = match self.timeout.as_secs() {
+            1 => "The batch has used up its second".to_owned(),
+            seconds => format!("The batch has used up its {seconds} seconds"),
+        };
+        let message = format!("{message}: {what}. Send it again in a smaller batch");
         Failure::new(Code::UpstreamTimeout, message)
     }
 }
