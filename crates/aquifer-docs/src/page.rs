@@ -191,4 +191,6 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0025-static-binary.md" "",
     Explanation "docs/adr/0026-resolved-statements.md" "",
     Explanation "docs/adr/0027-ring.md" "",
+    Explanation "docs/adr/0028-shared-http-clients.md" "",
+    Explanation "docs/adr/0029-cost-of-dependencies.md" "",
 ];
