@@ -95,8 +95,8 @@ async fn look_up(
     }
 }
 
-/// The hosts of the proxies that the environment configures. Requests without encryption do not leave this machine, so those
-/// of `HTTP_PROXY` do not count.
+/// The hosts of the proxies that the environment configures for encrypted requests. Clients that check addresses send nothing
+/// else to other machines, so `HTTP_PROXY` does not count.
 pub fn environment_proxies() -> Vec<String> {
     let names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let values = names.into_iter().filter_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty());

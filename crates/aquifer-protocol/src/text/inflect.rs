@@ -1,5 +1,5 @@
-//! English singular and plural. A table and a few rules suffice for the names of operations; a complete inflection engine would use
-//! more memory than the rest of reflection.
+//! English singular and plural. A table and a few rules suffice for the names of operations; a complete inflection engine
+//! would need much more memory.
 
 /// Words with the same singular and plural.
 const UNCHANGED: &[&str] = &[
