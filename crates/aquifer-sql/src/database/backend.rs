@@ -25,10 +25,10 @@ impl Backend {
         }
     }
 
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
+    pub(crate) async fn read<W: Work>(&self, work: Arc<W>) -> Result<W::Output, WorkError> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.read(work).await,
-            Backend::Postgres(postgres) => postgres.read(work).await,
+            Backend::Postgres(postgres) => postgres.read(&*work).await,
         }
     }
 

@@ -204,7 +204,8 @@ impl Database {
 
     async fn example_rows(&self, exposed: &Arc<ExposedTable>, columns: Vec<Arc<str>>) -> Vec<Vec<Value>> {
         let (dialect, now) = (self.backend.dialect(), self.clock.now());
-        let rows = self.backend.read(ExampleRows { dialect, exposed: exposed.clone(), columns, now }).boxed().await;
+        let rows = ExampleRows { dialect, exposed: exposed.clone(), columns, now };
+        let rows = self.backend.read(Arc::new(rows)).boxed().await;
         rows.unwrap_or_else(|error| {
             tracing::debug!(source = self.settings.name, ?error, "a table could not be read for an example");
             Vec::new()

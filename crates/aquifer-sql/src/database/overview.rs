@@ -39,7 +39,7 @@ impl Database {
             return sample;
         }
         let work = Sample { dialect: self.backend.dialect(), exposed: exposed.clone() };
-        match self.backend.read(work).await {
+        match self.backend.read(Arc::new(work)).await {
             Ok(sample) => {
                 let sample = Arc::new(sample);
                 exposed.sample.set(sample.clone());

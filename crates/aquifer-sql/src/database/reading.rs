@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_protocol::error::Failure;
+use aquifer_protocol::warning::Warning;
 use aquifer_query::collection::QueryRoot;
 use aquifer_query::plan::{Embed, FieldSelection, Path, Plan};
 use aquifer_query::{ParsedQuery, QueryKind, parse_fields, parse_query};
@@ -18,11 +19,10 @@ use crate::work::OperationOutput;
 use crate::work::read::{Get, Query};
 use crate::work::traced::CallWork;
 
-/// What a request wants to read.
-#[allow(clippy::large_enum_variant, reason = "lives for one call, and boxing it would allocate on every read")]
-enum ReadPlan {
-    Page(ParsedQuery),
-    Row { key: Vec<Value>, select: Arc<[Path]>, embeds: Vec<Embed> },
+/// What a request reads.
+enum Read {
+    Page(Arc<CallWork<Query>>, Vec<Warning>),
+    Row(Arc<CallWork<Get>>),
 }
 
 impl Database {
@@ -36,44 +36,36 @@ impl Database {
         now: Timestamp,
         request: TableRequest,
     ) -> Result<OperationOutput, Failure> {
-        let TableRequest { params, max_tokens, context, .. } = request;
-        let trace = &context.trace;
-        let plan = match self.plan_read(verb, &exposed, &offer, &params) {
-            Ok(plan) => plan,
+        let read = match self.plan_read(verb, &exposed, &offer, now, &request) {
+            Ok(read) => read,
             Err(failure) => {
                 // Rare, so it is boxed to keep the common future small.
-                let newer = self.newer_offer(&offer, operation, &params, failure.clone()).boxed().await?;
+                let newer = self.newer_offer(&offer, operation, &request.params, failure.clone()).boxed().await?;
                 let Some(Action::Table(verb, index)) = newer.action(operation) else { return Err(failure) };
                 let Some(table) = newer.table(index).cloned() else { return Err(failure) };
-                let plan = self.plan_read(verb, &table, &newer, &params)?;
+                let read = self.plan_read(verb, &table, &newer, now, &request)?;
                 (offer, exposed) = (newer, table);
-                plan
+                read
             }
         };
-        let dialect = self.backend.dialect();
-        let tables = offer.tables.clone();
-        let outcome = match plan {
-            ReadPlan::Page(query) => {
-                let joins = Joins::for_plan(&query.plan, &exposed, &offer.tables);
-                let plan = Plan { max_tokens, ..query.plan };
-                let work = Query { exposed: exposed.clone(), dialect, now, plan, key: self.key.clone(), tables, joins };
+        let trace = &request.context.trace;
+        let outcome = match read {
+            Read::Page(work, warnings) => {
                 let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(CallWork { work, context: context.clone() }).await;
-                if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_page(&work, &offer, trace).boxed().await;
+                let output = self.backend.read(work).await;
+                if let Some(measured) = measured.filter(|_| output.is_ok()) {
+                    self.measure_page(&measured.work, &offer, trace).boxed().await;
                 }
                 output.map(|mut output| {
-                    output.warnings.splice(0..0, query.warnings);
+                    output.warnings.splice(0..0, warnings);
                     output
                 })
             }
-            ReadPlan::Row { key, select, embeds } => {
-                let joins = Joins::for_fields(&select, &embeds, &exposed, &offer.tables);
-                let work = Get { exposed: exposed.clone(), dialect, now, key, select, embeds, tables, joins };
+            Read::Row(work) => {
                 let measured = trace.measures_cost().then(|| work.clone());
-                let output = self.backend.read(CallWork { work, context: context.clone() }).await;
-                if let Some(work) = measured.filter(|_| output.is_ok()) {
-                    self.measure_row(&work, &offer, trace).boxed().await;
+                let output = self.backend.read(work).await;
+                if let Some(measured) = measured.filter(|_| output.is_ok()) {
+                    self.measure_row(&measured.work, &offer, trace).boxed().await;
                 }
                 output
             }
@@ -90,16 +82,28 @@ impl Database {
     fn plan_read(
         &self,
         verb: Verb,
-        exposed: &ExposedTable,
+        exposed: &Arc<ExposedTable>,
         offer: &Offer,
-        params: &Map<String, Value>,
-    ) -> Result<ReadPlan, Failure> {
+        now: Timestamp,
+        request: &TableRequest,
+    ) -> Result<Read, Failure> {
+        let TableRequest { params, max_tokens, context, .. } = request;
+        let (exposed, context) = (exposed.clone(), context.clone());
+        let (dialect, tables) = (self.backend.dialect(), offer.tables.clone());
         if verb == Verb::Get {
-            let (select, embeds) = read_selection(offer, exposed, params)?;
-            return Ok(ReadPlan::Row { key: read_key(exposed, params)?, select, embeds });
+            let (select, embeds) = read_selection(offer, &exposed, params)?;
+            let joins = Joins::for_fields(&select, &embeds, &exposed, &tables);
+            let key = read_key(&exposed, params)?;
+            let work = Get { exposed, dialect, now, key, select, embeds, tables, joins };
+            return Ok(Read::Row(Arc::new(CallWork { work, context })));
         }
         let kind = if verb == Verb::List { QueryKind::List } else { QueryKind::Search };
-        parse_query(QueryRoot::new(&exposed.collection, offer), kind, params, &self.key).map(ReadPlan::Page)
+        let ParsedQuery { plan, warnings } =
+            parse_query(QueryRoot::new(&exposed.collection, offer), kind, params, &self.key)?;
+        let plan = Plan { max_tokens: *max_tokens, ..plan };
+        let joins = Joins::for_plan(&plan, &exposed, &tables);
+        let work = Query { exposed, dialect, now, plan, key: self.key.clone(), tables, joins };
+        Ok(Read::Page(Arc::new(CallWork { work, context }), warnings))
     }
 }
 

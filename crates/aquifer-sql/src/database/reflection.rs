@@ -254,7 +254,7 @@ impl Database {
             for computed in table_settings {
                 let (quoted, dialect) = (table.quoted.clone(), self.backend.dialect());
                 let probe = Probe { dialect, table: quoted, computed: computed.clone() };
-                let Err(WorkError::Sql(error)) = self.backend.read(probe).await else { continue };
+                let Err(WorkError::Sql(error)) = self.backend.read(Arc::new(probe)).await else { continue };
                 let cause = error.into_failure(&settings.name, None).cause().unwrap_or_default().to_owned();
                 // SQLite repeats the statement.
                 let reason = cause.split(" in SELECT (").next().unwrap_or_default();

@@ -398,7 +398,7 @@ impl Database {
             })?;
         }
         let walk = CallWork { work: walk, context: context.clone() };
-        let mut output = match self.backend.read(walk).await {
+        let mut output = match self.backend.read(Arc::new(walk)).await {
             Ok(output) => output,
             Err(error) => {
                 let error = self.explain_schema_error(error, offer).await;

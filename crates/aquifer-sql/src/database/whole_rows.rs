@@ -44,7 +44,7 @@ impl Database {
 
     async fn measure<W: Work<Output = OperationOutput>>(&self, work: W, trace: &Trace) {
         // A cost that cannot be measured is not shown.
-        if let Ok(output) = self.backend.read(work).await {
+        if let Ok(output) = self.backend.read(Arc::new(work)).await {
             trace.set_direct_tokens(estimate_text(output.data_text().as_bytes()));
         }
     }

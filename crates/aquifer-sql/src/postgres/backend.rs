@@ -100,8 +100,8 @@ impl Postgres {
     }
 
     /// Runs work that only reads.
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
-        retry_transient(|| self.read_once(&work)).await
+    pub(crate) async fn read<W: Work>(&self, work: &W) -> Result<W::Output, WorkError> {
+        retry_transient(|| self.read_once(work)).await
     }
 
     async fn read_once<W: Work>(&self, work: &W) -> Result<W::Output, WorkError> {

@@ -96,16 +96,16 @@ impl Sqlite {
     }
 
     /// Runs work that only reads, on one snapshot of the data.
-    pub(crate) async fn read<W: Work>(&self, work: W) -> Result<W::Output, WorkError> {
-        let lease = self.readers.acquire_for(&work).await?;
+    pub(crate) async fn read<W: Work>(&self, work: Arc<W>) -> Result<W::Output, WorkError> {
+        let lease = self.readers.acquire_for(&*work).await?;
         let is_cheap = work.is_cheap();
         let inline_answer =
-            is_cheap.then(|| lease.run_inline(|pooled| run_read(pooled, &self.last_seen, &work))).flatten();
+            is_cheap.then(|| lease.run_inline(|pooled| run_read(pooled, &self.last_seen, &*work))).flatten();
         if let Some(answer) = inline_answer {
             return answer;
         }
         let last_seen = self.last_seen.clone();
-        self.within_grace_period(lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &work))).await
+        self.within_grace_period(lease.run_blocking(move |pooled| run_read(pooled, &last_seen, &*work))).await
     }
 
     /// Waits for a read somewhat longer than its timeout. A step of a statement cannot be interrupted, such as a call of

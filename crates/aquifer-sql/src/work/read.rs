@@ -76,7 +76,8 @@ impl Work for Query {
             // A column got more digits while the rows were written: with the new number, all of them are written alike.
             if widened != time_digits::widened_count() {
                 widened = time_digits::widened_count();
-                (output, span) = self.answer(session, &scope).await?;
+                // Rare, so it is boxed to keep the common future small.
+                (output, span) = Box::pin(self.answer(session, &scope)).await?;
             }
             let mut checked_styles = styles.clone();
             let sortable = time_uses.iter().zip(&mut checked_styles).filter(|(_, (_, style))| style.is_sortable());
