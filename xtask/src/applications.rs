@@ -111,6 +111,11 @@ pub(crate) fn postgres(name: &str, server: &str) -> Result<String> {
     Ok(url)
 }
 
+/// Installs these applications.
+pub(crate) fn install(names: &[&str]) -> Result<()> {
+    names.iter().try_for_each(|name| named(name)?.install().map(drop))
+}
+
 fn named(name: &str) -> Result<&'static Application> {
     ALL.iter().find(|own| own.name == name).with_context(|| format!("there is no application '{name}'"))
 }

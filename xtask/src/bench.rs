@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut node = None;
     if needs(&["explorer", "peers", "gateway", "rest", "descriptions"]) {
         install::check_interpreters()?;
-        node = Some(install::node(&home.join("node"))?);
+        node = Some(install::node()?);
     }
     if needs(&["peers"]) {
         install::npm(&pins, &home.join("npm"))?;

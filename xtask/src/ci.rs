@@ -33,7 +33,10 @@ pub(crate) fn run() -> Result<()> {
     let mut docs = cargo(&["doc", "--no-deps", "--workspace", "--profile", "test"]);
     step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Fix the problems listed above.")?;
 
-    test::run(&[])?;
+    test::run_and_install(|| {
+        spec_conformance::install()?;
+        mcp_conformance::install()
+    })?;
     spec_conformance::run(&[])?;
     mcp_conformance::run(&[])?;
     if cfg!(target_os = "linux") {

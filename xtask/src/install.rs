@@ -113,7 +113,7 @@ pub(crate) fn test_environment() -> Result<Vec<(&'static str, PathBuf)>> {
     let mut variables = vec![
         ("PATH", path),
         ("AQUIFER_TEST_CLIENTS_DIR", packages("clients")?),
-        ("AQUIFER_TEST_NODE", node(&target().join("clients/node"))?),
+        ("AQUIFER_TEST_NODE", node()?),
         ("AQUIFER_TEST_PYTHON_V1", environment("clients", "-v1")?),
         ("AQUIFER_TEST_PYTHON_V2", environment("clients", "-v2")?),
         ("AQUIFER_TEST_SERVERS_NPM", packages("servers")?),
@@ -151,16 +151,17 @@ pub(crate) fn npm(pins: &Path, home: &Path) -> Result<()> {
 }
 
 /// A Node.js that is new enough: the system's, or else one from npm.
-pub(crate) fn node(home: &Path) -> Result<PathBuf> {
+pub(crate) fn node() -> Result<PathBuf> {
+    let home = target().join("node");
     let major = output("node", &["--version"])
         .and_then(|version| version.trim_start_matches('v').split('.').next()?.parse::<u32>().ok());
     if major.is_some_and(|major| major >= MIN_NODE) {
         return Ok("node".into());
     }
-    once(home, NODE_PACKAGE, || {
+    once(&home, NODE_PACKAGE, || {
         fs::write(home.join("package.json"), "{\"private\": true}")?;
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--no-save", NODE_PACKAGE]).current_dir(home);
+        npm.args(["install", "--no-audit", "--no-fund", "--no-save", NODE_PACKAGE]).current_dir(&home);
         run(&mut npm, REGISTRY)
     })?;
     Ok(home.join("node_modules/node/bin/node"))
@@ -169,13 +170,8 @@ pub(crate) fn node(home: &Path) -> Result<PathBuf> {
 /// The search path with a Python environment without packages in front. Tests start hundreds of short Python programs, and
 /// the shims of version managers and the packages of the system make each start several times as long.
 fn path_with_python() -> Result<PathBuf> {
-    let version = output("python3", &["--version"]).context("python3 does not run")?;
     let home = target().join("clients/python");
-    once(&home, &version, || {
-        let mut venv = Command::new("python3");
-        venv.args(["-m", "venv", "--clear", "--without-pip"]).arg(home.join("venv"));
-        run(&mut venv, "Install Python's venv module.")
-    })?;
+    once(&home, &python_version()?, || python_environment(&home, &["--without-pip"]))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [home.join("venv/bin")].into_iter().chain(std::env::split_paths(&path));
     Ok(std::env::join_paths(folders).context("a folder of PATH contains a colon")?.into())
@@ -192,16 +188,36 @@ pub(crate) fn python_without_dependencies(requirements: &Path, home: &Path) -> R
 }
 
 fn python_with(requirements: &Path, home: &Path, options: &[&str]) -> Result<PathBuf> {
-    let version = output("python3", &["--version"]).context("python3 does not run")?;
+    let version = python_version()?;
     let python = home.join("venv/bin/python");
     once(home, &format!("{version}\n{}", read(requirements)?), || {
-        let mut venv = Command::new("python3");
-        run(venv.args(["-m", "venv", "--clear"]).arg(home.join("venv")), "Install Python's venv module.")?;
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(options);
-        run(pip.arg("--requirement").arg(requirements), REGISTRY)
+        let pip = python_with_pip()?;
+        python_environment(home, &["--without-pip"])?;
+        let mut install = Command::new(pip);
+        install.args(["-m", "pip", "--python"]).arg(&python);
+        // What is imported is compiled then; most modules never are.
+        install.args(["install", "--quiet", "--disable-pip-version-check", "--no-compile"]).args(options);
+        run(install.arg("--requirement").arg(requirements), REGISTRY)
     })?;
     Ok(python)
+}
+
+/// The pip that installs into every environment: copying one into each takes longer than most installations.
+fn python_with_pip() -> Result<PathBuf> {
+    let home = target().join("pip");
+    once(&home, &python_version()?, || python_environment(&home, &[]))?;
+    Ok(home.join("venv/bin/python"))
+}
+
+/// Makes an empty Python environment.
+fn python_environment(home: &Path, options: &[&str]) -> Result<()> {
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).args(options).arg(home.join("venv"));
+    run(&mut venv, "Install Python's venv module.")
+}
+
+fn python_version() -> Result<String> {
+    output("python3", &["--version"]).context("python3 does not run")
 }
 
 /// A cargo subcommand: the installed one, or one of this version, built under the target directory. Building it takes a

@@ -79,6 +79,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Installs both editions.
+pub(crate) fn install() -> Result<()> {
+    for edition in [Edition::Stable, Edition::Next] {
+        install::npm(&edition.pins(), &edition.packages())?;
+    }
+    install::node().map(drop)
+}
+
 impl Edition {
     fn name(self) -> &'static str {
         match self {
@@ -93,6 +101,11 @@ impl Edition {
             Edition::Stable => "mcp-conformance",
             Edition::Next => "mcp-conformance-next",
         }
+    }
+
+    /// The folder with its installed packages.
+    fn packages(self) -> PathBuf {
+        target().join(self.folder()).join("npm")
     }
 
     /// The folder with its pinned version and its list of expected failures.
@@ -123,11 +136,9 @@ impl Suite {
     fn install(edition: Edition) -> Result<Self> {
         announce(edition.name());
         install::check_interpreters()?;
-        let home = target().join(edition.folder());
-        let (packages, work) = (home.join("npm"), home.join("work"));
+        let (packages, work) = (edition.packages(), target().join(edition.folder()).join("work"));
         install::npm(&edition.pins(), &packages)?;
-        // Both editions use the same Node.js.
-        let node = install::node(&target().join("mcp-conformance/node"))?;
+        let node = install::node()?;
         if work.exists() {
             fs::remove_dir_all(&work).with_context(|| format!("cannot clear {}", work.display()))?;
         }

@@ -95,6 +95,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Installs the runner's packages and the applications whose databases are served, if there is a checkout.
+pub(crate) fn install() -> Result<()> {
+    if checkout()?.is_some() {
+        install::npm(&root().join("tests/spec-conformance"), &packages())?;
+        applications::install(&["mlflow", "wagtail"])?;
+    }
+    Ok(())
+}
+
+fn home() -> PathBuf {
+    target().join("spec-conformance")
+}
+
+/// The folder with the packages that the runner needs.
+fn packages() -> PathBuf {
+    home().join("npm")
+}
+
 /// What the subjects and the specification's runner need.
 struct Environment {
     /// The checkout, with the packages that the runner needs.
@@ -111,8 +129,7 @@ impl Environment {
     fn prepare(checkout: &Path) -> Result<Self> {
         announce("the specification's runner");
         install::check_interpreters()?;
-        let home = target().join("spec-conformance");
-        let (spec, work, packages) = (home.join("spec"), home.join("work"), home.join("npm"));
+        let (spec, work, packages) = (home().join("spec"), home().join("work"), packages());
         for folder in [&spec, &work] {
             if folder.exists() {
                 fs::remove_dir_all(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
@@ -136,8 +153,7 @@ impl Environment {
         })
     }
 
-    /// Judges every subject, and returns the names of those that failed. The next ones are prepared meanwhile: installing
-    /// them waits for the network.
+    /// Judges every subject, and returns the names of those that failed. The next ones are prepared meanwhile.
     fn judge_all<'s>(&self, subjects: impl Iterator<Item = &'s Subject>) -> Result<Vec<&'static str>> {
         let (prepared, receiver) = mpsc::channel::<(&Subject, Vec<String>)>();
         let (receiver, failed) = (Mutex::new(receiver), Mutex::new(Vec::new()));

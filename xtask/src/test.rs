@@ -34,14 +34,19 @@ const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, [])) if first == "--long" => {
-            run_with(&[], &long::SETTINGS)?;
+            run_with(&[], &long::SETTINGS, || Ok(()))?;
             long::run()
         }
-        _ => run_with(arguments, &[]),
+        _ => run_with(arguments, &[], || Ok(())),
     }
 }
 
-fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
+/// Runs all tests, and installs what later steps need while the tests are built.
+pub(crate) fn run_and_install(more: impl FnOnce() -> Result<()>) -> Result<()> {
+    run_with(&[], &[], more)
+}
+
+fn run_with(chosen: &[String], settings: &[(&str, &str)], install_more: impl FnOnce() -> Result<()>) -> Result<()> {
     let printed = CapturedOutput::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     install::check_programs()?;
@@ -49,12 +54,15 @@ fn run_with(chosen: &[String], settings: &[(&str, &str)]) -> Result<()> {
     let environment = std::thread::scope(|scope| {
         // Installing packages waits for the network, so the tests are built meanwhile.
         let build = nextest.then(|| {
-            announce("tests: build, and install packages");
+            announce("tests: install packages, and build");
             scope.spawn(|| {
                 step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")
             })
         });
-        let environment = install::test_environment();
+        let environment = install::test_environment().and_then(|environment| install_more().map(|()| environment));
+        if build.is_some() {
+            announce("tests: build");
+        }
         match build.map(|build| build.join()) {
             Some(Err(_)) => bail!("the build of the tests did not end"),
             Some(Ok(built)) => built.and(environment),

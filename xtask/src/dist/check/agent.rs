@@ -26,7 +26,7 @@ impl Agent {
         install::check_interpreters()?;
         let sdk = target().join("clients/npm");
         install::npm(&root().join("tests/clients"), &sdk)?;
-        let node = install::node(&target().join("clients/node"))?;
+        let node = install::node()?;
         let node = output(&node, &["-p", "process.execPath"]).context("Node.js does not run")?;
         let python = output("python3", &["-c", "import sys; print(sys.executable)"]).context("python3 does not run")?;
         Ok(Self { node: node.into(), sdk, python: python.into() })
