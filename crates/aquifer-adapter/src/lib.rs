@@ -39,8 +39,6 @@ mod query;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]
-mod system;
-
 pub use aquifer_derive::{Etag, adapter};
 pub use aquifer_engine::{Caller, Source};
 pub use aquifer_protocol::category::Category;

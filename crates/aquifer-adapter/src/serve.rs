@@ -11,11 +11,11 @@ use aquifer_gate::audit::Audit;
 use aquifer_gate::{GateSettings, GateSettingsError, SafetyGate};
 use aquifer_protocol::surface::Surface;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, StdioError};
+use aquifer_system::StopSignals;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapter::IntoAdapter;
 use crate::error::AdapterErrors;
-use crate::system::StopSignals;
 
 /// How many tokens and counters the gate remembers before it drops the oldest.
 const MAX_RECORDS: usize = 100_000;

@@ -193,4 +193,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0027-ring.md" "",
     Explanation "docs/adr/0028-shared-http-clients.md" "",
     Explanation "docs/adr/0029-cost-of-dependencies.md" "",
+    Explanation "docs/adr/0030-operating-systems.md" "",
 ];

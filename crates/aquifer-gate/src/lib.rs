@@ -11,7 +11,6 @@ pub mod quota;
 mod redact;
 pub mod store;
 mod strength;
-mod system;
 mod time;
 mod timeout;
 

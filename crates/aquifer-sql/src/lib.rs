@@ -21,7 +21,6 @@ mod settings;
 mod sql;
 mod sqlite;
 mod statement;
-mod system;
 mod work;
 
 pub use database::Database;

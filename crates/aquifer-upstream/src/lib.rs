@@ -17,7 +17,6 @@ mod sanitize;
 mod settings;
 mod source;
 mod supervisor;
-mod system;
 mod tasks;
 #[cfg(test)]
 #[allow(clippy::panic)]

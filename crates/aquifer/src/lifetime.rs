@@ -5,13 +5,13 @@ use std::sync::Arc;
 use aquifer_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use crate::system::ShutdownSignals;
+use crate::system::StopSignals;
 
 /// A token that is cancelled on SIGINT or SIGTERM, on Windows on Ctrl-C and the like. A second signal ends the process.
 pub(crate) fn shutdown_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let fired = stop.clone();
-    let mut signals = ShutdownSignals::new()?;
+    let mut signals = StopSignals::new()?;
     tokio::spawn(async move {
         for first in [true, false] {
             signals.recv().await;

@@ -7,11 +7,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use aquifer_system::FileId;
 use jiff::Timestamp;
 
 use super::AuditError;
 use super::line::ChainTip;
-use crate::system::{self, Identity};
 
 /// Writes the files of the current chain.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Files {
             Err(error) => return Err(AuditError::file(&open.path, &error)),
         };
         let ours = open.file.metadata().map_err(|error| AuditError::file(&open.path, &error))?;
-        if Identity::new(&there) != Identity::new(&ours) {
+        if FileId::new(&there) != FileId::new(&ours) {
             return Ok(Destination::NewChain);
         }
         if open.dirty && ours.len() >= open.length {
@@ -139,19 +139,19 @@ impl Files {
         let _ = file.try_lock();
         file.write_all(lines)?;
         file.sync_all()?;
-        system::sync_directory(&self.directory)?;
+        aquifer_system::sync_directory(&self.directory)?;
         Ok(file)
     }
 
     fn make_directory(&self) -> io::Result<()> {
-        system::create_private_directory(&self.directory)
+        aquifer_system::create_private_directory(&self.directory)
     }
 }
 
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
-    system::owner_only(&mut options);
+    aquifer_system::make_private(&mut options);
     options.open(path)
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
+use aquifer_system::FileId;
 
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
@@ -30,7 +31,7 @@ pub(crate) struct Model {
 /// Identifies a schema: a file, and the number of changes of its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SchemaStamp {
-    pub(crate) file: Option<(u64, u64)>,
+    pub(crate) file: Option<FileId>,
     pub(crate) version: u32,
 }
 

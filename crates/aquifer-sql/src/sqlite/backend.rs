@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_system::FileId;
 use futures::FutureExt;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::pool::{FileId, Location, Pool, PooledConnection};
+use super::pool::{Location, Pool, PooledConnection};
 use super::session::{SchemaState, SqliteSession};
 use super::writability::unwritable_reason;
 use super::{error, reflect, views};
@@ -66,7 +67,7 @@ impl Sqlite {
             settings.read_only |= unwritable_reason.is_some();
             let mut model = reflect::reflect_model(&pooled.connection, &pooled.interrupt(), &settings)?;
             views::trace(&mut pooled.connection, &mut model)?;
-            model.stamp = Some(SchemaStamp { file: pooled.file.map(Into::into), version });
+            model.stamp = Some(SchemaStamp { file: pooled.file, version });
             model.unwritable_reason = unwritable_reason;
             Ok((model, (pooled.file, version)))
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use aquifer_system::FileId;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 
@@ -36,16 +37,6 @@ pub(crate) enum Location {
     File(PathBuf),
     /// In the memory of this process.
     Memory(String),
-}
-
-/// Identifies a file: another one may take its path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileId(u64, u64);
-
-impl From<FileId> for (u64, u64) {
-    fn from(id: FileId) -> Self {
-        (id.0, id.1)
-    }
 }
 
 /// A pool of reading or writing connections.
@@ -348,11 +339,8 @@ impl ConnectionSource {
 impl Location {
     fn id(&self) -> Option<FileId> {
         match self {
-            Location::File(path) => {
-                let (device, number) = crate::system::device_and_number(&std::fs::metadata(path).ok()?);
-                Some(FileId(device, number))
-            }
-            Location::Memory(_) => Some(FileId(0, 0)),
+            Location::File(path) => FileId::read(path).ok(),
+            Location::Memory(_) => Some(FileId { device: 0, number: 0 }),
         }
     }
 }

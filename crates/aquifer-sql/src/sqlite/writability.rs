@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use aquifer_system::{may_create_files, may_write};
 use rusqlite::Connection;
-
-use crate::system::{may_create_files, may_write};
 
 /// Why this process cannot write to the file, if it cannot. Completes a sentence.
 pub(super) fn unwritable_reason(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {

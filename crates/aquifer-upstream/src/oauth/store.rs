@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aquifer_protocol::hex::hex_prefix;
+use aquifer_system::{create_private_directory, make_private, restrict_directory};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -18,7 +19,6 @@ use super::client::Client;
 use super::grant::TokenGrant;
 use super::url_serde;
 use crate::oauth::network::urls;
-use crate::system::{create_private_directory, private, restrict_directory};
 
 const FORMAT_VERSION: u32 = 1;
 
@@ -151,10 +151,11 @@ impl LoginStore {
         let draft = format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let draft = self.path.with_extension(draft);
         let text = serde_json::to_vec(stored)?;
-        let written = private(OpenOptions::new().write(true).create_new(true)).open(&draft).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.sync_all()
-        });
+        let written =
+            make_private(OpenOptions::new().write(true).create_new(true)).open(&draft).and_then(|mut file| {
+                file.write_all(&text)?;
+                file.sync_all()
+            });
         let replaced = written.and_then(|()| fs::rename(&draft, &self.path));
         if replaced.is_err() {
             let _ = fs::remove_file(&draft);
@@ -175,7 +176,7 @@ impl LoginStore {
     pub(crate) async fn lock(&self, timeout: Duration) -> io::Result<LockGuard> {
         self.make_folder()?;
         let path = self.path.with_extension("lock");
-        let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
+        let file = make_private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
         let deadline = tokio::time::Instant::now() + timeout;
         loop {
             match file.try_lock() {

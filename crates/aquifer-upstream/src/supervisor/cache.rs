@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aquifer_discovery::OmittedTools;
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
+use aquifer_system::{create_private_directory, make_private};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::connection::ProtocolMode;
 use crate::client::interrogation::Interrogation;
 use crate::settings::Settings;
-use crate::system::{create_private_directory, private};
 
 /// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -115,7 +115,7 @@ pub(crate) fn write_atomically(path: &Path, text: &[u8]) -> std::io::Result<()> 
     let draft = path.with_extension(format!("{}-{}.new", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     // A killed process may have left a file with another mode.
     let _ = std::fs::remove_file(&draft);
-    private(OpenOptions::new().write(true).create_new(true)).open(&draft)?.write_all(text)?;
+    make_private(OpenOptions::new().write(true).create_new(true)).open(&draft)?.write_all(text)?;
     std::fs::rename(&draft, path)
 }
 

@@ -5,8 +5,6 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::system;
-
 /// SQLite's write-ahead log and its index.
 const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 /// How long another process may take to create the file.
@@ -18,16 +16,16 @@ pub(super) fn prepare(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Re
         // Restricting a device such as /dev/null would take it from every program on this machine.
         Ok(metadata) if !metadata.is_file() => Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
         Ok(metadata) => {
-            system::restrict_to_owner(path, &metadata)?;
+            aquifer_system::restrict_file(path, &metadata)?;
             // SQLite creates these with the mode of the state file. If it was read-only, they still are.
             for rest in SIDE_FILES.map(|ending| sibling(path, ending)) {
-                system::copy_mode(&rest, &metadata);
+                aquifer_system::share_mode(&rest, &metadata);
             }
             // The lock file is restricted as well, because anyone who can open it can hold the lock. It contains
             // nothing secret, so a failure is ignored.
             let lock = sibling(path, "-lock");
             if let Ok(metadata) = std::fs::metadata(&lock) {
-                let _ = system::restrict_to_owner(&lock, &metadata);
+                let _ = aquifer_system::restrict_file(&lock, &metadata);
             }
             Ok(())
         }
@@ -60,7 +58,7 @@ fn create(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
 
 /// Creates an empty file for its owner only, or empties it.
 pub(super) fn create_empty(path: &Path) -> Result<()> {
-    owner_only().truncate(true).open(path).map(drop)
+    private().truncate(true).open(path).map(drop)
 }
 
 /// Whether the file was emptied. SQLite would take it for a new database and delete the log beside it.
@@ -70,7 +68,7 @@ pub(super) fn is_emptied(path: &Path) -> bool {
 
 /// Takes the lock. It is released when the file is dropped.
 fn lock(path: &Path) -> Result<File> {
-    let file = owner_only().truncate(false).open(path)?;
+    let file = private().truncate(false).open(path)?;
     let until = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
@@ -84,10 +82,10 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-fn owner_only() -> OpenOptions {
+fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true);
-    system::owner_only(&mut options);
+    aquifer_system::make_private(&mut options);
     options
 }
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use aquifer_engine::store::{HighWater, StoreError};
+use aquifer_system::FileId;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::file;
 use super::tables::{self, Owner};
-use crate::system::Identity;
 
 /// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ pub(super) struct StateFile {
 
 struct OpenConnection {
     connection: Connection,
-    identity: Identity,
+    identity: FileId,
     is_durable: bool,
 }
 
@@ -123,7 +123,7 @@ impl StateFile {
         &mut self,
         act: impl FnOnce(&mut OpenConnection, u64, u64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let is_there = |open: &OpenConnection| Identity::read(&self.path).is_ok_and(|found| found == open.identity);
+        let is_there = |open: &OpenConnection| FileId::read(&self.path).is_ok_and(|found| found == open.identity);
         let mut open = match self.open.take().filter(is_there) {
             Some(open) => open,
             None => self.open_file()?,
@@ -154,7 +154,7 @@ impl StateFile {
             file::prepare(&self.path, create_tables)
                 .map_err(|error| self.error(&format!("cannot be created or opened: {error}")))?;
         }
-        let before = Identity::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
+        let before = FileId::read(&self.path).map_err(|error| self.error(&error.to_string()))?;
         if file::is_emptied(&self.path) {
             return Err(self.error(EMPTIED));
         }
@@ -173,7 +173,7 @@ impl StateFile {
             }
         };
         prepared.map_err(|error| self.sqlite_error(&error))?;
-        if !Identity::read(&self.path).is_ok_and(|after| after == before) {
+        if !FileId::read(&self.path).is_ok_and(|after| after == before) {
             return Err(self.error("was removed"));
         }
         Ok(OpenConnection { connection, identity: before, is_durable: true })

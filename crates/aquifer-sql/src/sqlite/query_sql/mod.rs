@@ -91,7 +91,7 @@ fn run_in_transaction(
     authorizer: Authorizer,
 ) -> Result<OperationOutput, WorkError> {
     let version = super::backend::schema_version(&pooled.connection).map_err(|error| error::from_rusqlite(&error))?;
-    if access.stamp != Some(SchemaStamp { file: pooled.file.map(Into::into), version }) {
+    if access.stamp != Some(SchemaStamp { file: pooled.file, version }) {
         let cause = "the schema has changed since the reflection".to_owned();
         return Err(SqlError::SchemaChanged { message: None, cause }.into());
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_discovery::redact;
+use aquifer_system::{INHERITED_VARIABLES, ProcessGroup, Receiver, Sender, pipes};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -16,7 +17,6 @@ use tokio::task::JoinHandle;
 use crate::client::stdio::ancestry;
 use crate::error::Outage;
 use crate::sanitize::Sanitizer;
-use crate::system::{INHERITED_VARIABLES, ProcessGroup, Receiver, Sender, pipes};
 
 /// Number of lines of standard error kept to explain a failed start.
 const MAX_TAIL_LINES: usize = 8;

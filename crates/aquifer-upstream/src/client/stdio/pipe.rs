@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+use aquifer_system::Sender;
 use bytes::{Buf, Bytes};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::error::Outage;
-use crate::system::Sender;
 
 /// Maximum number of bytes queued for a child that does not read.
 const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;

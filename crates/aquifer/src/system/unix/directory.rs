@@ -84,11 +84,6 @@ pub(crate) fn examine_directory(path: &Path, has_other_entries: fn(&Path) -> boo
     Ok(DirectoryFacts::read(path, has_other_entries)?.verdict(rustix::process::geteuid().as_raw()))
 }
 
-/// Removes the access of other users to a directory.
-pub(crate) fn restrict_directory(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))
-}
-
 /// Removes the access of other users to a file or directory of ours, if it exists. Symbolic links are skipped.
 pub(crate) fn close_to_others(path: &Path) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
@@ -101,11 +96,6 @@ pub(crate) fn close_to_others(path: &Path) {
         Ok(()) => tracing::warn!("{shown} was accessible to other users; it is now private"),
         Err(error) => tracing::warn!("{shown} is accessible to other users and cannot be made private: {error}"),
     }
-}
-
-/// Creates a directory and its missing parents, accessible to the owner only.
-pub(crate) fn create_private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path)
 }
 
 /// Creates a directory, accessible to the owner only. Fails if it exists.

@@ -6,26 +6,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The limit of open files to request, because the default is often too low for many connections.
 const DESCRIPTORS: u64 = 8_192;
 
-/// SIGINT and SIGTERM.
-pub(crate) struct ShutdownSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl ShutdownSignals {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    /// Waits for the next signal.
-    pub(crate) async fn recv(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
 /// SIGHUP, which asks to read the configuration again.
 pub(crate) struct Hangup(Signal);
 

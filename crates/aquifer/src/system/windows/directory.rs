@@ -20,18 +20,8 @@ pub(crate) fn examine_directory(path: &Path, _: fn(&Path) -> bool) -> Result<Dir
     })
 }
 
-/// Nothing to do: the directory has the permissions of the one above it.
-pub(crate) fn restrict_directory(_: &Path) -> Result<()> {
-    Ok(())
-}
-
 /// Nothing to do: files have the permissions of their directory.
 pub(crate) fn close_to_others(_: &Path) {}
-
-/// Creates a directory and its missing parents.
-pub(crate) fn create_private_directory(path: &Path) -> Result<()> {
-    fs::create_dir_all(path)
-}
 
 /// Creates a directory. Fails if it exists.
 pub(crate) fn create_new_private_directory(path: &Path) -> Result<()> {

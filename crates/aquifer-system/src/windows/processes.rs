@@ -1,18 +1,16 @@
-//! Windows. Files inherit the permissions of their directory, and a child is killed without the processes it started.
+//! Child processes, which are killed without the processes they started, and their pipes.
 
-use std::fs::OpenOptions;
 use std::io::{Error, ErrorKind, Result};
-use std::path::Path;
 
 use tokio::io::AsyncWriteExt as _;
-pub(crate) use tokio::process::ChildStdout as Receiver;
+pub use tokio::process::ChildStdout as Receiver;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 /// Environment variables that every child inherits, to find programs, its home and its language, and without which
 /// most programs do not start. All others must be configured.
-pub(crate) const INHERITED_VARIABLES: &[&str] = &[
+pub const INHERITED_VARIABLES: &[&str] = &[
     "PATH",
     "PATHEXT",
     "SYSTEMROOT",
@@ -34,28 +32,36 @@ pub(crate) const INHERITED_VARIABLES: &[&str] = &[
 ];
 
 /// A child. Processes that it starts are not part of it and may outlive it.
-pub(crate) struct ProcessGroup;
+#[derive(Debug)]
+pub struct ProcessGroup;
 
 impl ProcessGroup {
-    pub(crate) fn prepare(_: &mut Command) {}
+    /// Nothing to do.
+    pub fn prepare(_: &mut Command) {}
 
-    pub(crate) fn new(_: &Child) -> Self {
+    /// The child.
+    pub fn new(_: &Child) -> Self {
         Self
     }
 
     /// Kills the child.
-    pub(crate) fn kill(&mut self, child: &mut Child) {
+    pub fn kill(&mut self, child: &mut Child) {
         // Fails only if it has exited.
         let _ = child.start_kill();
     }
 }
 
 /// A child's standard input. Writing to it blocks, so a task writes one line after another.
-pub(crate) struct Sender(mpsc::Sender<Vec<u8>>);
+#[derive(Debug)]
+pub struct Sender(mpsc::Sender<Vec<u8>>);
 
 impl Sender {
     /// Accepts bytes if the earlier ones are being written.
-    pub(crate) fn try_write(&self, bytes: &[u8]) -> Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// If they are not, or the child has closed its end.
+    pub fn try_write(&self, bytes: &[u8]) -> Result<usize> {
         match self.0.try_send(bytes.to_vec()) {
             Ok(()) => Ok(bytes.len()),
             Err(TrySendError::Full(_)) => Err(ErrorKind::WouldBlock.into()),
@@ -64,7 +70,11 @@ impl Sender {
     }
 
     /// Waits until bytes are accepted.
-    pub(crate) async fn writable(&self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If the child has closed its end.
+    pub async fn writable(&self) -> Result<()> {
         self.0.reserve().await.map(drop).map_err(|_| closed())
     }
 }
@@ -74,7 +84,11 @@ fn closed() -> Error {
 }
 
 /// Our ends of a child's pipes. The task that writes ends with the sender, or when the child closes its end.
-pub(crate) fn pipes(mut input: ChildStdin, output: ChildStdout) -> Result<(Sender, Receiver)> {
+///
+/// # Errors
+///
+/// Never.
+pub fn pipes(mut input: ChildStdin, output: ChildStdout) -> Result<(Sender, Receiver)> {
     let (sender, mut lines) = mpsc::channel::<Vec<u8>>(1);
     tokio::spawn(async move {
         while let Some(line) = lines.recv().await {
@@ -84,19 +98,4 @@ pub(crate) fn pipes(mut input: ChildStdin, output: ChildStdout) -> Result<(Sende
         }
     });
     Ok((Sender(sender), output))
-}
-
-/// Creates a directory and its missing parents.
-pub(crate) fn create_private_directory(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path)
-}
-
-/// Nothing to do: the directory has the permissions of the one above it.
-pub(crate) fn restrict_directory(_: &Path) -> Result<()> {
-    Ok(())
-}
-
-/// Nothing to do: files have the permissions of their directory.
-pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }

@@ -1,11 +1,12 @@
-//! Windows.
+//! What tells a process to stop.
 
 use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
 };
 
 /// Ctrl-C, Ctrl-Break, and the end of the console or of the system.
-pub(crate) struct StopSignals {
+#[derive(Debug)]
+pub struct StopSignals {
     interrupt: CtrlC,
     stop: CtrlBreak,
     close: CtrlClose,
@@ -13,12 +14,17 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    /// From now on they no longer end the process.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not accept a handler.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()?, shutdown: ctrl_shutdown()? })
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn recv(&mut self) {
+    pub async fn recv(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.stop.recv() => {}

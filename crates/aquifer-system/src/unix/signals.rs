@@ -1,20 +1,26 @@
-//! Linux and macOS.
+//! What tells a process to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT and SIGTERM.
-pub(crate) struct StopSignals {
+#[derive(Debug)]
+pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    /// From now on they no longer end the process.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not accept a handler.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn recv(&mut self) {
+    pub async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -1,7 +1,0 @@
-//! What differs between operating systems: how a process is told to stop.
-
-#[cfg_attr(unix, path = "unix.rs")]
-#[cfg_attr(not(unix), path = "windows.rs")]
-mod platform;
-
-pub(crate) use platform::StopSignals;

@@ -1,0 +1,5 @@
+//! Linux and macOS.
+
+pub(crate) mod files;
+pub(crate) mod processes;
+pub(crate) mod signals;

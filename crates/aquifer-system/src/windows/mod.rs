@@ -1,0 +1,5 @@
+//! Windows.
+
+pub(crate) mod files;
+pub(crate) mod processes;
+pub(crate) mod signals;
