@@ -33,7 +33,7 @@ impl Postgres {
         match *self {}
     }
 
-    pub(crate) async fn read<W: Work>(&self, _work: W) -> Result<W::Output, WorkError> {
+    pub(crate) async fn read<W: Work>(&self, _work: &W) -> Result<W::Output, WorkError> {
         match *self {}
     }
 
