@@ -1,7 +1,7 @@
 //! Parses SQL that the database stores as text: checks such as `CHECK (status IN ('open', 'closed'))`, definitions of
-//! columns and virtual tables, functions. The text is only split into pieces: a piece that could be a name counts as
-//! one.
+//! columns and virtual tables, functions. The text is only split into tokens.
 
+use super::sql_tokens::{Token, tokens, tokens_at};
 use crate::statement::Dialect;
 
 /// A check in a table's definition.
@@ -18,67 +18,35 @@ pub(crate) struct CheckDefinition {
     pub(crate) words: Vec<String>,
 }
 
-/// A piece of SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    /// A name or a keyword.
-    Word(String),
-    /// A quoted name, which is never a keyword.
-    Quoted(String),
-    Text(String),
-    Mark(char),
-}
-
-impl Piece {
-    fn word(&self) -> Option<&str> {
-        match self {
-            Piece::Word(word) | Piece::Quoted(word) => Some(word),
-            Piece::Text(_) | Piece::Mark(_) => None,
-        }
-    }
-
-    /// The text, if it may be a name: SQLite accepts even single quotes for names.
-    fn name(&self) -> Option<&str> {
-        match self {
-            Piece::Word(name) | Piece::Quoted(name) | Piece::Text(name) => Some(name),
-            Piece::Mark(_) => None,
-        }
-    }
-
-    fn is_keyword(&self, word: &str) -> bool {
-        matches!(self, Piece::Word(own) if own.eq_ignore_ascii_case(word))
-    }
-}
-
 /// Every `CHECK` of a `CREATE TABLE`.
 pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
-    let pieces = pieces(sql);
+    let tokens = tokens_at(sql, Dialect::Sqlite);
     let mut checks = Vec::new();
-    for (index, (piece, _)) in pieces.iter().enumerate() {
-        let is_check = piece.is_keyword("check");
-        let Some((Piece::Mark('('), start)) = pieces.get(index + 1).filter(|_| is_check) else { continue };
+    for (index, (token, _)) in tokens.iter().enumerate() {
+        let is_check = token.is_word("check");
+        let Some((Token::Mark('('), start)) = tokens.get(index + 1).filter(|_| is_check) else { continue };
         let mut depth = 0;
-        for (end, (piece, position)) in pieces.iter().enumerate().skip(index + 1) {
-            match piece {
-                Piece::Mark('(') => depth += 1,
-                Piece::Mark(')') => depth -= 1,
+        for (end, (token, position)) in tokens.iter().enumerate().skip(index + 1) {
+            match token {
+                Token::Mark('(') => depth += 1,
+                Token::Mark(')') => depth -= 1,
                 _ => {}
             }
             if depth == 0 {
-                let inner: Vec<&Piece> =
-                    pieces.get(index + 2..end).unwrap_or_default().iter().map(|(piece, _)| piece).collect();
+                let inner: Vec<&Token> =
+                    tokens.get(index + 2..end).unwrap_or_default().iter().map(|(token, _)| token).collect();
                 let expression = sql.get(start + 1..*position).unwrap_or_default().trim().to_owned();
                 // `CONSTRAINT name CHECK (…)`
                 let before =
-                    |back: usize| index.checked_sub(back).and_then(|at| pieces.get(at)).map(|(piece, _)| piece);
+                    |back: usize| index.checked_sub(back).and_then(|at| tokens.get(at)).map(|(token, _)| token);
                 let text = match (before(2), before(1)) {
-                    (Some(word), Some(name)) if word.is_keyword("constraint") => {
-                        name.word().map_or_else(|| expression.clone(), str::to_owned)
+                    (Some(word), Some(name)) if word.is_word("constraint") => {
+                        name.name().map_or_else(|| expression.clone(), str::to_owned)
                     }
                     _ => expression.clone(),
                 };
                 let (column, words) = allowed_words(&inner);
-                let names = inner.into_iter().filter_map(Piece::word).map(str::to_owned).collect();
+                let names = inner.into_iter().filter_map(Token::name).map(str::to_owned).collect();
                 checks.push(CheckDefinition { text, expression, column, names, words });
                 break;
             }
@@ -88,22 +56,22 @@ pub(crate) fn parse_checks(sql: &str) -> Vec<CheckDefinition> {
 }
 
 /// `column IN ('a', 'b')` and nothing else.
-fn allowed_words(pieces: &[&Piece]) -> (Option<String>, Vec<String>) {
-    let first = || pieces.iter().find_map(|piece| piece.word()).map(str::to_owned);
-    let [column, operator, Piece::Mark('('), list @ .., Piece::Mark(')')] = pieces else {
+fn allowed_words(tokens: &[&Token]) -> (Option<String>, Vec<String>) {
+    let first = || tokens.iter().find_map(|token| token.name()).map(str::to_owned);
+    let [column, operator, Token::Mark('('), list @ .., Token::Mark(')')] = tokens else {
         return (first(), Vec::new());
     };
-    let (Some(column), true) = (column.word(), operator.word().is_some()) else { return (first(), Vec::new()) };
+    let (Some(column), true) = (column.name(), operator.name().is_some()) else { return (first(), Vec::new()) };
     let column = column.to_owned();
     let mut words = Vec::new();
-    for piece in list {
-        match piece {
-            Piece::Text(text) => words.push(text.clone()),
-            Piece::Mark(',') => {}
+    for token in list {
+        match token {
+            Token::Text(text) => words.push(text.clone()),
+            Token::Mark(',') => {}
             _ => return (Some(column), Vec::new()),
         }
     }
-    if operator.is_keyword("in") { (Some(column), words) } else { (Some(column), Vec::new()) }
+    if operator.is_word("in") { (Some(column), words) } else { (Some(column), Vec::new()) }
 }
 
 /// Every quoted text in a PostgreSQL rule of the form `column = ANY (ARRAY['a'::text, 'b'::text])`.
@@ -114,12 +82,11 @@ pub(crate) fn quoted_texts(rule: &str) -> Vec<String> {
         return Vec::new();
     }
     let list = rule.split_once("ARRAY[").map(|(_, list)| list).unwrap_or_default();
-    pieces_of(list, Dialect::Postgres)
+    tokens(list)
         .into_iter()
-        .map(|(piece, _)| piece)
-        .take_while(|piece| *piece != Piece::Mark(']'))
-        .filter_map(|piece| match piece {
-            Piece::Text(text) => Some(text),
+        .take_while(|token| *token != Token::Mark(']'))
+        .filter_map(|token| match token {
+            Token::Text(text) => Some(text),
             _ => None,
         })
         .collect()
@@ -127,30 +94,33 @@ pub(crate) fn quoted_texts(rule: &str) -> Vec<String> {
 
 /// Every name in a list or expression, quoted or not.
 pub(crate) fn parse_names(list: &str) -> Vec<String> {
-    pieces(list).iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned).collect()
+    tokens_at(list, Dialect::Sqlite).iter().filter_map(|(token, _)| token.name()).map(str::to_owned).collect()
 }
 
 /// The words after a column's name in `CREATE TABLE`; `None` if the column is not found.
 pub(crate) fn column_definition(column: &str, sql: &str) -> Option<Vec<String>> {
-    let pieces = pieces(sql);
+    let tokens = tokens_at(sql, Dialect::Sqlite);
     let (mut depth, mut begins, mut inside) = (0, false, None::<Vec<String>>);
-    for (piece, _) in pieces {
-        match &piece {
-            Piece::Mark('(') => depth += 1,
-            Piece::Mark(')') => depth -= 1,
+    for (token, _) in tokens {
+        match &token {
+            Token::Mark('(') => depth += 1,
+            Token::Mark(')') => depth -= 1,
             _ => {}
         }
         match &mut inside {
-            Some(found) if depth == 0 || (depth == 1 && piece == Piece::Mark(',')) => {
+            Some(found) if depth == 0 || (depth == 1 && token == Token::Mark(',')) => {
                 return Some(std::mem::take(found));
             }
-            Some(found) => found.extend(piece.name().map(str::to_owned)),
-            None if begins && depth == 1 && piece.name().is_some_and(|name| name.eq_ignore_ascii_case(column)) => {
+            Some(found) => found.extend(token.possible_name().map(str::to_owned)),
+            None if begins
+                && depth == 1
+                && token.possible_name().is_some_and(|name| name.eq_ignore_ascii_case(column)) =>
+            {
                 inside = Some(Vec::new());
             }
             None => {}
         }
-        begins = depth == 1 && matches!(piece, Piece::Mark('(' | ','));
+        begins = depth == 1 && matches!(token, Token::Mark('(' | ','));
     }
     inside
 }
@@ -166,48 +136,48 @@ pub(crate) enum Argument {
 
 /// The module of a `CREATE VIRTUAL TABLE` in lower case, and its arguments.
 pub(crate) fn parse_virtual_table(sql: &str) -> Option<(String, Vec<Argument>)> {
-    let pieces = pieces(sql);
-    let using = pieces.iter().position(|(piece, _)| piece.is_keyword("using"))?;
-    let (module, _) = pieces.get(using + 1)?;
+    let tokens = tokens_at(sql, Dialect::Sqlite);
+    let using = tokens.iter().position(|(token, _)| token.is_word("using"))?;
+    let (module, _) = tokens.get(using + 1)?;
     let mut arguments = Vec::new();
-    let (mut depth, mut current): (i32, Vec<&(Piece, usize)>) = (0, Vec::new());
-    for piece in pieces.get(using + 2..).unwrap_or_default() {
-        match (&piece.0, depth) {
-            (Piece::Mark('('), 0) => depth = 1,
-            (Piece::Mark(')'), 1) | (Piece::Mark(','), 1) => {
-                arguments.extend(parse_argument(sql, &std::mem::take(&mut current), piece.1));
-                depth -= i32::from(piece.0 == Piece::Mark(')'));
+    let (mut depth, mut current): (i32, Vec<&(Token, usize)>) = (0, Vec::new());
+    for token in tokens.get(using + 2..).unwrap_or_default() {
+        match (&token.0, depth) {
+            (Token::Mark('('), 0) => depth = 1,
+            (Token::Mark(')'), 1) | (Token::Mark(','), 1) => {
+                arguments.extend(parse_argument(sql, &std::mem::take(&mut current), token.1));
+                depth -= i32::from(token.0 == Token::Mark(')'));
             }
-            (Piece::Mark('('), _) => {
+            (Token::Mark('('), _) => {
                 depth += 1;
-                current.push(piece);
+                current.push(token);
             }
-            (Piece::Mark(')'), _) => {
+            (Token::Mark(')'), _) => {
                 depth -= 1;
-                current.push(piece);
+                current.push(token);
             }
             (_, 0) => {}
-            _ => current.push(piece),
+            _ => current.push(token),
         }
     }
-    Some((module.name()?.to_ascii_lowercase(), arguments))
+    Some((module.possible_name()?.to_ascii_lowercase(), arguments))
 }
 
 /// Parses an argument of a virtual table that ends at `end`.
-fn parse_argument(sql: &str, pieces: &[&(Piece, usize)], end: usize) -> Option<Argument> {
-    match pieces {
-        [(option, _), (Piece::Mark('='), _), value @ ..] if option.name().is_some() => {
+fn parse_argument(sql: &str, tokens: &[&(Token, usize)], end: usize) -> Option<Argument> {
+    match tokens {
+        [(option, _), (equals, _), value @ ..] if equals.is_operator("=") && option.possible_name().is_some() => {
             let value = match value {
-                [(only, _)] => only.name().map(str::to_owned),
+                [(only, _)] => only.possible_name().map(str::to_owned),
                 // An unquoted value is taken as it is.
                 [(_, start), ..] => sql.get(*start..end).map(|text| text.trim().to_owned()),
                 [] => None,
             };
-            Some(Argument::Option(option.name()?.to_ascii_lowercase(), value.unwrap_or_default()))
+            Some(Argument::Option(option.possible_name()?.to_ascii_lowercase(), value.unwrap_or_default()))
         }
         [(column, _), rest @ ..] => {
-            let words = rest.iter().filter_map(|(piece, _)| piece.word()).map(str::to_owned);
-            Some(Argument::Column(column.name()?.to_owned(), words.collect()))
+            let words = rest.iter().filter_map(|(token, _)| token.name()).map(str::to_owned);
+            Some(Argument::Column(column.possible_name()?.to_owned(), words.collect()))
         }
         [] => None,
     }
@@ -222,85 +192,18 @@ pub(crate) struct Mentions {
 
 impl Mentions {
     pub(crate) fn parse(sql: &str) -> Self {
-        let pieces = pieces(sql);
-        let has_star = pieces.iter().any(|(piece, _)| *piece == Piece::Mark('*'));
-        Self { names: pieces.iter().filter_map(|(piece, _)| piece.name()).map(str::to_owned).collect(), has_star }
+        let tokens = tokens_at(sql, Dialect::Sqlite);
+        let has_star = tokens.iter().any(|(token, _)| token.is_operator("*"));
+        Self {
+            names: tokens.iter().filter_map(|(token, _)| token.possible_name()).map(str::to_owned).collect(),
+            has_star,
+        }
     }
 
     /// Whether it contains this name or word.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
-}
-
-fn pieces(sql: &str) -> Vec<(Piece, usize)> {
-    pieces_of(sql, Dialect::Sqlite)
-}
-
-/// Whether a character can be part of an unquoted name. Both databases accept every non-ASCII character, even spaces,
-/// and `$` except at the start.
-fn is_part_of_name(character: char) -> bool {
-    character.is_ascii_alphanumeric() || character == '_' || !character.is_ascii()
-}
-
-/// The pieces of SQL with their offsets, without comments.
-fn pieces_of(sql: &str, dialect: Dialect) -> Vec<(Piece, usize)> {
-    let quotes: &[char] = match dialect {
-        Dialect::Sqlite => &['\'', '"', '`', '['],
-        Dialect::Postgres => &['\'', '"'],
-    };
-    let mut pieces = Vec::new();
-    let mut characters = sql.char_indices().peekable();
-    while let Some((start, character)) = characters.next() {
-        match character {
-            '-' if characters.peek().is_some_and(|(_, next)| *next == '-') => {
-                for (_, character) in characters.by_ref() {
-                    if character == '\n' {
-                        break;
-                    }
-                }
-            }
-            '/' if characters.peek().is_some_and(|(_, next)| *next == '*') => {
-                // The star that opens a comment does not close it.
-                characters.next();
-                let mut previous = ' ';
-                for (_, character) in characters.by_ref() {
-                    if previous == '*' && character == '/' {
-                        break;
-                    }
-                    previous = character;
-                }
-            }
-            // SQLite treats a byte order mark as a blank, except within a name.
-            '\u{feff}' if dialect == Dialect::Sqlite => {}
-            character if quotes.contains(&character) => {
-                let close = if character == '[' { ']' } else { character };
-                let mut text = String::new();
-                while let Some((_, character)) = characters.next() {
-                    if character == close {
-                        if close != ']' && characters.peek().is_some_and(|(_, next)| *next == close) {
-                            characters.next();
-                        } else {
-                            break;
-                        }
-                    }
-                    text.push(character);
-                }
-                pieces.push((if character == '\'' { Piece::Text(text) } else { Piece::Quoted(text) }, start));
-            }
-            character if is_part_of_name(character) => {
-                let mut word = String::from(character);
-                while let Some((_, character)) = characters.next_if(|(_, next)| is_part_of_name(*next) || *next == '$')
-                {
-                    word.push(character);
-                }
-                pieces.push((Piece::Word(word), start));
-            }
-            character if character.is_whitespace() => {}
-            mark => pieces.push((Piece::Mark(mark), start)),
-        }
-    }
-    pieces
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Tokens of stored SQL expressions, for interpreting simple ones.
+//! Tokens of SQL that a database stores: expressions and definitions. Whatever could be a name counts as one.
+
+use crate::statement::Dialect;
 
 /// A token of an SQL expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,26 @@ impl Token {
 
     pub(crate) fn is_word(&self, word: &str) -> bool {
         self.word().is_some_and(|own| own.eq_ignore_ascii_case(word))
+    }
+
+    /// A name, keyword or number, quoted or not.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Token::Word(name) | Token::Quoted(name) | Token::Number(name) => Some(name),
+            Token::Text(_) | Token::Operator(_) | Token::Mark(_) => None,
+        }
+    }
+
+    /// The same, or text: SQLite accepts even single quotes for names.
+    pub(crate) fn possible_name(&self) -> Option<&str> {
+        match self {
+            Token::Text(name) => Some(name),
+            other => other.name(),
+        }
+    }
+
+    pub(crate) fn is_operator(&self, operator: &str) -> bool {
+        matches!(self, Token::Operator(own) if own == operator)
     }
 
     /// The change of the nesting depth.
@@ -72,17 +94,27 @@ pub(crate) fn last_cast(tokens: &[Token]) -> Option<usize> {
     last
 }
 
-/// The tokens of an expression, without comments.
+/// The tokens of an expression, without comments. Brackets are marks, because PostgreSQL's arrays have them.
 pub(crate) fn tokens(sql: &str) -> Vec<Token> {
+    tokens_at(sql, Dialect::Postgres).into_iter().map(|(token, _)| token).collect()
+}
+
+/// The tokens of SQL with their offsets, without comments. Brackets quote names in SQLite.
+pub(crate) fn tokens_at(sql: &str, dialect: Dialect) -> Vec<(Token, usize)> {
     let mut tokens = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
             _ if rest.starts_with("--") => (None, rest.find('\n').unwrap_or(rest.len())),
-            _ if rest.starts_with("/*") => (None, rest.find("*/").map_or(rest.len(), |end| end + 2)),
+            _ if rest.starts_with("/*") => (None, comment_length(rest)),
+            // SQLite treats a byte order mark as a blank, except within a name.
+            '\u{feff}' if dialect == Dialect::Sqlite => (None, first.len_utf8()),
             '\'' => quoted(rest, '\'', Token::Text),
-            '"' => quoted(rest, '"', Token::Quoted),
-            '`' => quoted(rest, '`', Token::Quoted),
+            '"' | '`' => quoted(rest, first, Token::Quoted),
+            '[' if dialect == Dialect::Sqlite => {
+                let name = rest.get(1..rest.find(']').unwrap_or(rest.len())).unwrap_or_default();
+                (Some(Token::Quoted(name.to_owned())), name.len() + 2)
+            }
             first if first.is_ascii_digit() => {
                 let length = number_length(rest);
                 (rest.get(..length).map(|number| Token::Number(number.to_owned())), length)
@@ -101,10 +133,15 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
                 (rest.get(..length).map(|operator| Token::Operator(operator.to_owned())), length)
             }
         };
-        tokens.extend(token);
+        tokens.extend(token.map(|token| (token, sql.len() - rest.len())));
         rest = rest.get(length.max(1)..).unwrap_or_default();
     }
     tokens
+}
+
+/// The star that opens a comment does not close it.
+fn comment_length(rest: &str) -> usize {
+    rest.get(2..).and_then(|inner| inner.find("*/")).map_or(rest.len(), |end| end + 4)
 }
 
 /// Both databases accept every non-ASCII character in names.
