@@ -1,4 +1,4 @@
-//! What all HTTP clients share: the networks that requests may go to, TLS, proxies, requested waits and limits of size.
+//! What all HTTP clients share: the networks that requests may go to, TLS, proxies, requested waits, limits of size, and tokens of OAuth.
 
 #[cfg(feature = "client")]
 mod body;
@@ -9,6 +9,8 @@ mod client;
 mod host;
 #[cfg(feature = "client")]
 mod resolver;
+#[cfg(feature = "client")]
+mod token;
 #[cfg(feature = "client")]
 mod url;
 #[cfg(feature = "client")]
@@ -24,6 +26,8 @@ pub use client::{client_builder, client_builder_for, form_encoded, install_tls_p
 pub use host::{host_address, is_loopback_host, normalized};
 #[cfg(feature = "client")]
 pub use resolver::{CheckedResolver, ResolveError, environment_proxies};
+#[cfg(feature = "client")]
+pub use token::{IssuedToken, OAuthError, UnusableToken, basic_credentials};
 #[cfg(feature = "client")]
 pub use url::{address, is_loopback, is_secure};
 #[cfg(feature = "client")]

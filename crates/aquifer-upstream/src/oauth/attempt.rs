@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::callback::{self, AuthorizationResponse, Callback, CallbackRequest};
 use super::client::Client;
 use super::error::{LoginError, sanitized};
-use super::grant::TokenGrant;
+use super::grant::request_token;
 use super::pkce;
 use super::store::{self, LoginDetails, LoginStore, StoredLogin};
 use crate::oauth::discovery::discover::{Discovery, discover};
@@ -139,7 +139,7 @@ impl LoginAttempt {
             ("code_verifier", &self.verifier),
             ("resource", &self.found.resource),
         ];
-        let granted = TokenGrant::request(&self.web, &server.token_endpoint, &self.client, &grant).await;
+        let granted = request_token(&self.web, &server.token_endpoint, &self.client, &grant).await;
         let granted = granted.map_err(super::grant::GrantError::into_failure)?;
         let about = LoginDetails {
             server: &self.server,

@@ -1,7 +1,6 @@
 //! The OAuth client: registered by the operator, described by a document, or registered dynamically.
 
-use aquifer_net::form_encoded;
-use base64::Engine as _;
+use aquifer_net::basic_credentials;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -135,10 +134,7 @@ impl Client {
     /// The header that identifies the client.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let secret = self.secret.as_deref().filter(|_| !self.secret_in_form)?;
-        // Form-encoded (RFC 6749, 2.3.1).
-        let part = |text: &str| form_encoded(&[(text, "")]).trim_end_matches('=').to_owned();
-        let both = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", part(&self.id), part(secret)));
-        let mut value = HeaderValue::from_str(&format!("Basic {both}")).ok()?;
+        let mut value = HeaderValue::from_str(&format!("Basic {}", basic_credentials(&self.id, secret))).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use aquifer_net::IssuedToken;
 use aquifer_protocol::hex::hex_prefix;
 use aquifer_system::{create_private_directory, make_private, restrict_directory};
 use reqwest::Url;
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::client::Client;
-use super::grant::TokenGrant;
 use super::url_serde;
 use crate::oauth::network::urls;
 
@@ -66,7 +66,7 @@ pub(crate) struct LoginDetails<'a> {
 }
 
 impl StoredLogin {
-    pub(crate) fn new(about: &LoginDetails<'_>, granted: TokenGrant, now: i64) -> Self {
+    pub(crate) fn new(about: &LoginDetails<'_>, granted: IssuedToken, now: i64) -> Self {
         let stored = Self {
             version: FORMAT_VERSION,
             server: urls::resource(about.server),
@@ -85,8 +85,8 @@ impl StoredLogin {
     }
 
     /// The login with new tokens. The refresh token may have changed.
-    pub(crate) fn renewed(&self, granted: TokenGrant, now: i64) -> Self {
-        let expires_at = granted.expires_in().map(|seconds| now.saturating_add(seconds));
+    pub(crate) fn renewed(&self, granted: IssuedToken, now: i64) -> Self {
+        let expires_at = granted.lifetime.map(|lifetime| now.saturating_add_unsigned(lifetime.as_secs()));
         let scopes = granted
             .scope
             .as_deref()
@@ -228,8 +228,8 @@ mod tests {
         stored
     }
 
-    fn granted(text: &str) -> TokenGrant {
-        serde_json::from_str(text).unwrap()
+    fn granted(text: &str) -> IssuedToken {
+        IssuedToken::parse(text.as_bytes()).unwrap()
     }
 
     #[test]

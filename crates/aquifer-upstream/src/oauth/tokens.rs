@@ -9,7 +9,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio::sync::Mutex;
 
-use super::grant::{GrantError, TokenGrant};
+use super::grant::{GrantError, request_token};
 use super::store::{self, LoginStore, StoredLogin};
 use crate::error::{Outage, UpstreamError};
 use crate::oauth::discovery::challenge::Challenge;
@@ -127,7 +127,7 @@ impl LoginTokens {
             ("refresh_token", refresh_token.as_str()),
             ("resource", stored.resource.as_str()),
         ];
-        match TokenGrant::request(&web, &stored.token_endpoint, &client, &grant).await {
+        match request_token(&web, &stored.token_endpoint, &client, &grant).await {
             Ok(granted) => {
                 let renewed = stored.renewed(granted, store::now());
                 if let Err(cause) = self.store.write(&renewed) {

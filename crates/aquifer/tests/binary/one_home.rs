@@ -14,7 +14,7 @@ struct Mechanism {
     count: usize,
 }
 
-const MECHANISMS: [Mechanism; 4] = [
+const MECHANISMS: [Mechanism; 5] = [
     Mechanism {
         name: "the zones of addresses",
         home: "crates/aquifer-net/src/zone.rs",
@@ -57,6 +57,12 @@ const MECHANISMS: [Mechanism; 4] = [
         name: "waits in headers",
         home: "crates/aquifer-net/src/wait.rs",
         texts: &["rfc2822::parse", "{prefix}-reset"],
+        count: 1,
+    },
+    Mechanism {
+        name: "responses of token endpoints",
+        home: "crates/aquifer-net/src/token.rs",
+        texts: &["\"expires_in\"", "expires_in:"],
         count: 1,
     },
 ];

@@ -7,12 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aquifer_net::{BodyError, form_encoded, read_body};
-use base64::Engine as _;
+use aquifer_net::{BodyError, IssuedToken, OAuthError, UnusableToken, basic_credentials, form_encoded, read_body};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, Response, Url};
-use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
@@ -130,23 +128,22 @@ impl TokenSource {
         client: &Client,
         refresh_token: Option<&str>,
         secrets: &Secrets,
-    ) -> Result<Value, RestProblem> {
+    ) -> Result<Bytes, RestProblem> {
         let first = if self.client_secret.is_some() { ClientAuth::Header } else { ClientAuth::Form };
-        let (status, response) = self.post(client, first, refresh_token, secrets).await?;
-        let is_rejected =
-            matches!(status, 400 | 401) && response.get("error").is_some_and(|error| error == "invalid_client");
-        let (status, response) = if is_rejected && first == ClientAuth::Header {
+        let (status, body) = self.post(client, first, refresh_token, secrets).await?;
+        let is_rejected = matches!(status, 400 | 401) && OAuthError::parse(&body).error == "invalid_client";
+        let (status, body) = if is_rejected && first == ClientAuth::Header {
             self.post(client, ClientAuth::Form, refresh_token, secrets).await?
         } else {
-            (status, response)
+            (status, body)
         };
         let text = || {
-            let text = |name: &str| response.get(name).and_then(Value::as_str);
-            let text = text("error_description").or_else(|| text("error")).unwrap_or_default();
+            let OAuthError { error, error_description } = OAuthError::parse(&body);
+            let text = if error_description.is_empty() { error } else { error_description };
             secrets.presentable(&format!("HTTP status {status} {text}"))
         };
         match status {
-            200..300 => Ok(response),
+            200..300 => Ok(body),
             400..500 if status != 429 => Err(RestProblem::TokenRefused { text: text() }),
             _ => Err(unavailable(&text())),
         }
@@ -158,7 +155,7 @@ impl TokenSource {
         auth: ClientAuth,
         refresh_token: Option<&str>,
         secrets: &Secrets,
-    ) -> Result<(u16, Value), RestProblem> {
+    ) -> Result<(u16, Bytes), RestProblem> {
         let mut form = Vec::new();
         match refresh_token {
             Some(token) => form.extend([("grant_type", "refresh_token"), ("refresh_token", token)]),
@@ -176,18 +173,14 @@ impl TokenSource {
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form_encoded(&form));
         let response = request.send().await.map_err(|error| classify(error, secrets).problem).map_err(during_login)?;
         let status = response.status().as_u16();
-        let body = read(response, secrets).await?;
-        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+        Ok((status, read(response, secrets).await?))
     }
 
-    /// The client credentials as a header. Both are form-encoded first (RFC 6749, section 2.3.1).
+    /// The client credentials as a header.
     fn basic(&self, secrets: &Secrets) -> String {
-        let encoded = |text: &str| form_encoded(&[("", text)]).trim_start_matches('=').to_owned();
-        let secret = self.client_secret.as_deref().unwrap_or_default();
-        let pair = format!("{}:{}", encoded(&self.client_id), encoded(secret));
-        let pair = base64::engine::general_purpose::STANDARD.encode(pair);
-        secrets.add(&pair);
-        format!("Basic {pair}")
+        let credentials = basic_credentials(&self.client_id, self.client_secret.as_deref().unwrap_or_default());
+        secrets.add(&credentials);
+        format!("Basic {credentials}")
     }
 }
 
@@ -202,29 +195,21 @@ impl TokenState {
     }
 
     /// Stores the token of a response and returns it, even if it is about to expire.
-    fn accept(&mut self, response: &Value, secrets: &Secrets) -> Result<Credential, RestProblem> {
-        let text = |name: &str| response.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let is_sendable = |value: &&str| value.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
-        let Some(value) = text("access_token").filter(is_sendable) else {
-            return Err(unavailable("its response contains no usable access token"));
-        };
-        if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-            return Err(unavailable("its tokens are of an unsupported type"));
+    fn accept(&mut self, response: &[u8], secrets: &Secrets) -> Result<Credential, RestProblem> {
+        let IssuedToken { access_token, refresh_token, lifetime, .. } =
+            IssuedToken::parse(response).map_err(|reason| match reason {
+                UnusableToken::UnsupportedType => unavailable("its tokens are of an unsupported type"),
+                UnusableToken::Invalid | UnusableToken::InvalidCharacters => {
+                    unavailable("its response contains no usable access token")
+                }
+            })?;
+        secrets.add(&access_token);
+        if let Some(refresh_token) = refresh_token.filter(|_| self.refresh_token.is_some()) {
+            secrets.add(&refresh_token);
+            self.refresh_token = Some(refresh_token);
         }
-        secrets.add(value);
-        if let Some(refresh_token) = text("refresh_token").filter(|_| self.refresh_token.is_some()) {
-            secrets.add(refresh_token);
-            self.refresh_token = Some(refresh_token.to_owned());
-        }
-        let seconds = response.get("expires_in").and_then(|value| match value {
-            Value::String(text) => text.trim().parse().ok(),
-            value => value.as_f64(),
-        });
-        let lifetime = seconds
-            .filter(|seconds: &f64| !seconds.is_nan())
-            .map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e8)));
         self.generation += 1;
-        self.token = Some(Token { value: value.to_owned(), expires_at: None });
+        self.token = Some(Token { value: access_token, expires_at: None });
         let credential = self.credential().ok_or_else(|| unavailable("its token is unusable"))?;
         if let (Some(token), Some(lifetime)) = (&mut self.token, lifetime) {
             token.expires_at = Some(Instant::now() + lifetime.saturating_sub(EXPIRY_MARGIN));
