@@ -34,7 +34,7 @@ pub struct Field {
     /// Its name.
     pub name: Arc<str>,
     /// The type of its values.
-    pub of: FieldType,
+    pub field_type: FieldType,
     /// Whether a value may be missing.
     pub nullable: bool,
     /// What it means.
@@ -47,7 +47,7 @@ pub struct ComputedValue {
     /// Its name under `_computed`.
     pub name: Arc<str>,
     /// Its type.
-    pub of: FieldType,
+    pub field_type: FieldType,
     /// What it means.
     pub description: Option<Arc<str>>,
     /// Whether filters may use it.
@@ -249,7 +249,7 @@ impl Collection {
             "standard" => {
                 // The key stays: without it the caller could not refer to the item.
                 let bulky = |field: &&Field| {
-                    matches!(field.of, FieldType::Bytes | FieldType::Json) && !self.key.contains(&field.name)
+                    matches!(field.field_type, FieldType::Bytes | FieldType::Json) && !self.key.contains(&field.name)
                 };
                 Some(self.fields.iter().filter(|field| !bulky(field)).map(|field| field.name.clone()).collect())
             }

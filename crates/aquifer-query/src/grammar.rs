@@ -57,7 +57,12 @@ mod tests {
         let collection = |fields: &[(&str, FieldType)], references: &[(&str, usize, Cardinality)]| Collection {
             fields: fields
                 .iter()
-                .map(|(name, of)| Field { name: (*name).into(), of: of.clone(), nullable: true, description: None })
+                .map(|(name, field_type)| Field {
+                    name: (*name).into(),
+                    field_type: field_type.clone(),
+                    nullable: true,
+                    description: None,
+                })
                 .collect(),
             references: references
                 .iter()

@@ -73,17 +73,17 @@ fn aggregates_type() -> Schema {
 }
 
 fn aggregate_type() -> Schema {
-    let of = |name: &str, words: &str| Parameter::optional(name, Schema::string().describe(words));
+    let function = |name: &str, words: &str| Parameter::optional(name, Schema::string().describe(words));
     let group_by = Schema::new(Kind::Union(vec![Schema::string(), any_object(), Schema::new(Kind::Array(None))]));
     #[expect(clippy::cast_precision_loss, reason = "a small constant")]
     let first = Schema::integer(1.0, MAX_GROUPS as f64);
     documented(vec![
         Parameter::optional("count", Schema::new(Kind::Boolean).describe("The number of items.")),
-        of("count_distinct", "The number of different values of a field."),
-        of("sum", "Of a field or calculation."),
-        of("avg", "Of a field or calculation."),
-        of("min", "Of a field or calculation."),
-        of("max", "Of a field or calculation."),
+        function("count_distinct", "The number of different values of a field."),
+        function("sum", "Of a field or calculation."),
+        function("avg", "Of a field or calculation."),
+        function("min", "Of a field or calculation."),
+        function("max", "Of a field or calculation."),
         Parameter::optional("group_by", group_by.describe("A field, {field, by: month}, or a list of them.")),
         Parameter::optional("having", any_object().describe("Groups whose numbers meet it: {gte: 10}.")),
         Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("Groups by their first result.")),
@@ -162,7 +162,7 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
 /// The aggregates that a collection supports.
 pub fn aggregation_support(collection: &Collection) -> AggregationSupport {
     let names = |fits: fn(&FieldType) -> bool| -> Vec<Arc<str>> {
-        collection.fields.iter().filter(|field| fits(&field.of)).map(|field| field.name.clone()).collect()
+        collection.fields.iter().filter(|field| fits(&field.field_type)).map(|field| field.name.clone()).collect()
     };
     AggregationSupport {
         supported: true,
@@ -181,7 +181,7 @@ pub fn computed_fields(collection: &Collection) -> Vec<ComputedField> {
         .iter()
         .map(|computed| ComputedField {
             name: computed.name.clone(),
-            type_name: computed.of.type_name().into(),
+            type_name: computed.field_type.type_name().into(),
             description: computed.description.clone(),
             filterable: computed.filterable,
             sortable: computed.sortable,
@@ -227,9 +227,9 @@ fn filter_description(collection: &Collection, open_fields: Option<&str>) -> Str
     let described: Vec<String> = collection
         .fields
         .iter()
-        .map(|field| match &field.of {
+        .map(|field| match &field.field_type {
             FieldType::Enum(words) if words.len() <= 12 => format!("{}({})", field.name, words.join("|")),
-            of => format!("{}({})", field.name, type_label(of)),
+            field_type => format!("{}({})", field.name, type_label(field_type)),
         })
         .collect();
     let fields = open_fields.map_or_else(|| described.join(", "), str::to_owned);

@@ -55,16 +55,17 @@ pub(crate) fn describe(item: &Schema, types: &Types) -> Collection {
         .flat_map(|shape| &shape.fields)
         .map(|field| Field {
             name: field.name.clone(),
-            of: field_type(&field.schema, types),
+            field_type: field_type(&field.schema, types),
             nullable: field.schema.nullable || !field.required,
             description: field.schema.description.clone(),
         })
         .collect();
     let first = |names: &[&str], fits: fn(&FieldType) -> bool| -> Vec<Arc<str>> {
-        let found = names.iter().find_map(|name| fields.iter().find(|field| &*field.name == *name && fits(&field.of)));
+        let found =
+            names.iter().find_map(|name| fields.iter().find(|field| &*field.name == *name && fits(&field.field_type)));
         found.map(|field| field.name.clone()).into_iter().collect()
     };
-    let (key, text) = (first(KEYS, FieldType::is_ordered), first(TITLES, |of| *of == FieldType::Text));
+    let (key, text) = (first(KEYS, FieldType::is_ordered), first(TITLES, |field_type| *field_type == FieldType::Text));
     // The author of the list chose the fields of its items, so none of them is too bulky.
     let all = fields.iter().map(|field| field.name.clone()).collect();
     let presets = BTreeMap::from([("standard".into(), all)]);

@@ -135,7 +135,7 @@ fn resolve_params(snapshot: &Snapshot, route: &Route, mut request: Checked) -> R
         (None, None) => Ok(request
             .with_params(resolved.params)
             .needing(also_needs, resolved.needed_params)
-            .judged_with(resolved.judged_params)),
+            .with_judged_params(resolved.judged_params)),
         (Some(own_name), problem) => {
             let (operation, catalog) = find(own_name).ok_or_else(removed_failure)?;
             let request = match (snapshot.is_denied(&operation.name), problem) {
@@ -143,7 +143,7 @@ fn resolve_params(snapshot: &Snapshot, route: &Route, mut request: Checked) -> R
                 (false, Some(problem)) => return Err(in_catalog_names(problem, &request)),
                 (false, None) => request.as_request_of(operation, catalog, resolved.params)?,
             };
-            Ok(request.needing(also_needs, resolved.needed_params).judged_with(resolved.judged_params))
+            Ok(request.needing(also_needs, resolved.needed_params).with_judged_params(resolved.judged_params))
         }
     }
 }

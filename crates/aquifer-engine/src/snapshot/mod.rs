@@ -102,7 +102,7 @@ impl Snapshot {
             }
             budget::offer(&mut operation);
             if tokens.apply_to(&operation, &*gate) {
-                operation.take_token();
+                operation.accept_confirmation_token();
             }
             let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
             let route = Route {

@@ -82,7 +82,7 @@ impl Interaction {
     /// The same client in a batch.
     #[must_use]
     pub fn in_batch(self) -> Self {
-        Self::Batch { is_available_alone: self.can_ask_alone() }
+        Self::Batch { is_available_alone: self.can_ask_outside_batch() }
     }
 
     /// Whether the person can be asked now.
@@ -91,7 +91,7 @@ impl Interaction {
     }
 
     /// Whether the person can be asked now, or could be if the call came alone.
-    pub fn can_ask_alone(self) -> bool {
+    pub fn can_ask_outside_batch(self) -> bool {
         matches!(self, Self::Available | Self::Batch { is_available_alone: true })
     }
 

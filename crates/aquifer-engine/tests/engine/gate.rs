@@ -94,7 +94,7 @@ impl Source for Echo {
 
     fn offering(&self) -> Offering {
         let mut own = Operation::new("delete_own", Category::Delete, "Has a parameter of that name itself.");
-        own.take_token();
+        own.accept_confirmation_token();
         own.takes_token = false;
         let operations = [("get_it", Category::Read), ("get_panic", Category::Read), ("get_slow", Category::Read)]
             .map(|(name, category)| Operation::new(name, category, "Get."));

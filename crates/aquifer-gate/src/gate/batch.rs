@@ -306,7 +306,7 @@ fn required_strength(request: &Checked, decision: &PolicyDecision, context: &Con
     if is_dry_run(request) {
         return None;
     }
-    let required = strength.for_client(context.interaction.can_ask_alone());
+    let required = strength.for_client(context.interaction.can_ask_outside_batch());
     // A question that cannot show the whole call is not enough; an approval can show it.
     let is_shown = required == Strength::Approval || ConfirmationPrompt::new(request, decision).is_complete();
     Some(if is_shown { required } else { Strength::Approval })

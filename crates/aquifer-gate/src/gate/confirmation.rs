@@ -21,7 +21,7 @@ impl Evaluation<'_> {
     /// The strength that this call needs.
     pub(super) fn required_strength(&self, strength: RequiredStrength) -> Strength {
         // A batch does not lower the strength for a client that can ask its user.
-        let required = strength.for_client(self.context.interaction.can_ask_alone());
+        let required = strength.for_client(self.context.interaction.can_ask_outside_batch());
         // A question that cannot show the whole call is not enough; an approval can show it.
         let is_shown = required == Strength::Approval || self.prompt().is_complete();
         if is_shown { required } else { Strength::Approval }

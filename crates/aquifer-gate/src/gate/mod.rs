@@ -252,12 +252,12 @@ impl SafetyGate {
             && self.is_counted(operation)
             && self.quotas.apply_to(&prepared.counters, &context.caller);
         let decision = self.decide_policy(&prepared, request, &context.caller);
-        let asks_nobody = match decision.effect {
+        let passes_unasked = match decision.effect {
             Effect::Allow => !prepared.is_recorded || is_dry_run(request),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
         };
-        if asks_nobody && !limited && !operation.tests_hidden {
+        if passes_unasked && !limited && !operation.tests_hidden {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
@@ -446,7 +446,7 @@ impl Gate for SafetyGate {
     fn mark(&self, operation: &Operation, context: &Context) -> Mark {
         match self.default_effect(operation, context) {
             Effect::Allow => Mark::None,
-            Effect::Confirm(strength) => match strength.for_client(context.interaction.can_ask_alone()) {
+            Effect::Confirm(strength) => match strength.for_client(context.interaction.can_ask_outside_batch()) {
                 Strength::Approval => Mark::Approval,
                 Strength::Token | Strength::Elicit => Mark::Confirm,
             },

@@ -431,7 +431,7 @@ impl Operation {
 
     /// Adds the protocol's `confirmation_token` parameter (R-INT-2a). If the operation has a parameter of that name, it
     /// is kept, and the token is sent as `_confirmation`.
-    pub fn take_token(&mut self) {
+    pub fn accept_confirmation_token(&mut self) {
         if self.takes_token || self.parameter(TOKEN).is_some() {
             return;
         }

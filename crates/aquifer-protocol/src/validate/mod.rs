@@ -482,7 +482,7 @@ impl Checked {
 
     /// Adds parameters for policy to evaluate.
     #[must_use]
-    pub fn judged_with(mut self, more: Map<String, Value>) -> Self {
+    pub fn with_judged_params(mut self, more: Map<String, Value>) -> Self {
         if !more.is_empty() {
             let mut judged = self.params.clone();
             judged.extend(more);

@@ -179,7 +179,7 @@ fn r_ext_1_marks_say_what_happens_first_and_the_token_is_no_parameter() {
     let mut types = Types::new();
     let mut delete =
         operation("delete_it", Category::Delete, &json!({ "description": "Delete.", "properties": {} }), &mut types);
-    delete.take_token();
+    delete.accept_confirmation_token();
     for (mark, expected) in [
         (Mark::None, "delete_it() delete"),
         (Mark::Confirm, "delete_it() delete [confirm]"),

@@ -157,7 +157,7 @@ fn r_end_5_tools_say_what_they_are_for_and_how_to_begin() {
 #[test]
 fn r_end_5_tools_take_a_token_where_something_may_have_to_be_confirmed() {
     let mut delete = Operation::new("delete_user", Category::Delete, "Delete a user.");
-    delete.take_token();
+    delete.accept_confirmation_token();
     let get = Operation::new("get_user", Category::Read, "Get a user.");
     let catalog = Catalog::build([delete, get], Types::new(), &crude()).unwrap();
     for (name, takes_token) in [("mcp_aql", true), ("mcp_aql_delete", true), ("mcp_aql_read", false)] {

@@ -65,7 +65,7 @@ impl<'a> GroupValues<'a> {
                 work.spend(1 + key.path.inside.len() + if key.bucket.is_some() { TIME_STEPS } else { 0 });
                 values.push(match &key.bucket {
                     None => Cow::Borrowed(value),
-                    Some(bucket) => Cow::Owned(bucket.label(&key.of, value)),
+                    Some(bucket) => Cow::Owned(bucket.label(&key.field_type, value)),
                 });
             }
         }
@@ -133,10 +133,14 @@ fn evaluate_groups(aggregate: &Aggregate, items: &[&Value], work: &Work<'_>) -> 
         groups.retain(|group| meets_conditions(aggregate, members_of(*group), work));
     }
     if let (GroupOrder::ByValue { descending }, Some(function)) = (aggregate.order, aggregate.functions.first()) {
-        let of = function.result_type();
+        let field_type = function.result_type();
         let results: Vec<SortedResult<'_>> = groups
             .iter()
-            .map(|group| SortedResult { value: function_value(function, members_of(*group), work), of, descending })
+            .map(|group| SortedResult {
+                value: function_value(function, members_of(*group), work),
+                field_type,
+                descending,
+            })
             .collect();
         let mut by_result: Vec<usize> = (0..groups.len()).collect();
         work.sort_by(&mut by_result, |a, b| results.get(*a).cmp(&results.get(*b)));
@@ -170,15 +174,15 @@ fn meets_conditions(aggregate: &Aggregate, members: &[&Value], work: &Work<'_>) 
 /// A result by which groups are sorted.
 struct SortedResult<'a> {
     value: Value,
-    of: &'a FieldType,
+    field_type: &'a FieldType,
     descending: bool,
 }
 
 impl Ord for SortedResult<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.value.is_null(), other.value.is_null()) {
-            (false, false) if self.descending => compare(self.of, &other.value, &self.value),
-            _ => compare(self.of, &self.value, &other.value),
+            (false, false) if self.descending => compare(self.field_type, &other.value, &self.value),
+            _ => compare(self.field_type, &self.value, &other.value),
         }
     }
 }

@@ -17,15 +17,16 @@ pub(crate) fn matches_filter(filter: &Filter, item: &Value) -> bool {
         Filter::And(parts) => parts.iter().all(|part| matches_filter(part, item)),
         Filter::Or(parts) => parts.iter().any(|part| matches_filter(part, item)),
         Filter::Not(inner) => !matches_filter(inner, item),
-        Filter::Test { path, of, test } => passes_test(test, of, value_at(item, path)),
-        Filter::Compare { left, comparison, right, of } => {
+        Filter::Test { path, field_type, test } => passes_test(test, field_type, value_at(item, path)),
+        Filter::Compare { left, comparison, right, field_type } => {
             let (left, right) = (value_at(item, left), value_at(item, right));
             // Untyped values are comparable only within their kind.
-            let alike = *of != FieldType::Json || std::mem::discriminant(left) == std::mem::discriminant(right);
-            !left.is_null() && !right.is_null() && alike && comparison.accepts(compare(of, left, right))
+            let alike = *field_type != FieldType::Json || std::mem::discriminant(left) == std::mem::discriminant(right);
+            !left.is_null() && !right.is_null() && alike && comparison.accepts(compare(field_type, left, right))
         }
-        Filter::Calculate { left, of, comparison, right } => {
-            let numbers = number_at(item, left, of).zip(right.result(&|path, of| number_at(item, path, of)));
+        Filter::Calculate { left, field_type, comparison, right } => {
+            let numbers = number_at(item, left, field_type)
+                .zip(right.result(&|path, field_type| number_at(item, path, field_type)));
             let order = numbers.and_then(|(left, right)| left.partial_cmp(&right));
             order.is_some_and(|order| comparison.accepts(order))
         }

@@ -108,8 +108,8 @@ fn groups(collection: QueryRoot<'_>, at: &str, argument: &Value, problems: &mut 
 fn group_key(collection: QueryRoot<'_>, at: &str, key: &Value, problems: &mut Problems) -> Option<GroupKey> {
     const PARTS: &[&str] = &["field", "by", "time_zone"];
     let Value::Object(parts) = key else {
-        let (path, of) = field(collection, at, key, problems)?;
-        return Some(GroupKey { path, of, bucket: None });
+        let (path, field_type) = field(collection, at, key, problems)?;
+        return Some(GroupKey { path, field_type, bucket: None });
     };
     if let Some(other) = parts.keys().find(|name| !PARTS.contains(&name.as_str())) {
         problems.unknown_field(at, other, PARTS);
@@ -119,23 +119,23 @@ fn group_key(collection: QueryRoot<'_>, at: &str, key: &Value, problems: &mut Pr
         problems.invalid(at, "needs 'field', such as {\"field\": \"created_at\", \"by\": \"month\"}");
         return None;
     };
-    let (path, of) = field(collection, &format!("{at}.field"), name, problems)?;
+    let (path, field_type) = field(collection, &format!("{at}.field"), name, problems)?;
     let unit = match parts.get("by").map(|by| by.as_str().and_then(TimeUnit::from_name)) {
-        None if !parts.contains_key("time_zone") => return Some(GroupKey { path, of, bucket: None }),
+        None if !parts.contains_key("time_zone") => return Some(GroupKey { path, field_type, bucket: None }),
         Some(Some(unit)) => unit,
         _ => {
             problems.unsuitable(&format!("{at}.by"), "must be a unit of time", &TimeUnit::NAMES);
             return None;
         }
     };
-    let is_time = |of: &FieldType| matches!(of, FieldType::Time | FieldType::Date);
-    if !is_time(&of) && !collection.open {
+    let is_time = |field_type: &FieldType| matches!(field_type, FieldType::Time | FieldType::Date);
+    if !is_time(&field_type) && !collection.open {
         let valid = path::valid_names_where(collection, PathUse::Aggregate, is_time);
-        let problem = format!("needs a time or a date, and the field is of type {}", of.type_name());
+        let problem = format!("needs a time or a date, and the field is of type {}", field_type.type_name());
         problems.unsuitable(&format!("{at}.field"), problem, &valid);
         return None;
     }
-    if of == FieldType::Date && unit == TimeUnit::Hour {
+    if field_type == FieldType::Date && unit == TimeUnit::Hour {
         let days: Vec<&str> = TimeUnit::NAMES.into_iter().filter(|name| *name != "hour").collect();
         problems.unsuitable(&format!("{at}.by"), "cannot be 'hour': the field holds days", &days);
         return None;
@@ -150,7 +150,7 @@ fn group_key(collection: QueryRoot<'_>, at: &str, key: &Value, problems: &mut Pr
             }
         },
     };
-    Some(GroupKey { path, of, bucket: Some(Bucket { unit, zone }) })
+    Some(GroupKey { path, field_type, bucket: Some(Bucket { unit, zone }) })
 }
 
 fn order(at: &str, object: &Map<String, Value>, problems: &mut Problems) -> GroupOrder {
@@ -275,8 +275,8 @@ fn calculation(
     let operand = calculation::resolve(collection, text, PathUse::Aggregate)
         .map_err(|error| error.report(collection, PathUse::Aggregate, &place, problems))
         .ok()?;
-    let (path, of) = match operand {
-        Operand::Path(path, of) => (path, of),
+    let (path, field_type) = match operand {
+        Operand::Path(path, field_type) => (path, field_type),
         Operand::Calculation(calculation) => {
             let numeric = match function {
                 "sum" => NumericFunction::Sum,
@@ -294,21 +294,29 @@ fn calculation(
     };
     let loose = !path.inside.is_empty() || collection.open;
     match function {
-        "sum" | "avg" if !of.is_numeric() && !loose => {
+        "sum" | "avg" if !field_type.is_numeric() && !loose => {
             let valid = path::valid_names_where(collection, PathUse::Aggregate, FieldType::is_numeric);
-            problems.unsuitable(&place, format!("needs a number, and the field is of type {}", of.type_name()), &valid);
+            problems.unsuitable(
+                &place,
+                format!("needs a number, and the field is of type {}", field_type.type_name()),
+                &valid,
+            );
             None
         }
-        "min" | "max" | "count_distinct" if !of.is_ordered() && !loose => {
+        "min" | "max" | "count_distinct" if !field_type.is_ordered() && !loose => {
             let valid = path::valid_names_where(collection, PathUse::Aggregate, FieldType::is_ordered);
-            problems.unsuitable(&place, format!("needs values with an order, and {} has none", of.type_name()), &valid);
+            problems.unsuitable(
+                &place,
+                format!("needs values with an order, and {} has none", field_type.type_name()),
+                &valid,
+            );
             None
         }
-        "count_distinct" => Some(Function::CountDistinct(path, of)),
-        "sum" => Some(Function::Sum(path, of)),
-        "avg" => Some(Function::Avg(path, of)),
-        "min" => Some(Function::Min(path, of)),
-        _ => Some(Function::Max(path, of)),
+        "count_distinct" => Some(Function::CountDistinct(path, field_type)),
+        "sum" => Some(Function::Sum(path, field_type)),
+        "avg" => Some(Function::Avg(path, field_type)),
+        "min" => Some(Function::Min(path, field_type)),
+        _ => Some(Function::Max(path, field_type)),
     }
 }
 

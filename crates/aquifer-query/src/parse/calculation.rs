@@ -33,12 +33,12 @@ impl OperandError {
     pub(super) fn report(self, root: QueryRoot<'_>, usage: PathUse, at: &str, problems: &mut Problems) {
         match self {
             OperandError::Unknown(name, valid) => problems.unknown_field(at, &name, &valid),
-            OperandError::NotNumeric(name, of) => {
+            OperandError::NotNumeric(name, field_type) => {
                 let valid = path::valid_names_where(root, usage, FieldType::is_numeric);
                 let name = problems::sanitize_path(&name);
                 problems.unsuitable(
                     at,
-                    format!("calculates with '{name}', which is of type {}", of.type_name()),
+                    format!("calculates with '{name}', which is of type {}", field_type.type_name()),
                     &valid,
                 );
             }
@@ -55,10 +55,10 @@ pub(super) fn resolve(root: QueryRoot<'_>, text: &str, usage: PathUse) -> Result
     let has_operators = text.contains(['+', '*', '/', '(']) || text.contains(" - ");
     match resolved {
         // Inside a value, and in an open collection, every name is accepted.
-        Ok((path, of)) if has_operators && (root.open || !path.inside.is_empty()) => {
-            Ok(calculate(root, text, usage).map_or(Operand::Path(path, of), Operand::Calculation))
+        Ok((path, field_type)) if has_operators && (root.open || !path.inside.is_empty()) => {
+            Ok(calculate(root, text, usage).map_or(Operand::Path(path, field_type), Operand::Calculation))
         }
-        Ok((path, of)) => Ok(Operand::Path(path, of)),
+        Ok((path, field_type)) => Ok(Operand::Path(path, field_type)),
         Err(unknown) if !has_operators && !text.contains('-') => Err(OperandError::Unknown(text.to_owned(), unknown)),
         Err(_) => calculate(root, text, usage).map(Operand::Calculation),
     }
@@ -207,13 +207,13 @@ impl<'t> Parser<'_, 't> {
     }
 
     fn named(&self, name: &str) -> Result<Calculation, OperandError> {
-        let (path, of) = path::resolve(self.root, name, self.usage)
+        let (path, field_type) = path::resolve(self.root, name, self.usage)
             .map_err(|unknown| OperandError::Unknown(name.to_owned(), unknown))?;
         let loose = !path.inside.is_empty() || self.root.open;
-        if of.is_numeric() || loose {
-            Ok(Calculation::Value(path, of))
+        if field_type.is_numeric() || loose {
+            Ok(Calculation::Value(path, field_type))
         } else {
-            Err(OperandError::NotNumeric(name.to_owned(), of))
+            Err(OperandError::NotNumeric(name.to_owned(), field_type))
         }
     }
 }

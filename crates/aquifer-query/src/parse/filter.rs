@@ -48,11 +48,11 @@ pub(super) fn parse(collection: QueryRoot<'_>, value: &Value, problems: &mut Pro
 }
 
 /// The operators that a field of this type supports.
-fn operators_for(of: &FieldType) -> Vec<&'static str> {
-    let is_text = matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json);
+fn operators_for(field_type: &FieldType) -> Vec<&'static str> {
+    let is_text = matches!(field_type, FieldType::Text | FieldType::Enum(_) | FieldType::Json);
     let fits = |operator: &&str| match *operator {
-        "gt" | "gte" | "lt" | "lte" | "between" => !matches!(of, FieldType::List(_) | FieldType::Bytes),
-        "contains" => is_text || matches!(of, FieldType::List(_)),
+        "gt" | "gte" | "lt" | "lte" | "between" => !matches!(field_type, FieldType::List(_) | FieldType::Bytes),
+        "contains" => is_text || matches!(field_type, FieldType::List(_)),
         "starts_with" | "ends_with" => is_text,
         _ => true,
     };
@@ -88,7 +88,7 @@ const QUANTIFIED: &str = "a condition such as {\"some\": {\"status\": \"open\"}}
 
 /// The type in which values of two fields are compared, if they can be. In an open collection the types are only guesses.
 fn comparable_type(left: &FieldType, right: &FieldType, open: bool) -> Option<FieldType> {
-    let is_text = |of: &FieldType| matches!(of, FieldType::Text | FieldType::Enum(_));
+    let is_text = |field_type: &FieldType| matches!(field_type, FieldType::Text | FieldType::Enum(_));
     match (left, right) {
         _ if left == right && left.is_ordered() => Some(left.clone()),
         _ if open => Some(FieldType::Json),
@@ -237,13 +237,13 @@ impl FilterParser<'_> {
             return None;
         }
         if self.collection.field(name).is_none()
-            && let Some((path, of, after)) = self.time_shortcut(name)
+            && let Some((path, field_type, after)) = self.time_shortcut(name)
         {
-            let bound = self.operand(at, &of, value)?;
+            let bound = self.operand(at, &field_type, value)?;
             let test = if after { Test::Gt(bound) } else { Test::Lt(bound) };
-            return Some(Filter::Test { path, of, test });
+            return Some(Filter::Test { path, field_type, test });
         }
-        let (path, of) = match path::resolve(self.collection, name, PathUse::Filter) {
+        let (path, field_type) = match path::resolve(self.collection, name, PathUse::Filter) {
             Ok(resolved) => resolved,
             Err(valid) => {
                 self.problems.unknown_field("filter", name, &valid);
@@ -252,13 +252,19 @@ impl FilterParser<'_> {
         };
         match value {
             Value::Object(operators)
-                if of != FieldType::Json || operators.keys().all(|key| operator_alias(key).is_some()) =>
+                if field_type != FieldType::Json || operators.keys().all(|key| operator_alias(key).is_some()) =>
             {
-                self.operators(at, &path, &of, operators)
+                self.operators(at, &path, &field_type, operators)
             }
-            Value::Array(values) if !matches!(of, FieldType::List(_)) => self.any_of(at, path, of, values),
-            Value::Null => Some(Filter::Test { path, of, test: Test::IsNull }),
-            value => self.operand(at, &of, value).map(|value| Filter::Test { path, of, test: Test::Eq(value) }),
+            Value::Array(values) if !matches!(field_type, FieldType::List(_)) => {
+                self.any_of(at, path, field_type, values)
+            }
+            Value::Null => Some(Filter::Test { path, field_type, test: Test::IsNull }),
+            value => self.operand(at, &field_type, value).map(|value| Filter::Test {
+                path,
+                field_type,
+                test: Test::Eq(value),
+            }),
         }
     }
 
@@ -276,52 +282,64 @@ impl FilterParser<'_> {
         }
         candidates.into_iter().find_map(|candidate| {
             let field = self.collection.field(&candidate)?;
-            matches!(field.of, FieldType::Time | FieldType::Date)
-                .then(|| (Path::field(&field.name), field.of.clone(), after))
+            matches!(field.field_type, FieldType::Time | FieldType::Date)
+                .then(|| (Path::field(&field.name), field.field_type.clone(), after))
         })
     }
 
-    fn operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
-        if *of == FieldType::Json && (value.is_array() || value.is_object()) {
+    fn operand(&mut self, at: &str, field_type: &FieldType, value: &Value) -> Option<Value> {
+        if *field_type == FieldType::Json && (value.is_array() || value.is_object()) {
             self.problems.invalid(at, "cannot be compared as a whole. Compare a path inside it, such as a.b");
             return None;
         }
-        let accepted = coerce(of, value);
+        let accepted = coerce(field_type, value);
         if accepted.is_none() {
-            match of {
+            match field_type {
                 FieldType::Enum(words) if value.is_string() => {
                     self.problems.unsuitable(at, format!("must be one of: {}", words.join(", ")), words);
                 }
-                _ => self.problems.wrong_type(at, expected_format(of)),
+                _ => self.problems.wrong_type(at, expected_format(field_type)),
             }
         }
         accepted
     }
 
-    fn any_of(&mut self, at: &str, path: Path, of: FieldType, values: &[Value]) -> Option<Filter> {
+    fn any_of(&mut self, at: &str, path: Path, field_type: FieldType, values: &[Value]) -> Option<Filter> {
         let wants_null = values.contains(&Value::Null);
         let before = values.iter().filter(|value| !value.is_null()).count();
         let values: Vec<Value> = values
             .iter()
             .enumerate()
             .filter(|(_, value)| !value.is_null())
-            .filter_map(|(index, value)| self.operand(&format!("{at}[{index}]"), &of, value))
+            .filter_map(|(index, value)| self.operand(&format!("{at}[{index}]"), &field_type, value))
             .collect();
         if values.len() < before {
             return None;
         }
-        let listed = Filter::Test { path: path.clone(), of: of.clone(), test: Test::In(values) };
-        Some(if wants_null { Filter::Or(vec![listed, Filter::Test { path, of, test: Test::IsNull }]) } else { listed })
+        let listed = Filter::Test { path: path.clone(), field_type: field_type.clone(), test: Test::In(values) };
+        Some(if wants_null {
+            Filter::Or(vec![listed, Filter::Test { path, field_type, test: Test::IsNull }])
+        } else {
+            listed
+        })
     }
 
-    fn operators(&mut self, at: &str, path: &Path, of: &FieldType, operators: &Map<String, Value>) -> Option<Filter> {
+    fn operators(
+        &mut self,
+        at: &str,
+        path: &Path,
+        field_type: &FieldType,
+        operators: &Map<String, Value>,
+    ) -> Option<Filter> {
         if operators.is_empty() {
-            self.problems.unsuitable(at, "has no operator", &operators_for(of));
+            self.problems.unsuitable(at, "has no operator", &operators_for(field_type));
             return None;
         }
         let mut all: Vec<Filter> = operators
             .iter()
-            .filter_map(|(operator, value)| self.operator(&format!("{at}.{operator}"), path, of, operator, value))
+            .filter_map(|(operator, value)| {
+                self.operator(&format!("{at}.{operator}"), path, field_type, operator, value)
+            })
             .collect();
         match all.len() {
             1 => all.pop(),
@@ -334,7 +352,7 @@ impl FilterParser<'_> {
         &mut self,
         at: &str,
         path: &Path,
-        of: &FieldType,
+        field_type: &FieldType,
         operator: &str,
         value: &Value,
     ) -> Option<Option<Filter>> {
@@ -359,26 +377,28 @@ impl FilterParser<'_> {
         let open = self.collection.open;
         let (right, right_type) = match calculation::resolve(self.collection, name, PathUse::Filter) {
             Ok(Operand::Path(right, right_type)) => (right, right_type),
-            Ok(Operand::Calculation(right)) => return Some(self.compare_calculation(at, path, of, comparison, right)),
+            Ok(Operand::Calculation(right)) => {
+                return Some(self.compare_calculation(at, path, field_type, comparison, right));
+            }
             Err(error) => {
                 error.report(self.collection, PathUse::Filter, &format!("{at}.field"), self.problems);
                 return Some(None);
             }
         };
-        let Some(common) = comparable_type(of, &right_type, open) else {
+        let Some(common) = comparable_type(field_type, &right_type, open) else {
             let problem = format!(
                 "cannot compare '{}' ({}) with '{}' ({})",
                 super::problems::sanitize_path(&path.to_string()),
-                of.type_name(),
+                field_type.type_name(),
                 super::problems::sanitize_path(name),
                 right_type.type_name()
             );
-            let fits = |other: &FieldType| comparable_type(of, other, open).is_some();
+            let fits = |other: &FieldType| comparable_type(field_type, other, open).is_some();
             let valid = path::valid_names_where(self.collection, PathUse::Filter, fits);
             self.problems.unsuitable(at, problem, &valid);
             return Some(None);
         };
-        Some(Some(Filter::Compare { left: path.clone(), comparison, right, of: common }))
+        Some(Some(Filter::Compare { left: path.clone(), comparison, right, field_type: common }))
     }
 
     /// A comparison with the result of a calculation: `{"lt": {"field": "on_hand + ordered"}}`.
@@ -386,34 +406,44 @@ impl FilterParser<'_> {
         &mut self,
         at: &str,
         path: &Path,
-        of: &FieldType,
+        field_type: &FieldType,
         comparison: Comparison,
         right: Calculation,
     ) -> Option<Filter> {
-        if of.is_numeric() || !path.inside.is_empty() || self.collection.open {
-            return Some(Filter::Calculate { left: path.clone(), of: of.clone(), comparison, right });
+        if field_type.is_numeric() || !path.inside.is_empty() || self.collection.open {
+            return Some(Filter::Calculate { left: path.clone(), field_type: field_type.clone(), comparison, right });
         }
         let valid = path::valid_names_where(self.collection, PathUse::Filter, FieldType::is_numeric);
         let name = super::problems::sanitize_path(&path.to_string());
-        let problem = format!("cannot compare '{name}' ({}) with a calculation", of.type_name());
+        let problem = format!("cannot compare '{name}' ({}) with a calculation", field_type.type_name());
         self.problems.unsuitable(at, problem, &valid);
         None
     }
 
-    fn operator(&mut self, at: &str, path: &Path, of: &FieldType, operator: &str, value: &Value) -> Option<Filter> {
-        if let Some(comparison) = self.comparison(at, path, of, operator, value) {
+    fn operator(
+        &mut self,
+        at: &str,
+        path: &Path,
+        field_type: &FieldType,
+        operator: &str,
+        value: &Value,
+    ) -> Option<Filter> {
+        if let Some(comparison) = self.comparison(at, path, field_type, operator, value) {
             return comparison;
         }
-        let test = |test: Test| Filter::Test { path: path.clone(), of: of.clone(), test };
+        let test = |test: Test| Filter::Test { path: path.clone(), field_type: field_type.clone(), test };
         let not = |filter: Filter| Filter::Not(Box::new(filter));
         match operator {
             "eq" | "ne" => {
-                let equal =
-                    if value.is_null() { test(Test::IsNull) } else { test(Test::Eq(self.operand(at, of, value)?)) };
+                let equal = if value.is_null() {
+                    test(Test::IsNull)
+                } else {
+                    test(Test::Eq(self.operand(at, field_type, value)?))
+                };
                 Some(if operator == "ne" { not(equal) } else { equal })
             }
             "gt" | "gte" | "lt" | "lte" => {
-                let bound = self.ordered_operand(at, of, value)?;
+                let bound = self.ordered_operand(at, field_type, value)?;
                 Some(test(match operator {
                     "gt" => Test::Gt(bound),
                     "gte" => Test::Gte(bound),
@@ -426,18 +456,18 @@ impl FilterParser<'_> {
                     self.problems.wrong_type(at, "a list of values");
                     return None;
                 };
-                let listed = self.any_of(at, path.clone(), of.clone(), values)?;
+                let listed = self.any_of(at, path.clone(), field_type.clone(), values)?;
                 Some(if operator == "not_in" { not(listed) } else { listed })
             }
-            "contains" if matches!(of, FieldType::List(_)) => {
-                let FieldType::List(element) = of else { return None };
+            "contains" if matches!(field_type, FieldType::List(_)) => {
+                let FieldType::List(element) = field_type else { return None };
                 let element = element.as_deref().unwrap_or(&FieldType::Json);
                 Some(test(Test::Has(self.operand(at, element, value)?)))
             }
             "contains" | "starts_with" | "ends_with" => {
-                if !matches!(of, FieldType::Text | FieldType::Enum(_) | FieldType::Json) {
-                    let problem = format!("cannot be used: the field is {}, not text", of.type_name());
-                    self.problems.unsuitable(at, problem, &operators_for(of));
+                if !matches!(field_type, FieldType::Text | FieldType::Enum(_) | FieldType::Json) {
+                    let problem = format!("cannot be used: the field is {}, not text", field_type.type_name());
+                    self.problems.unsuitable(at, problem, &operators_for(field_type));
                     return None;
                 }
                 let Some(text) = value.as_str() else {
@@ -456,7 +486,8 @@ impl FilterParser<'_> {
                     self.problems.wrong_type(at, "a list of two values, the lower first");
                     return None;
                 };
-                let (low, high) = (self.ordered_operand(at, of, low), self.ordered_operand(at, of, high));
+                let (low, high) =
+                    (self.ordered_operand(at, field_type, low), self.ordered_operand(at, field_type, high));
                 Some(Filter::And(vec![test(Test::Gte(low?)), test(Test::Lte(high?))]))
             }
             "is_null" => match value.as_bool() {
@@ -468,7 +499,7 @@ impl FilterParser<'_> {
                 }
             },
             other => {
-                let valid = operators_for(of);
+                let valid = operators_for(field_type);
                 let meant = operator_alias(other)
                     .or_else(|| aquifer_protocol::suggest::nearest(other, valid.iter().copied()))
                     // Suggest only what the field accepts.
@@ -482,13 +513,13 @@ impl FilterParser<'_> {
         }
     }
 
-    fn ordered_operand(&mut self, at: &str, of: &FieldType, value: &Value) -> Option<Value> {
-        let unordered = match of {
+    fn ordered_operand(&mut self, at: &str, field_type: &FieldType, value: &Value) -> Option<Value> {
+        let unordered = match field_type {
             FieldType::List(_) => "lists",
             FieldType::Bytes => "bytes",
-            _ => return self.operand(at, of, value),
+            _ => return self.operand(at, field_type, value),
         };
-        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_for(of));
+        self.problems.unsuitable(at, format!("cannot be used: {unordered} have no order"), &operators_for(field_type));
         None
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn resolve(root: QueryRoot<'_>, text: &str, usage: PathUse) -> Result
         return Err(UnknownPath { valid: valid_names(root, usage), meant: None, advice: Some(advice) });
     }
     match resolve_own(last.collection(), rest, usage, through.is_empty()) {
-        Some((path, of)) => Ok((Path { through, ..path }, of)),
+        Some((path, field_type)) => Ok((Path { through, ..path }, field_type)),
         None => Err(explain(last, &through, rest, usage)),
     }
 }
@@ -110,9 +110,9 @@ fn respell_steps(
     };
     let references = at.references.iter().filter(|reference| reference.cardinality == Cardinality::One);
     let spellings = references.flat_map(|reference| std::iter::once(&reference.name).chain(&reference.aliases));
-    let nested = at.fields.iter().filter(|field| field.of.has_paths()).map(|field| &field.name);
+    let nested = at.fields.iter().filter(|field| field.field_type.has_paths()).map(|field| &field.name);
     let near = nearest(step, spellings.chain(nested).map(|name| &**name))?;
-    if at.field(near).is_some_and(|field| field.of.has_paths()) {
+    if at.field(near).is_some_and(|field| field.field_type.has_paths()) {
         return Some(format!("{near}.{after}"));
     }
     let reference = at.collection().reference(near, Cardinality::One)?;
@@ -147,7 +147,7 @@ pub(super) fn follow<'a, 't>(root: QueryRoot<'a>, text: &'t str) -> (QueryRoot<'
         // A field whose name contains a dot takes precedence, and so does a path into a field.
         && at.field(rest).is_none()
         && let Some((step, after)) = rest.split_once('.')
-        && !at.field(step).is_some_and(|field| field.of.has_paths())
+        && !at.field(step).is_some_and(|field| field.field_type.has_paths())
         && let Some(reference) = at.collection().reference(step, Cardinality::One)
         && let Some(next) = at.follow(reference)
     {
@@ -173,7 +173,7 @@ pub(super) fn related_items<'a>(collection: QueryRoot<'a>, name: &str) -> Option
 /// Resolves a path without references.
 fn resolve_own(collection: &Collection, text: &str, usage: PathUse, is_root: bool) -> Option<(Path, FieldType)> {
     if let Some(field) = collection.field(text) {
-        return Some((Path::field(&field.name), field.of.clone()));
+        return Some((Path::field(&field.name), field.field_type.clone()));
     }
     let mut steps = text.split('.');
     let first = steps.next().unwrap_or_default();
@@ -181,14 +181,14 @@ fn resolve_own(collection: &Collection, text: &str, usage: PathUse, is_root: boo
     if first == "_computed" {
         let [name] = inside.as_slice() else { return None };
         let computed = collection.computed(name).filter(|computed| is_usable(computed, usage))?;
-        return Some((Path { computed: true, ..Path::from_name(computed.name.clone()) }, computed.of.clone()));
+        return Some((Path { computed: true, ..Path::from_name(computed.name.clone()) }, computed.field_type.clone()));
     }
     if text == "_etag" && collection.versions && usage == PathUse::Select && is_root {
         return Some((Path::field("_etag"), FieldType::Text));
     }
     let empty_step = inside.iter().any(|step| step.is_empty());
     match collection.field(first) {
-        Some(field) if field.of.has_paths() && !empty_step => {
+        Some(field) if field.field_type.has_paths() && !empty_step => {
             Some((Path { inside, ..Path::from_name(field.name.clone()) }, FieldType::Json))
         }
         // In an open collection, a field with text in the known items may have an object in others.
@@ -223,12 +223,13 @@ pub(super) fn valid_names_where(
     usage: PathUse,
     fits: impl Fn(&FieldType) -> bool,
 ) -> Vec<String> {
-    let fields = collection.fields.iter().filter(|field| fits(&field.of)).filter_map(|field| match usage {
-        PathUse::Sort if field.of.has_paths() => Some(format!("{}.*", field.name)),
-        PathUse::Sort if !field.of.is_ordered() => None,
+    let fields = collection.fields.iter().filter(|field| fits(&field.field_type)).filter_map(|field| match usage {
+        PathUse::Sort if field.field_type.has_paths() => Some(format!("{}.*", field.name)),
+        PathUse::Sort if !field.field_type.is_ordered() => None,
         _ => Some(field.name.to_string()),
     });
-    let computed = collection.computed.iter().filter(|computed| is_usable(computed, usage) && fits(&computed.of));
+    let computed =
+        collection.computed.iter().filter(|computed| is_usable(computed, usage) && fits(&computed.field_type));
     let version = (collection.versions && usage == PathUse::Select).then(|| "_etag".to_owned());
     fields.chain(computed.map(|computed| format!("_computed.{}", computed.name))).chain(version).collect()
 }

@@ -98,14 +98,14 @@ fn sort_key(
         }
     };
     match path::resolve(collection, name, PathUse::Sort) {
-        Ok((path, of)) if of.is_ordered() || !path.inside.is_empty() || collection.open => {
-            Some(SortKey { path, of, descending, nulls_first })
+        Ok((path, field_type)) if field_type.is_ordered() || !path.inside.is_empty() || collection.open => {
+            Some(SortKey { path, field_type, descending, nulls_first })
         }
-        Ok((path, of)) => {
+        Ok((path, field_type)) => {
             let name = problems::sanitize_path(&path.to_string());
-            let why = match of.has_paths() {
+            let why = match field_type.has_paths() {
                 true => format!("cannot sort by '{name}' as a whole. Name a path inside it, such as '{name}.x'"),
-                false => format!("cannot sort by '{name}': values of type {} have no order", of.type_name()),
+                false => format!("cannot sort by '{name}': values of type {} have no order", field_type.type_name()),
             };
             problems.unsuitable(at, why, &path::valid_names(collection, PathUse::Sort));
             None

@@ -33,7 +33,7 @@ pub struct GroupKey {
     /// The value.
     pub path: Path,
     /// Its type.
-    pub of: FieldType,
+    pub field_type: FieldType,
     /// The bucket of time it falls into, instead of the value itself.
     pub bucket: Option<Bucket>,
 }
@@ -41,7 +41,7 @@ pub struct GroupKey {
 impl GroupKey {
     /// The type of the labels of the groups.
     pub fn label_type(&self) -> &FieldType {
-        if self.bucket.is_some() { &FieldType::Text } else { &self.of }
+        if self.bucket.is_some() { &FieldType::Text } else { &self.field_type }
     }
 }
 
@@ -185,7 +185,7 @@ impl Function {
             | Function::Sum(..)
             | Function::Avg(..)
             | Function::Calculated(..) => &FieldType::Number,
-            Function::Min(_, of) | Function::Max(_, of) => of,
+            Function::Min(_, field_type) | Function::Max(_, field_type) => field_type,
         }
     }
 
@@ -197,7 +197,9 @@ impl Function {
             | Function::Sum(..)
             | Function::Avg(..)
             | Function::Calculated(..) => true,
-            Function::Min(_, of) | Function::Max(_, of) => of.is_numeric() || *of == FieldType::Json,
+            Function::Min(_, field_type) | Function::Max(_, field_type) => {
+                field_type.is_numeric() || *field_type == FieldType::Json
+            }
         }
     }
 }

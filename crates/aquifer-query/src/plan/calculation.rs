@@ -59,7 +59,7 @@ impl Calculation {
     /// The result, or `None` if there is none. `number` returns the number at a path.
     pub(crate) fn result(&self, number: &impl Fn(&Path, &FieldType) -> Option<f64>) -> Option<f64> {
         let result = match self {
-            Calculation::Value(path, of) => number(path, of)?,
+            Calculation::Value(path, field_type) => number(path, field_type)?,
             Calculation::Constant(constant) => constant.as_f64()?,
             Calculation::Operation(left, arithmetic, right) => {
                 let (left, right) = (left.result(number)?, right.result(number)?);

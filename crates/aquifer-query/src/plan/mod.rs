@@ -74,8 +74,8 @@ pub(crate) fn complete_order(sort: &[SortKey], collection: &Collection) -> Vec<S
         if order.iter().any(|key| key.path == path) {
             continue;
         }
-        let of = collection.field(name).map_or(FieldType::Json, |field| field.of.clone());
-        order.push(SortKey { path, of, descending, nulls_first: false });
+        let field_type = collection.field(name).map_or(FieldType::Json, |field| field.field_type.clone());
+        order.push(SortKey { path, field_type, descending, nulls_first: false });
     }
     order
 }
@@ -184,7 +184,7 @@ pub enum Filter {
         /// The value to test.
         path: Path,
         /// Its type.
-        of: FieldType,
+        field_type: FieldType,
         /// The test.
         test: Test,
     },
@@ -197,14 +197,14 @@ pub enum Filter {
         /// The value on the right.
         right: Path,
         /// The type of both.
-        of: FieldType,
+        field_type: FieldType,
     },
     /// A comparison of a number of the item with the result of a calculation.
     Calculate {
         /// The number on the left.
         left: Path,
         /// Its type.
-        of: FieldType,
+        field_type: FieldType,
         /// The comparison.
         comparison: Comparison,
         /// The calculation on the right.
@@ -310,7 +310,7 @@ pub struct SortKey {
     /// The value to sort by.
     pub path: Path,
     /// Its type.
-    pub of: FieldType,
+    pub field_type: FieldType,
     /// Whether the greatest value comes first.
     pub descending: bool,
     /// Whether missing values come first. By default they come last in both directions.
@@ -336,8 +336,8 @@ impl SortKey {
                     Ordering::Less
                 }
             }
-            (false, false) if self.descending => compare(&self.of, b, a),
-            (false, false) => compare(&self.of, a, b),
+            (false, false) if self.descending => compare(&self.field_type, b, a),
+            (false, false) => compare(&self.field_type, a, b),
         }
     }
 }

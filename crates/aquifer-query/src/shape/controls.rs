@@ -152,9 +152,9 @@ pub fn set_default_fields(operation: &mut Operation, fields: &[Arc<str>]) {
     let named: Vec<&str> = fields.iter().take(MAX_NAMED).map(|name| &**name).collect();
     let more = if fields.len() > MAX_NAMED { ", …" } else { "" };
     let words = aquifer_protocol::text::clean(&named.join(", ")).into_owned();
-    let of = if shaping.rows.is_known() && !shaping.rows.is_part() { "each row" } else { "the result" };
+    let subject = if shaping.rows.is_known() && !shaping.rows.is_part() { "each row" } else { "the result" };
     for parameter in operation.parameters.iter_mut().filter(|parameter| &*parameter.name == "fields") {
-        let words = format!("Of {of}; {words}{more} unless said, \"full\" for all");
+        let words = format!("Of {subject}; {words}{more} unless said, \"full\" for all");
         parameter.schema = parameter.schema.clone().describe(&words);
     }
 }

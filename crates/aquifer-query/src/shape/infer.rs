@@ -74,7 +74,7 @@ impl ValueKinds {
             ValueKinds(0) => "null",
             other => match other.scalar_type() {
                 FieldType::Time => "time",
-                of => of.type_name(),
+                field_type => field_type.type_name(),
             },
         }
     }
@@ -149,7 +149,7 @@ pub fn infer_collection(rows: &[Value], pages: PageLimits) -> Collection {
         .iter()
         .map(|column| Field {
             name: column.name.into(),
-            of: match column.kinds.without_null() {
+            field_type: match column.kinds.without_null() {
                 ValueKinds::LIST => match column.elements.scalar_type() {
                     // Lists of objects and mixed lists: paths refer to values inside.
                     FieldType::Json => FieldType::Json,

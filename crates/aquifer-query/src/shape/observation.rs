@@ -72,8 +72,11 @@ impl Observation {
 
     /// The observation for introspection.
     pub fn to_value(&self) -> Value {
-        let fields: Map<String, Value> =
-            self.fields.iter().map(|(name, of)| (name.chars().take(128).collect(), (*of).into())).collect();
+        let fields: Map<String, Value> = self
+            .fields
+            .iter()
+            .map(|(name, field_type)| (name.chars().take(128).collect(), (*field_type).into()))
+            .collect();
         let mut shown = Map::new();
         shown.insert("note".to_owned(), "Observed in a result, not guaranteed".into());
         if let Some(rows) = &self.rows {

@@ -26,11 +26,34 @@ fn step<'a>(value: &'a Value, step: &str, work: &Work<'_>) -> Option<&'a Value> 
     }
 }
 
-/// Whether the path exists in the row, even with the value null.
-pub(super) fn has_path(row: &Value, path: &Path, work: &Work<'_>) -> bool {
+/// Whether the path exists in the row, even with the value null. `None` if it leads through a list without elements, which
+/// could have it.
+pub(super) fn has_path(row: &Value, path: &Path, work: &Work<'_>) -> Option<bool> {
     work.spend(1);
-    let start = row.get(&*path.name);
-    path.inside.iter().try_fold(start, |value, name| step(value?, name, work).map(Some)).flatten().is_some()
+    let Some(mut value) = row.get(&*path.name) else { return Some(false) };
+    for name in &path.inside {
+        if value.as_array().is_some_and(Vec::is_empty) && parse_index(name).is_none() {
+            return None;
+        }
+        match step(value, name, work) {
+            Some(inner) => value = inner,
+            None => return Some(false),
+        }
+    }
+    Some(true)
+}
+
+/// Whether a path exists in none of the rows, and some of them show that.
+pub(super) fn is_lacking(rows: &[Value], path: &Path, work: &Work<'_>) -> bool {
+    let mut is_shown = false;
+    for row in rows.iter().take_while(|_| !work.is_stopped()) {
+        match has_path(row, path, work) {
+            Some(true) => return false,
+            Some(false) => is_shown = true,
+            None => {}
+        }
+    }
+    is_shown && !work.is_stopped()
 }
 
 /// Whether any value at the path passes. A path through a list leads to a value of each element.

@@ -209,24 +209,24 @@ fn matches_row(filter: &Filter, row: &Value, work: &Work<'_>) -> bool {
             work.spend(4);
             filter::matches_filter(filter, row)
         }
-        Filter::Test { path, of, test } => {
-            let Some(value) = row.get(&*path.name) else { return filter::passes_test(test, of, &Value::Null) };
+        Filter::Test { path, field_type, test } => {
+            let Some(value) = row.get(&*path.name) else { return filter::passes_test(test, field_type, &Value::Null) };
             if path.inside.is_empty() {
-                return passes_within(test, of, value, work);
+                return passes_within(test, field_type, value, work);
             }
             match test {
                 Test::IsNull => !project::any_value(value, &path.inside, work, &mut |value| !value.is_null()),
-                test => {
-                    project::any_value(value, &path.inside, work, &mut |value| passes_within(test, of, value, work))
-                }
+                test => project::any_value(value, &path.inside, work, &mut |value| {
+                    passes_within(test, field_type, value, work)
+                }),
             }
         }
     }
 }
 
 /// Tests a value at the expense of the work. Once that is used up, nothing passes.
-fn passes_within(test: &Test, of: &FieldType, value: &Value, work: &Work<'_>) -> bool {
-    let each = match of {
+fn passes_within(test: &Test, field_type: &FieldType, value: &Value, work: &Work<'_>) -> bool {
+    let each = match field_type {
         FieldType::Time => 8,
         _ => 1,
     };
@@ -237,7 +237,7 @@ fn passes_within(test: &Test, of: &FieldType, value: &Value, work: &Work<'_>) ->
         (Test::Contains(_) | Test::StartsWith(_) | Test::EndsWith(_), Value::String(text)) => each + text.len() / 16,
         _ => each,
     });
-    !work.is_stopped() && filter::passes_test(test, of, value)
+    !work.is_stopped() && filter::passes_test(test, field_type, value)
 }
 
 fn compare_rows(plan: &Plan, a: Option<&Value>, b: Option<&Value>, work: &Work<'_>) -> Ordering {
@@ -369,18 +369,18 @@ fn unknown_paths_warning(
     let mut lacking: Vec<String> = Vec::new();
     for path in used {
         let name = path.to_string();
-        if !lacking.contains(&name) && !rows.iter().any(|row| work.is_stopped() || project::has_path(row, path, work)) {
+        if !lacking.contains(&name) && project::is_lacking(rows, path, work) {
             lacking.push(name);
         }
     }
-    (!lacking.is_empty()).then(|| missing_fields_warning(&lacking, collection))
+    (!lacking.is_empty()).then(|| missing_fields_warning("No row has", &lacking, collection))
 }
 
-pub(super) fn missing_fields_warning(lacking: &[String], collection: &Collection) -> Warning {
+pub(super) fn missing_fields_warning(what_lacks: &str, lacking: &[String], collection: &Collection) -> Warning {
     const MAX_AVAILABLE_FIELDS: usize = 40;
     let available = collection.names(|_| true);
     let (shown, hint, suggestions) = explain_unknown(lacking, &available);
-    let message = format!("No row has {shown}.{hint}");
+    let message = format!("{what_lacks} {shown}.{hint}");
     let warning = Warning::new("FIELD_NOT_FOUND", message)
         .detail("fields", lacking.iter().map(|name| name.chars().take(128).collect::<String>()).collect::<Vec<_>>());
     let warning = suggestions.into_iter().fold(warning, |warning, (name, value)| warning.detail(&name, value));

@@ -11,7 +11,7 @@ use super::request::ShapingRequest;
 use super::row_selection::{BEFORE_FIRST, RowSelection};
 use crate::budget;
 use crate::collection::PageLimits;
-use crate::plan::Page;
+use crate::plan::{Page, Path};
 use crate::work::Work;
 
 /// The rows of a result.
@@ -216,12 +216,12 @@ pub fn shape_object(value: Value, request: &ShapingRequest, work: &Work<'_>) -> 
     if request.selects_whole_rows() {
         return Ok((value, warnings));
     }
-    let lacking: Vec<String> =
-        select.iter().filter(|path| !project::has_path(&value, path, work)).map(ToString::to_string).collect();
+    let is_lacking = |path: &&Path| project::has_path(&value, path, work) == Some(false);
+    let lacking: Vec<String> = select.iter().filter(is_lacking).map(ToString::to_string).collect();
     project::estimated_size(&value, Some(&select), work);
     work.check()?;
     if !lacking.is_empty() {
-        warnings.push(super::row_selection::missing_fields_warning(&lacking, &collection));
+        warnings.push(super::row_selection::missing_fields_warning("The result has no", &lacking, &collection));
     }
     Ok((Projection::new(&select).take(&mut value), warnings))
 }

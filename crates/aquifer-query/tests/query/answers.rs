@@ -221,8 +221,8 @@ fn r_col_8_cursors_are_opaque_and_bound_to_their_query() {
 
 #[test]
 fn r_col_3_zero_has_no_sign_and_large_numbers_keep_their_digits() {
-    let filtered = |items: &[Value], of: FieldType, filter: Value| -> Vec<usize> {
-        let field = Field { name: "n".into(), of, nullable: true, description: None };
+    let filtered = |items: &[Value], field_type: FieldType, filter: Value| -> Vec<usize> {
+        let field = Field { name: "n".into(), field_type, nullable: true, description: None };
         let collection = Collection { fields: vec![field], ..Collection::default() };
         let plan = parse_query(&collection, QueryKind::List, json!({ "filter": filter }).as_object().unwrap(), &key())
             .unwrap()

@@ -43,7 +43,12 @@ impl Related for Sites {
 }
 
 fn sites() -> Sites {
-    let field = |(name, of): (&str, FieldType)| Field { name: name.into(), of, nullable: true, description: None };
+    let field = |(name, field_type): (&str, FieldType)| Field {
+        name: name.into(),
+        field_type,
+        nullable: true,
+        description: None,
+    };
     let collection = |name: &str, fields: Vec<(&str, FieldType)>, reference: Reference| Collection {
         name: name.into(),
         fields: fields.into_iter().map(field).collect(),

@@ -12,7 +12,8 @@ pub(crate) fn key() -> CursorKey {
 }
 
 pub(crate) fn collection() -> Collection {
-    let field = |name: &str, of: FieldType| Field { name: name.into(), of, nullable: true, description: None };
+    let field =
+        |name: &str, field_type: FieldType| Field { name: name.into(), field_type, nullable: true, description: None };
     Collection {
         name: "tickets".into(),
         fields: vec![
@@ -28,14 +29,14 @@ pub(crate) fn collection() -> Collection {
         computed: vec![
             ComputedValue {
                 name: "age_days".into(),
-                of: FieldType::Integer,
+                field_type: FieldType::Integer,
                 description: None,
                 filterable: true,
                 sortable: true,
             },
             ComputedValue {
                 name: "size".into(),
-                of: FieldType::Integer,
+                field_type: FieldType::Integer,
                 description: None,
                 filterable: false,
                 sortable: false,

@@ -96,14 +96,14 @@ fn r_int_3_selections_list_their_presets() {
     let types = types();
     let Kind::Union(members) = &types["RowSelection"].kind else { panic!() };
     assert_eq!(members[0].kind, Kind::Named(protocol_types::FIELD_PRESET.into()));
-    let of = |collection: &Collection| {
+    let schema = |collection: &Collection| {
         let parameters = parameters(collection, QueryKind::List);
         parameters.into_iter().find(|parameter| &*parameter.name == "fields").unwrap().schema
     };
-    assert_eq!(of(&collection()).kind, Kind::Named("FieldSelection".into()));
+    assert_eq!(schema(&collection()).kind, Kind::Named("FieldSelection".into()));
     let mut with_presets = collection();
     with_presets.presets.insert("brief".into(), vec!["id".into()]);
-    let Kind::Union(members) = of(&with_presets).kind else { panic!() };
+    let Kind::Union(members) = schema(&with_presets).kind else { panic!() };
     let presets: Vec<Value> = members[0].allowed.clone().unwrap().to_vec();
     assert_eq!(presets, ["minimal", "standard", "full", "brief"]);
 }

@@ -233,9 +233,9 @@ impl Related for Clinic {
 }
 
 fn clinic() -> Clinic {
-    let field = |(name, of): &(&str, FieldType)| Field {
+    let field = |(name, field_type): &(&str, FieldType)| Field {
         name: (*name).into(),
-        of: of.clone(),
+        field_type: field_type.clone(),
         nullable: true,
         description: None,
     };

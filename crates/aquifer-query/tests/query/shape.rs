@@ -140,6 +140,28 @@ fn r_dis_8_fields_are_those_of_the_object_or_of_its_rows_whatever_a_result_conta
     assert_eq!(list(refusal.clone(), json!(["id"])), refusal);
 }
 
+/// A list without elements does not show which fields its elements have.
+#[test]
+fn r_col_5_a_field_is_missing_only_if_something_shows_it() {
+    let fields = json!({ "fields": ["id", "orders.total", "orders.0"] });
+    let request = ShapingRequest::new(controls(fields), |_| true).unwrap();
+    let of_object = |value: Value| {
+        let (_, warnings) = shape::shape_object(value, &request, &Work::unlimited()).unwrap();
+        warnings.iter().map(|warning| json!(warning)["message"].clone()).collect::<Vec<_>>()
+    };
+    let of_rows = |rows: Value| {
+        let rows: Vec<Value> = rows.as_array().unwrap().clone();
+        let picked = RowSelection::new(&rows, &request, PageStart::Start, PAGES).unwrap();
+        let missing = picked.warnings.iter().filter(|warning| warning.code() == "FIELD_NOT_FOUND");
+        missing.map(|warning| json!(warning)["details"]["fields"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_object(json!({ "id": 7, "orders": [] })), ["The result has no orders.0."]);
+    assert!(of_object(json!({ "id": 7, "orders": [{ "total": 1 }] })).is_empty());
+    assert_eq!(of_object(json!({ "id": 7, "orders": [{}] })), ["The result has no orders.total."]);
+    assert_eq!(of_rows(json!([{ "id": 1, "orders": [] }, { "id": 2, "orders": [{}] }])), [json!(["orders.total"])]);
+    assert_eq!(of_rows(json!([{ "id": 1, "orders": [] }, { "id": 2, "orders": [] }])), [json!(["orders.0"])]);
+}
+
 /// A page of a database in the form of Notion.
 fn notion() -> Value {
     let page = |id: &str, title: &str, done: bool, points: Value| {

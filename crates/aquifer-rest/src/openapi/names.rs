@@ -34,11 +34,11 @@ pub(super) struct OperationName {
 /// Names all operations of a description.
 pub(super) fn assign(candidates: &[Candidate<'_>]) -> Vec<OperationName> {
     let mut wholes: Vec<String> = candidates.iter().map(preferred).collect();
-    tell_apart(&mut wholes, candidates, |one| made_of_path(one, Detail::Parameters));
-    tell_apart(&mut wholes, candidates, |one| format!("{}_{}", method_word(one.method), snake_identifier(one.path)));
+    make_unique(&mut wholes, candidates, |one| made_of_path(one, Detail::Parameters));
+    make_unique(&mut wholes, candidates, |one| format!("{}_{}", method_word(one.method), snake_identifier(one.path)));
     // The inputs must be distinct; a method with its path always is.
     let mut originals = wholes.clone();
-    tell_apart(&mut originals, candidates, |one| format!("{} {}", method_word(one.method), one.path));
+    make_unique(&mut originals, candidates, |one| format!("{} {}", method_word(one.method), one.path));
     let assigned = name::operations(originals.iter().map(String::as_str));
     let pairs = assigned.into_iter().zip(wholes).zip(candidates);
     pairs
@@ -72,7 +72,7 @@ fn preferred(one: &Candidate<'_>) -> String {
 }
 
 /// Renames every operation whose name is not unique.
-fn tell_apart(names: &mut [String], candidates: &[Candidate<'_>], other: impl Fn(&Candidate<'_>) -> String) {
+fn make_unique(names: &mut [String], candidates: &[Candidate<'_>], other: impl Fn(&Candidate<'_>) -> String) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     names.iter().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
     for (name, candidate) in names.iter_mut().zip(candidates) {

@@ -435,7 +435,7 @@ fn find_named_table(offer: &Offer, params: &Map<String, Value>) -> Result<usize,
 pub(super) fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> Result<Vec<Value>, Failure> {
     let values = exposed.table.key_columns().map(|column| {
         let value = params.get(&*column.name)?;
-        aquifer_query::value::coerce(&column.of, value).or_else(|| Some(value.clone()))
+        aquifer_query::value::coerce(&column.field_type, value).or_else(|| Some(value.clone()))
     });
     let values = values.collect::<Option<Vec<Value>>>();
     let values = values.ok_or_else(|| Failure::internal("a key lacks one of its columns"))?;
@@ -446,9 +446,11 @@ pub(super) fn read_key(exposed: &ExposedTable, params: &Map<String, Value>) -> R
 /// Rejects values that no database can store exactly: integers of more than 64 bits, and invalid base64 for bytes.
 fn check_values<'a>(exposed: &ExposedTable, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Result<(), Failure> {
     for (name, value) in values {
-        let problem = match exposed.table.column(name).map(|column| &column.of) {
+        let problem = match exposed.table.column(name).map(|column| &column.field_type) {
             Some(FieldType::Integer) if value.is_u64() && value.as_i64().is_none() => "does not fit into 64 bits",
-            Some(of @ FieldType::Bytes) if !value.is_null() && aquifer_query::value::coerce(of, value).is_none() => {
+            Some(field_type @ FieldType::Bytes)
+                if !value.is_null() && aquifer_query::value::coerce(field_type, value).is_none() =>
+            {
                 "must be base64"
             }
             _ => continue,

@@ -53,7 +53,7 @@ pub(super) fn expose_table(
         .iter()
         .map(|column| Field {
             name: column.name.clone(),
-            of: column.of.clone(),
+            field_type: column.field_type.clone(),
             nullable: column.nullable,
             description: column.comment.clone(),
         })
@@ -81,7 +81,7 @@ pub(super) fn expose_table(
             .iter()
             .map(|(source, described)| ComputedValue {
                 name: source.name.clone(),
-                of: source.of.clone(),
+                field_type: source.field_type.clone(),
                 description: Some(described.words.as_str().into()),
                 filterable: described.filterable,
                 sortable: described.sortable,
@@ -118,9 +118,9 @@ pub(super) fn expose_table(
 /// that is never NULL; otherwise an enumeration such as a status.
 fn minimal(table: &Table) -> Vec<Arc<str>> {
     let named = DESCRIPTIVE_COLUMNS.iter().find_map(|name| table.column(name));
-    let text = || table.columns.iter().find(|column| column.of == FieldType::Text && !column.nullable);
-    let word = || table.columns.iter().find(|column| matches!(column.of, FieldType::Enum(_)));
-    let any = || table.columns.iter().find(|column| column.of == FieldType::Text);
+    let text = || table.columns.iter().find(|column| column.field_type == FieldType::Text && !column.nullable);
+    let word = || table.columns.iter().find(|column| matches!(column.field_type, FieldType::Enum(_)));
+    let any = || table.columns.iter().find(|column| column.field_type == FieldType::Text);
     let telling = named.or_else(text).or_else(word).or_else(any).map(|column| &column.name);
     let is_key = |name: &Arc<str>| table.key_columns().any(|column| column.name == *name);
     let names = table.columns.iter().map(|column| &column.name);
@@ -143,7 +143,9 @@ fn text(table: &Table) -> Vec<Arc<str>> {
                 Store::Sqlite(_) => true,
                 Store::Postgres(store) => store.read == PostgresRead::Text,
             };
-            column.of == FieldType::Text && readable && (of_index.is_empty() || of_index.contains(&column.sql_name))
+            column.field_type == FieldType::Text
+                && readable
+                && (of_index.is_empty() || of_index.contains(&column.sql_name))
         })
         .map(|column| column.name.clone())
         .collect();
@@ -170,7 +172,7 @@ fn computed(
         all.push((
             ComputedSource {
                 name: own.name.as_str().into(),
-                of: own.of.clone(),
+                field_type: own.field_type.clone(),
                 nullable: true,
                 digits: TimeDigits::new(if table.schema.is_some() { MICROSECONDS } else { 0 }),
                 formula: Formula::Operator(Fragment::trusted(&own.sql)),
@@ -187,13 +189,13 @@ fn computed(
     let birth = CREATION_COLUMNS.iter().find_map(|name| {
         let position = table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))?;
         let column = table.columns.get(position)?;
-        matches!(column.of, FieldType::Time | FieldType::Date).then_some((position, column))
+        matches!(column.field_type, FieldType::Time | FieldType::Date).then_some((position, column))
     });
     if let Some((position, column)) = birth {
         all.push((
             ComputedSource {
                 name: "age_days".into(),
-                of: FieldType::Integer,
+                field_type: FieldType::Integer,
                 nullable: column.nullable,
                 digits: TimeDigits::default(),
                 formula: Formula::AgeDays(position),
@@ -212,7 +214,7 @@ fn computed(
         all.push((
             ComputedSource {
                 name: name.as_str().into(),
-                of: FieldType::Integer,
+                field_type: FieldType::Integer,
                 nullable: false,
                 digits: TimeDigits::default(),
                 formula: Formula::ChildCount(ChildCount {

@@ -28,7 +28,7 @@ const UNITS: &[(&[&str], &str)] = &[
 /// What a value of the column is, in a few words. `max_length` is the number of characters that a caller may send.
 pub(super) fn describe(column: &Column, max_length: Option<u64>) -> String {
     let plain = |words: &str| words.to_owned();
-    match &column.of {
+    match &column.field_type {
         FieldType::Text => match max_length {
             Some(1) => plain("One character."),
             Some(length) => format!("Text, up to {length} characters."),

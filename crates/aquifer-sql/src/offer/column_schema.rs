@@ -10,8 +10,8 @@ use crate::schema::model::{Column, PostgresRead, Store};
 
 /// The schema of values that may be stored. Rows may be older than their constraints, so keys use [`schema`] instead.
 pub(super) fn constrained(column: &Column) -> Schema {
-    let (rules, mut schema) = (&column.rules, schema(&column.of, column));
-    match column.of {
+    let (rules, mut schema) = (&column.rules, schema(&column.field_type, column));
+    match column.field_type {
         FieldType::Text => {
             schema.length.min = rules.min_length;
             schema.length.max = schema.length.max.into_iter().chain(rules.max_length).min();
@@ -52,9 +52,9 @@ pub(super) fn with_default(mut schema: Schema, column: &Column) -> Schema {
 }
 
 /// The schema of a column's values, by type only.
-pub(super) fn schema(of: &FieldType, column: &Column) -> Schema {
+pub(super) fn schema(field_type: &FieldType, column: &Column) -> Schema {
     let formatted = |format| Schema { format: Some(format), ..Schema::string() };
-    match of {
+    match field_type {
         FieldType::Text => {
             let length = Span { min: None, max: column.length };
             Schema { length, comparison: column.comparison, ..Schema::string() }
@@ -109,7 +109,7 @@ fn bare(column: &Column) -> Column {
         name: column.name.clone(),
         sql_name: column.sql_name.clone(),
         quoted: column.quoted.clone(),
-        of: column.of.clone(),
+        field_type: column.field_type.clone(),
         is_guessed: column.is_guessed,
         store: column.store.clone(),
         nullable: true,

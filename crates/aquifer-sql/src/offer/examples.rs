@@ -20,15 +20,15 @@ pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     if verb == Verb::Search {
         params.insert("query".to_owned(), "two words \"an exact phrase\"".into());
     }
-    let word = collection.fields.iter().find_map(|field| match &field.of {
+    let word = collection.fields.iter().find_map(|field| match &field.field_type {
         FieldType::Enum(words) => words.first().map(|word| (field, word)),
         _ => None,
     });
     if let Some((field, word)) = word {
         params.insert("filter".to_owned(), json!({ &*field.name: &**word }));
     }
-    let sorted = collection.fields.iter().find(|field| matches!(field.of, FieldType::Time | FieldType::Date));
-    if let Some(field) = sorted.or_else(|| collection.fields.iter().find(|field| field.of.is_ordered())) {
+    let sorted = collection.fields.iter().find(|field| matches!(field.field_type, FieldType::Time | FieldType::Date));
+    if let Some(field) = sorted.or_else(|| collection.fields.iter().find(|field| field.field_type.is_ordered())) {
         params.insert("sort".to_owned(), json!({ "field": &*field.name, "order": "desc" }));
     }
     if let Some(fields) = collection.preset("minimal").filter(|fields| !fields.is_empty()) {

@@ -313,7 +313,8 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
 }
 
 pub(crate) fn tables_collection() -> Collection {
-    let field = |name: &str, of: FieldType| Field { name: name.into(), of, nullable: true, description: None };
+    let field =
+        |name: &str, field_type: FieldType| Field { name: name.into(), field_type, nullable: true, description: None };
     Collection {
         name: "tables".into(),
         fields: vec![
@@ -362,16 +363,16 @@ pub(crate) fn describe_table(offer: &Offer, index: usize, exposed: &ExposedTable
         .iter()
         .map(|column| {
             let mut shown =
-                json!({ "name": &*column.name, "type": column.of.type_name(), "nullable": column.nullable });
+                json!({ "name": &*column.name, "type": column.field_type.type_name(), "nullable": column.nullable });
             if let Some(shown) = shown.as_object_mut() {
                 if operations::is_renamed(column) {
                     shown.insert("column".to_owned(), (&*column.sql_name).into());
                 }
                 if matches!(
-                    column.of,
+                    column.field_type,
                     FieldType::Time | FieldType::Date | FieldType::Uuid | FieldType::Bytes | FieldType::Json
                 ) {
-                    shown.insert("format".to_owned(), format!("{:?}", column.of).to_lowercase().into());
+                    shown.insert("format".to_owned(), format!("{:?}", column.field_type).to_lowercase().into());
                 }
                 if column.generated {
                     shown.insert("generated".to_owned(), true.into());

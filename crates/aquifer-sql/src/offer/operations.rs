@@ -269,7 +269,7 @@ pub(super) fn keys<'a>(
 ) -> impl Iterator<Item = Parameter> + 'a {
     let columns = exposed.table.key_columns();
     columns.map(|column| {
-        let schema = explained(column, described(column, schema(&column.of, column), references));
+        let schema = explained(column, described(column, schema(&column.field_type, column), references));
         Parameter::required(&column.name, schema)
     })
 }
@@ -305,7 +305,7 @@ pub(super) fn as_change(field: Parameter) -> Parameter {
 /// The schema of a column's values, with its comment and references.
 fn described(column: &Column, schema: Schema, references: &[(Arc<str>, String)]) -> Schema {
     let reference = references.iter().find(|(name, _)| *name == column.name).map(|(_, to)| format!("Refers to {to}."));
-    let bytes = (column.of == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
+    let bytes = (column.field_type == FieldType::Bytes).then(|| "Bytes in base64.".to_owned());
     let own = column.comment.as_deref().map(|comment| comment.trim().to_owned());
     let named =
         (is_renamed(column) && can_be_quoted(&column.sql_name)).then(|| format!("Column '{}'.", column.sql_name));

@@ -100,8 +100,8 @@ impl Offer {
         let incoming = self.shown_incoming(exposed, is_whole).into_iter().map(|name| format!("←{name}"));
         let is_told = |name: &str| is_whole || !is_child_count(exposed, name);
         let computed = exposed.collection.computed.iter().filter(|value| is_told(&value.name)).map(|value| {
-            let of = type_word(&value.of).map(|word| format!(" {word}")).unwrap_or_default();
-            format!("_computed.{}{of}", value.name)
+            let word = type_word(&value.field_type).map(|word| format!(" {word}")).unwrap_or_default();
+            format!("_computed.{}{word}", value.name)
         });
         let (mut is_first, mut left_out) = (true, 0_usize);
         for part in columns.chain(composite).chain(incoming).chain(computed) {
@@ -137,11 +137,11 @@ impl Offer {
             text.push_str(delete_mark(reference.on_delete));
             text.push_str(&target.words.plural);
         } else {
-            let word = match &column.of {
+            let word = match &column.field_type {
                 // Keys are numbers unless something else is said.
                 FieldType::Integer if is_key => None,
                 FieldType::Text if is_key => Some("text".to_owned()),
-                of => type_word(of),
+                field_type => type_word(field_type),
             };
             if let Some(word) = word {
                 text.push(' ');
@@ -282,8 +282,8 @@ fn sql_identifier(name: &str) -> String {
 }
 
 /// The type of a column; nothing for text.
-fn type_word(of: &FieldType) -> Option<String> {
-    let word = match of {
+fn type_word(field_type: &FieldType) -> Option<String> {
+    let word = match field_type {
         FieldType::Text => return None,
         FieldType::Enum(values) => return Some(plain_values(values.iter().map(|value| &**value))),
         FieldType::Integer => "int",

@@ -129,7 +129,7 @@ fn name_to_one(
         let mut others = from.columns.iter().filter(|other| column.is_none_or(|column| column.name != other.name));
         others.any(|other| *other.name == *name)
     };
-    let is_json = |name: &str| from.columns.iter().any(|other| *other.name == *name && other.of.has_paths());
+    let is_json = |name: &str| from.columns.iter().any(|other| *other.name == *name && other.field_type.has_paths());
     let is_free = |name: &str| {
         !name.is_empty() && !own.is_taken(name) && !KEYWORDS.contains(&name) && !is_other_field(name) && !is_json(name)
     };

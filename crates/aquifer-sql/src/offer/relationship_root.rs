@@ -57,7 +57,7 @@ pub(super) fn any_table(example: Option<&ExposedTable>) -> Schema {
 
 fn key_of(exposed: &ExposedTable) -> Vec<Parameter> {
     let columns = exposed.table.key_columns();
-    columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.of, column))).collect()
+    columns.map(|column| Parameter::required(&column.name, column_schema::schema(&column.field_type, column))).collect()
 }
 
 fn root(tables: &[&str], key: &[Parameter]) -> Schema {

@@ -54,10 +54,10 @@ impl Offer {
 fn column_model(exposed: &ExposedTable, column: &Column) -> ColumnModel {
     ColumnModel {
         name: column.name.clone(),
-        type_name: type_name(&column.of).into(),
+        type_name: type_name(&column.field_type).into(),
         nullable: column.nullable,
         key: exposed.table.key_columns().any(|key| key.name == column.name),
-        values: match &column.of {
+        values: match &column.field_type {
             FieldType::Enum(values) => values.to_vec(),
             _ => Vec::new(),
         },
@@ -66,8 +66,8 @@ fn column_model(exposed: &ExposedTable, column: &Column) -> ColumnModel {
 }
 
 /// The type in one word. Introspection has the types of JSON instead, which do not tell a date from a text.
-fn type_name(of: &FieldType) -> String {
-    let word = match of {
+fn type_name(field_type: &FieldType) -> String {
+    let word = match field_type {
         FieldType::Text => "text",
         FieldType::Enum(_) => "enum",
         FieldType::Integer => "integer",

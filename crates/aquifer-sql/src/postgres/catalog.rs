@@ -8,15 +8,16 @@ use crate::rows::CellType;
 use crate::statement::{Bind, Dialect, Statement};
 use crate::work::session::Session as _;
 
+/// Runs a query of the folder `catalog`, in which `$1` stands for a list of names or numbers.
 pub(super) async fn query_catalog(
     session: &mut PostgresSession<'_>,
-    question: &'static str,
-    rest: &'static str,
-    schemas: &[String],
+    query: &'static str,
+    list: &[String],
 ) -> Result<Vec<Value>, SqlError> {
-    let list = crate::sql::json::array_literal(schemas.iter().map(|schema| Some(schema.as_str())));
+    let list = crate::sql::json::array_literal(list.iter().map(|item| Some(item.as_str())));
     let mut statement = Statement::new(Dialect::Postgres);
-    statement.push(question).bind(Bind::Text(list)).push(rest);
+    let (before, after) = query.split_once("$1").unwrap_or((query, ""));
+    statement.push(before).bind(Bind::Text(list)).push(after);
     let rows = session.rows(&statement, &[CellType::Json]).await?;
     Ok(rows.into_iter().flatten().collect())
 }

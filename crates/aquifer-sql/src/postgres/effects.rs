@@ -99,32 +99,7 @@ const PARTS_OF_TABLES: &str = "
 ";
 
 /// Defaults of the offered tables, and the sequences they use.
-const DEFAULTS: &str = "
-    SELECT json_build_object('id', a.attrelid::int8, 'name', a.attname, 'number', a.attnum, 'identity', a.attidentity <> '',
-        'schema', n.nspname, 'table', c.relname,
-        'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
-        'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
-        'expression', coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault),
-        'tree', coalesce(f.adbin, t.typdefaultbin)::text,
-        'sequences', (SELECT json_agg(json_build_object('id', s.seqrelid::int8, 'text', s.seqrelid::regclass::text,
-                'schema', m.nspname, 'name', q.relname, 'increment', s.seqincrement,
-                'select', has_sequence_privilege(s.seqrelid, 'SELECT'),
-                'usage', has_sequence_privilege(s.seqrelid, 'USAGE') OR has_sequence_privilege(s.seqrelid, 'UPDATE')))
-            FROM pg_depend d JOIN pg_sequence s ON s.seqrelid = CASE WHEN d.deptype = 'i' THEN d.objid ELSE d.refobjid END
-            JOIN pg_class q ON q.oid = s.seqrelid JOIN pg_namespace m ON m.oid = q.relnamespace
-            WHERE a.attidentity <> '' AND d.deptype = 'i' AND d.classid = 'pg_class'::regclass
-                  AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum
-               OR a.attidentity = '' AND d.deptype <> 'i' AND d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                  AND d.refclassid = 'pg_class'::regclass))::text
-    FROM pg_attribute a
-    JOIN pg_class c ON c.oid = a.attrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
-    WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
-        AND a.attgenerated = ''
-        AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefaultbin IS NOT NULL) AND n.nspname = ANY(";
-const DEFAULTS_END: &str = "::text[]) ORDER BY a.attrelid, a.attnum";
+const DEFAULTS: &str = include_str!("catalog/effects_defaults.sql");
 
 /// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -191,33 +166,33 @@ impl Effects {
         let mut question = Statement::new(Dialect::Postgres);
         question.push(PARTS).push(code_catalog::OWNED).push(PARTS_OF_TABLES);
         let parts = code_catalog::query_parts(session, question).await?;
-        let defaults = query_catalog(session, DEFAULTS, DEFAULTS_END, schemas).await?;
-        let of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
+        let defaults = query_catalog(session, DEFAULTS, schemas).await?;
+        let parts_of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
         let mut safe_code = SafeCode::default();
         parts.iter().for_each(|row| safe_code.add(row));
         let trees: Vec<&str> = parts.iter().chain(&defaults).filter_map(|row| row["tree"].as_str()).collect();
         let mut used = safe_code.functions_of(&trees);
-        used.extend(of("trigger").map(|row| number(row, "function")));
+        used.extend(parts_of("trigger").map(|row| number(row, "function")));
         safe_code.add_functions(session, used).await?;
         let fingerprint = fingerprint::read(session).await?;
         session.batch("ROLLBACK").await?;
         let is_loud = |row: &&Value| !safe_code.is_safe_expression(text(row, "tree"));
         let action_code = |row: &Value, name: &str| text(row, name).chars().next().unwrap_or('a');
-        let policies: HashSet<i64> = of("policy").filter(is_loud).map(|row| number(row, "id")).collect();
+        let policies: HashSet<i64> = parts_of("policy").filter(is_loud).map(|row| number(row, "id")).collect();
         let mut checks = policies.clone();
-        checks.extend(of("check").filter(is_loud).map(|row| number(row, "id")));
+        checks.extend(parts_of("check").filter(is_loud).map(|row| number(row, "id")));
         let is_unknown = |row: &&Value| !safe_code::is_known_extension(row["extension"].as_str());
-        checks.extend(of("object").filter(is_unknown).map(|row| number(row, "id")));
+        checks.extend(parts_of("object").filter(is_unknown).map(|row| number(row, "id")));
         let is_opaque = |row: &&Value| !safe_code.is_safe_type(number(row, "type"));
-        checks.extend(of("column").filter(is_opaque).map(|row| number(row, "id")));
+        checks.extend(parts_of("column").filter(is_opaque).map(|row| number(row, "id")));
         let mut effects = Self {
-            triggers: of("trigger")
+            triggers: parts_of("trigger")
                 .filter(|row| !safe_code.is_safe_function(number(row, "function")))
-                .chain(of("condition").filter(is_loud))
+                .chain(parts_of("condition").filter(is_loud))
                 .map(|row| (number(row, "id"), number(row, "kind")))
                 .collect(),
-            rules: of("rule").map(|row| (number(row, "id"), number(row, "kind"))).collect(),
-            references: of("reference")
+            rules: parts_of("rule").map(|row| (number(row, "id"), number(row, "kind"))).collect(),
+            references: parts_of("reference")
                 .map(|row| Reference {
                     from: number(row, "id"),
                     to: number(row, "to"),
@@ -225,9 +200,9 @@ impl Effects {
                     on_update: action_code(row, "on_update"),
                 })
                 .collect(),
-            children: of("child").map(|row| (number(row, "id"), number(row, "to"))).collect(),
-            partitioned: of("child").filter(|row| flag(row, "partition")).map(|row| number(row, "to")).collect(),
-            foreign: of("foreign").map(|row| number(row, "id")).collect(),
+            children: parts_of("child").map(|row| (number(row, "id"), number(row, "to"))).collect(),
+            partitioned: parts_of("child").filter(|row| flag(row, "partition")).map(|row| number(row, "to")).collect(),
+            foreign: parts_of("foreign").map(|row| number(row, "id")).collect(),
             checks,
             policies,
             untestable: HashMap::new(),

@@ -121,7 +121,7 @@ impl Expression {
 
     /// Adds the value of a member, or an element of a list.
     fn add(&mut self, node: &str, member: &str, value: &str) -> Option<()> {
-        let of = match member {
+        let numbers = match member {
             "commandType" if node == "QUERY" => return (value.parse() == Ok(SELECT)).then_some(()),
             "op" if node == "SQLVALUEFUNCTION" => {
                 self.reads_identity |= value.parse::<i64>().ok()? >= FIRST_IDENTITY;
@@ -137,7 +137,7 @@ impl Expression {
         match value {
             // Nothing, and the mark of a list of numbers.
             "<>" | "o" | "0" => {}
-            number => of.push(number.parse().ok()?),
+            number => numbers.push(number.parse().ok()?),
         }
         Some(())
     }

@@ -19,113 +19,28 @@ use crate::settings::Settings;
 
 /// Generated columns and their sources. Newer servers record the dependency on the expression, older ones on the
 /// column.
-const GENERATED: &str = "
-    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'from', s.attname, 'to', a.attname)::text
-    FROM pg_attribute a
-    JOIN pg_class c ON c.oid = a.attrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-    JOIN pg_depend p ON p.refclassid = 'pg_class'::regclass AND p.refobjid = c.oid
-        AND p.refobjsubid > 0 AND p.refobjsubid <> a.attnum
-        AND (p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-             OR p.classid = 'pg_class'::regclass AND p.objid = c.oid AND p.objsubid = a.attnum)
-    JOIN pg_attribute s ON s.attrelid = c.oid AND s.attnum = p.refobjsubid
-    WHERE a.attgenerated <> '' AND n.nspname <> ALL(";
+const GENERATED: &str = include_str!("catalog/generated_columns.sql");
 
 /// Inherited columns. Rows of a child are rows of its parent, so each shows values of the other.
-const INHERITED: &str = "
-    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'column', a.attname,
-        'to_schema', pn.nspname, 'to_table', pc.relname)::text
-    FROM pg_inherits i
-    JOIN pg_class c ON c.oid = i.inhrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_class pc ON pc.oid = i.inhparent AND pc.relkind IN ('r', 'p', 'f')
-    JOIN pg_namespace pn ON pn.oid = pc.relnamespace
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND a.attinhcount > 0
-    JOIN pg_attribute pa ON pa.attrelid = pc.oid AND pa.attname = a.attname AND NOT pa.attisdropped
-    WHERE n.nspname <> ALL(";
+const INHERITED: &str = include_str!("catalog/inherited_columns.sql");
 
 /// Columns of row types, also within arrays, domains and ranges: they show every column of that table. Older servers
 /// have no multiranges.
-const ROWS: &str = "
-    WITH RECURSIVE held AS (
-        SELECT a.attrelid AS relation, a.attname AS name, a.atttypid AS type
-        FROM pg_attribute a WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384
-        UNION
-        SELECT h.relation, h.name, x.type FROM held h JOIN pg_type t ON t.oid = h.type
-        CROSS JOIN LATERAL (
-            SELECT t.typbasetype UNION ALL SELECT t.typelem UNION ALL
-            SELECT g.rngsubtype FROM pg_range g
-            WHERE t.oid = g.rngtypid OR t.oid = (to_jsonb(g) ->> 'rngmultitypid')::oid) x (type)
-        WHERE x.type >= 16384)
-    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', h.name,
-        'from_schema', m.nspname, 'from_table', o.relname, 'from', a.attname)::text
-    FROM held h
-    JOIN pg_type t ON t.oid = h.type AND t.typtype = 'c'
-    JOIN pg_class o ON o.oid = t.typrelid
-    JOIN pg_namespace m ON m.oid = o.relnamespace
-    JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
-    JOIN pg_class c ON c.oid = h.relation
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname <> ALL(";
+const ROWS: &str = include_str!("catalog/row_readers.sql");
 
 /// References, which contain the value they refer to.
-const REFERENCES: &str = "
-    SELECT json_build_object('schema', n.nspname, 'table', c.relname, 'to', a.attname,
-        'from_schema', m.nspname, 'from_table', o.relname, 'from', b.attname)::text
-    FROM pg_constraint k
-    CROSS JOIN LATERAL unnest(k.conkey, k.confkey) x (own, other)
-    JOIN pg_class c ON c.oid = k.conrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_class o ON o.oid = k.confrelid
-    JOIN pg_namespace m ON m.oid = o.relnamespace
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.own
-    JOIN pg_attribute b ON b.attrelid = o.oid AND b.attnum = x.other
-    WHERE k.contype = 'f' AND n.nspname <> ALL(";
-
-/// The end of each of these queries.
-const END: &str = "::text[])";
+const REFERENCES: &str = include_str!("catalog/references.sql");
 
 /// Schemas of PostgreSQL itself.
 const SYSTEM_SCHEMAS: [&str; 3] = ["pg_catalog", "information_schema", "pg_toast"];
 
 /// The parsed queries of views.
-const QUERIES: &str = "
-    SELECT json_build_object('id', r.ev_class::int8, 'query', r.ev_action::text)::text
-    FROM pg_rewrite r WHERE r.ev_type = '1' AND r.ev_class = ANY(";
-const QUERIES_END: &str = "::text[]::oid[])";
+const QUERIES: &str = include_str!("catalog/view_queries.sql");
 
 /// Views and the columns they read. A view that mentions a whole row or a table as a value (`'users'::regclass`, whose
 /// type has the number 2205) reads all columns of its tables. So does one that calls a function whose body the server
 /// has parsed.
-const VIEWS: &str = "
-    SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname,
-        'columns', (SELECT json_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
-                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-        'reads', (WITH RECURSIVE called AS (
-                SELECT d.refobjid AS id FROM pg_depend d WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-                    AND d.refclassid = 'pg_proc'::regclass
-                UNION
-                SELECT d.refobjid FROM called f JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = f.id
-                    AND d.refclassid = 'pg_proc'::regclass),
-            named AS (
-                SELECT d.refobjid AS relation, d.refobjsubid AS number, w.has_rows FROM pg_depend d
-                WHERE d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
-                UNION ALL
-                SELECT d.refobjid, d.refobjsubid, true FROM called f JOIN pg_depend d
-                ON d.classid = 'pg_proc'::regclass AND d.objid = f.id AND d.refclassid = 'pg_class'::regclass)
-            SELECT json_agg(DISTINCT jsonb_build_object('id', o.oid::int8, 'schema', m.nspname, 'table', o.relname,
-                'column', a.attname, 'number', a.attnum))
-            FROM named d
-            JOIN pg_class o ON o.oid = d.relation AND o.oid <> c.oid
-            JOIN pg_namespace m ON m.oid = o.relnamespace
-            JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
-                AND (a.attnum = d.number OR d.has_rows)))::text
-    FROM pg_class c
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_rewrite r ON r.ev_class = c.oid AND r.ev_type = '1'
-    CROSS JOIN LATERAL (SELECT r.ev_action::text ~ ':(varattno 0|consttype 2205) ' AS has_rows) w
-    WHERE c.relkind IN ('v', 'm') AND n.nspname <> ALL(";
+const VIEWS: &str = include_str!("catalog/views.sql");
 
 /// The relevant members of an output in a parsed query. The name is included because it could look like any other
 /// member.
@@ -210,24 +125,24 @@ pub(super) async fn trace(
     baseline: &Baseline,
 ) -> Result<(), SqlError> {
     let system = SYSTEM_SCHEMAS.map(str::to_owned);
-    for row in query_catalog(session, GENERATED, END, &system).await? {
+    for row in query_catalog(session, GENERATED, &system).await? {
         let column = |name: &str| ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, name));
         model.derivations.push(ColumnDerivation { from: column("from"), to: column("to") });
     }
-    for row in query_catalog(session, INHERITED, END, &system).await? {
+    for row in query_catalog(session, INHERITED, &system).await? {
         let child = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "column"));
         let parent = ColumnId::for_postgres(text(&row, "to_schema"), text(&row, "to_table"), text(&row, "column"));
         model.derivations.push(ColumnDerivation { from: child.clone(), to: parent.clone() });
         model.derivations.push(ColumnDerivation { from: parent, to: child });
     }
     for question in [ROWS, REFERENCES] {
-        for row in query_catalog(session, question, END, &system).await? {
+        for row in query_catalog(session, question, &system).await? {
             let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
             let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
             model.derivations.push(ColumnDerivation { from, to });
         }
     }
-    let views: Vec<View> = query_catalog(session, VIEWS, END, &system).await?.iter().map(View::from_row).collect();
+    let views: Vec<View> = query_catalog(session, VIEWS, &system).await?.iter().map(View::from_row).collect();
     let coarse: Vec<ColumnDerivation> = views.iter().flat_map(|view| view.derivations(&[])).collect();
     let worth_hiding = exposure::possibly_hidden_columns(model, settings, baseline, &coarse);
     let referring = referring_columns(model);
@@ -238,7 +153,7 @@ pub(super) async fn trace(
         return Ok(());
     }
     let ids: Vec<String> = of_interest.iter().map(|view| view.id.to_string()).collect();
-    let queries = query_catalog(session, QUERIES, QUERIES_END, &ids).await?;
+    let queries = query_catalog(session, QUERIES, &ids).await?;
     let mut plain = Vec::new();
     for view in of_interest {
         let query = queries.iter().find(|row| row["id"].as_i64() == Some(view.id));

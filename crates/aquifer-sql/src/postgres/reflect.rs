@@ -27,137 +27,18 @@ use crate::settings::{Settings, TableFilter};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 
 /// Readable tables and views. Partitions are accessed through their parent; objects of extensions are skipped.
-const RELATIONS: &str = "
-    SELECT json_build_object('id', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
-        'comment', obj_description(c.oid, 'pg_class'), 'select', has_table_privilege(c.oid, 'SELECT'),
-        'opaque_keys', (SELECT json_agg(json_build_object('name', x.relname, 'columns', (
-                SELECT json_agg(DISTINCT a.attname) FROM pg_depend d JOIN pg_attribute a ON a.attrelid = c.oid
-                    AND a.attnum > 0 AND (a.attnum = d.refobjsubid OR d.refobjsubid = 0 AND d.deptype = 'n')
-                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
-                    AND (d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-                         OR d.classid = 'pg_constraint'::regclass AND d.objid IN (
-                             SELECT k.oid FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.conrelid = c.oid)))))
-            FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid AND (i.indisexclusion
-                OR i.indisunique AND (i.indpred IS NOT NULL OR i.indexprs IS NOT NULL))),
-        'change_rules', (SELECT json_agg(json_build_object('name', x.name, 'text', x.text)) FROM (
-            SELECT t.tgname, concat_ws(' ', pg_get_triggerdef(t.oid), p.prosrc)
-            FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
-            UNION ALL
-            SELECT p.polname, concat_ws(' ', pg_get_expr(p.polqual, c.oid), pg_get_expr(p.polwithcheck, c.oid))
-            FROM pg_policy p WHERE p.polrelid = c.oid AND c.relrowsecurity AND p.polcmd <> 'r') x (name, text)),
-        'hashes', current_setting('server_version_num')::int >= 140000,
-        'insert', has_table_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'INSERT'),
-        'update', has_table_privilege(c.oid, 'UPDATE') OR has_any_column_privilege(c.oid, 'UPDATE'),
-        'delete', has_table_privilege(c.oid, 'DELETE'),
-        'inherits', (WITH RECURSIVE above AS (
-                SELECT i.inhparent FROM pg_inherits i WHERE i.inhrelid = c.oid
-                UNION SELECT i.inhparent FROM above a JOIN pg_inherits i ON i.inhrelid = a.inhparent)
-            SELECT json_agg(json_build_object('schema', pn.nspname, 'name', p.relname))
-            FROM above a JOIN pg_class p ON p.oid = a.inhparent JOIN pg_namespace pn ON pn.oid = p.relnamespace))::text
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY(";
-const RELATIONS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
-        AND has_schema_privilege(n.oid, 'USAGE')
-        AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))
-        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-    ORDER BY n.nspname, c.relname";
+const RELATIONS: &str = include_str!("catalog/relations.sql");
 
 /// Columns of those with their types; domains count as their base type, at any depth.
-const COLUMNS: &str = "
-    WITH RECURSIVE chain AS (
-        SELECT t.oid AS outside, t.oid AS domain, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS required,
-            t.typdefault AS filled
-        FROM pg_type t WHERE t.typtype = 'd'
-        UNION ALL
-        SELECT c.outside, t.oid, t.typbasetype, greatest(c.modifier, t.typtypmod), c.required OR t.typnotnull,
-            coalesce(c.filled, t.typdefault)
-        FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype = 'd'),
-    made AS (SELECT c.* FROM chain c JOIN pg_type t ON t.oid = c.base AND t.typtype <> 'd')
-    SELECT json_build_object('id', a.attrelid::int8, 'number', a.attnum, 'name', a.attname,
-        'type', coalesce(b.typname, t.typname), 'kind', coalesce(b.typtype, t.typtype),
-        'category', coalesce(b.typcategory, t.typcategory),
-        'cast', format_type(coalesce(b.oid, t.oid), -1), 'whole', format_type(a.atttypid, a.atttypmod),
-        'element', e.typname, 'element_kind', e.typtype, 'modifier', coalesce(m.modifier, a.atttypmod),
-        'required', a.attnotnull OR coalesce(m.required, false),
-        'default', a.atthasdef OR a.attidentity <> '' OR m.filled IS NOT NULL,
-        'default_expression', CASE WHEN a.attgenerated = '' THEN coalesce(
-            (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum),
-            m.filled) END,
-        'rules', (SELECT json_agg(json_build_object('name', k.conname, 'rule', pg_get_constraintdef(k.oid)))
-                  FROM chain c JOIN pg_constraint k ON k.contypid = c.domain WHERE c.outside = t.oid),
-        'generated', a.attgenerated <> '' OR a.attidentity = 'a',
-        'deterministic', coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = a.attcollation), true),
-        'comment', col_description(a.attrelid, a.attnum),
-        'select', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
-        'insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
-        'update', has_column_privilege(a.attrelid, a.attnum, 'UPDATE'),
-        'words', (SELECT json_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l
-                  WHERE l.enumtypid = coalesce(b.oid, t.oid)))::text
-    FROM pg_attribute a
-    JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN made m ON m.outside = t.oid
-    LEFT JOIN pg_type b ON b.oid = m.base
-    LEFT JOIN pg_type e ON coalesce(b.typcategory, t.typcategory) = 'A' AND e.oid = coalesce(b.typelem, t.typelem)
-    JOIN pg_class c ON c.oid = a.attrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY(";
-const COLUMNS_END: &str = "::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
-        AND a.attnum > 0 AND NOT a.attisdropped
-    ORDER BY a.attrelid, a.attnum";
+const COLUMNS: &str = include_str!("catalog/columns.sql");
 
-const CONSTRAINTS: &str = "
-    SELECT json_build_object('id', k.conrelid::int8, 'name', k.conname, 'kind', k.contype, 'columns', k.conkey,
-        'to', k.confrelid::int8, 'to_columns', k.confkey, 'on_delete', k.confdeltype,
-        'rule', CASE WHEN k.contype = 'c' THEN pg_get_constraintdef(k.oid) END,
-        'expression', CASE WHEN k.contype = 'c' THEN pg_get_expr(k.conbin, k.conrelid) END)::text
-    FROM pg_constraint k
-    JOIN pg_class c ON c.oid = k.conrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY(";
-const CONSTRAINTS_END: &str = "::text[]) AND NOT c.relispartition AND k.contype IN ('p', 'u', 'f', 'c', 'x')
-    ORDER BY k.conrelid, k.contype, k.conname";
+const CONSTRAINTS: &str = include_str!("catalog/constraints.sql");
 
 /// Full-text indexes with the columns of their words, and unique indexes without a constraint.
-const INDEXES: &str = "
-    SELECT json_build_object('id', i.indrelid::int8, 'name', x.relname, 'unique', i.indisunique,
-        'columns', (i.indkey::int2[])[0:i.indnkeyatts - 1], 'has_expressions', i.indexprs IS NOT NULL,
-        'text', m.amname IN ('gin', 'gist') AND o.opcintype = 'tsvector'::regtype,
-        'expression', CASE WHEN i.indkey[0] = 0 THEN pg_get_indexdef(i.indexrelid, 1, true) END,
-        'vector', (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]),
-        'made', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
-                 WHERE d.adrelid = i.indrelid AND d.adnum = i.indkey[0]),
-        'is_made', (SELECT a.attgenerated <> '' FROM pg_attribute a
-                    WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]),
-        'whole', position(':varattno 0 ' IN coalesce(i.indexprs::text, '')) > 0,
-        'over', (SELECT json_agg(DISTINCT a.attname) FROM pg_depend d
-                 JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid
-                 AND (d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-                      OR d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT f.oid FROM pg_attrdef f
-                          WHERE f.adrelid = i.indrelid AND f.adnum = i.indkey[0]))),
-        'select', NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
-                 AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid AND d.refobjsubid > 0
-                 AND NOT has_column_privilege(i.indrelid, d.refobjsubid::int2, 'SELECT')))::text
-    FROM pg_index i
-    JOIN pg_opclass o ON o.oid = i.indclass[0]
-    JOIN pg_class x ON x.oid = i.indexrelid
-    JOIN pg_am m ON m.oid = x.relam
-    JOIN pg_class c ON c.oid = i.indrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ANY(";
-const INDEXES_END: &str = "::text[]) AND NOT c.relispartition AND i.indpred IS NULL AND i.indisvalid
-        AND (m.amname IN ('gin', 'gist') OR i.indisunique)
-    ORDER BY i.indrelid, x.relname";
+const INDEXES: &str = include_str!("catalog/indexes.sql");
 
 /// Tables by qualified name, in any schema. Partitions are accessed through their parent.
-const NAMED_TABLES: &str = "
-    SELECT json_build_object('schema', n.nspname, 'name', c.relname,
-        'columns', (SELECT json_agg(a.attname) FROM pg_attribute a
-                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))::text
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname || '.' || c.relname = ANY(";
-const NAMED_TABLES_END: &str = "::text[])";
+const NAMED_TABLES: &str = include_str!("catalog/named_tables.sql");
 
 pub(super) async fn reflect_model(
     session: &mut PostgresSession<'_>,
@@ -166,10 +47,10 @@ pub(super) async fn reflect_model(
 ) -> Result<Model, SqlError> {
     let schemas = settings.offered_schemas();
     let filter = TableFilter::new(settings, |_| {});
-    let relations = query_catalog(session, RELATIONS, RELATIONS_END, &schemas).await?;
-    let columns = by_table(query_catalog(session, COLUMNS, COLUMNS_END, &schemas).await?);
-    let constraints = by_table(query_catalog(session, CONSTRAINTS, CONSTRAINTS_END, &schemas).await?);
-    let indexes = by_table(query_catalog(session, INDEXES, INDEXES_END, &schemas).await?);
+    let relations = query_catalog(session, RELATIONS, &schemas).await?;
+    let columns = by_table(query_catalog(session, COLUMNS, &schemas).await?);
+    let constraints = by_table(query_catalog(session, CONSTRAINTS, &schemas).await?);
+    let indexes = by_table(query_catalog(session, INDEXES, &schemas).await?);
     let names: HashMap<i64, (&str, &str)> =
         relations.iter().map(|row| (id(row), (text(row, "schema"), text(row, "name")))).collect();
     let numbers = |table: i64| -> HashMap<i64, &str> {
@@ -188,9 +69,13 @@ pub(super) async fn reflect_model(
             if !filter.admits(Some(schema), text(row, "name")) {
                 continue;
             }
-            let of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
-            let relation =
-                RelationRows { row, columns: of(&columns), constraints: of(&constraints), indexes: of(&indexes) };
+            let rows_of = |all: &HashMap<i64, Vec<Value>>| all.get(&id(row)).cloned().unwrap_or_default();
+            let relation = RelationRows {
+                row,
+                columns: rows_of(&columns),
+                constraints: rows_of(&constraints),
+                indexes: rows_of(&indexes),
+            };
             let table = relation.table(settings, &names, &numbers);
             tables.extend(table.map(|table| Table { dry_run: effects.dry_run(id(row)), ..table }));
         }
@@ -220,7 +105,7 @@ async fn excluded(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let mut rows = query_catalog(session, NAMED_TABLES, NAMED_TABLES_END, &names).await?;
+    let mut rows = query_catalog(session, NAMED_TABLES, &names).await?;
     let is_offered = |row: &Value| {
         let (schema, name) = (text(row, "schema"), text(row, "name"));
         schemas.iter().any(|known| known == schema) && filter.admits(Some(schema), name)
@@ -263,9 +148,9 @@ impl RelationRows<'_> {
     ) -> Option<Table> {
         let (schema, name) = (text(self.row, "schema"), text(self.row, "name"));
         let own = numbers(id(self.row));
-        let named = |list: &Value, of: &HashMap<i64, &str>| -> Vec<Arc<str>> {
+        let named = |list: &Value, names: &HashMap<i64, &str>| -> Vec<Arc<str>> {
             let numbers = list.as_array().into_iter().flatten().filter_map(Value::as_i64);
-            numbers.filter_map(|number| of.get(&number).map(|name| Arc::from(*name))).collect()
+            numbers.filter_map(|number| names.get(&number).map(|name| Arc::from(*name))).collect()
         };
         let of_kind = |kind: &'static str| self.constraints.iter().filter(move |row| text(row, "kind") == kind);
         let mut checks: Vec<CheckConstraint> = of_kind("c")
@@ -486,7 +371,7 @@ fn checked_expression(definition: &str) -> Option<&str> {
 fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
     let labels: Vec<Arc<str>> =
         row["words"].as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect();
-    let (mut of, read) = match (text(row, "kind"), text(row, "category")) {
+    let (mut field_type, read) = match (text(row, "kind"), text(row, "category")) {
         ("e", _) => (FieldType::Enum(labels.into()), PostgresRead::Word),
         (_, "A") => {
             let (element, read) = field_type_of(text(row, "element"));
@@ -502,8 +387,8 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         _ => field_type_of(text(row, "type")),
     };
     let words = if words.is_empty() { rules.words.clone() } else { words };
-    if of == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
-        of = FieldType::Enum(words.iter().map(|word| word.as_str().into()).collect());
+    if field_type == FieldType::Text && read == PostgresRead::Text && !words.is_empty() {
+        field_type = FieldType::Enum(words.iter().map(|word| word.as_str().into()).collect());
     }
     let range = match text(row, "type") {
         "int2" => Some((f64::from(i16::MIN), f64::from(i16::MAX))),
@@ -519,7 +404,7 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         name: name.into(),
         sql_name: name.into(),
         quoted: Name::reflected(name),
-        of: of.clone(),
+        field_type: field_type.clone(),
         is_guessed: false,
         store: Store::Postgres(PostgresStore {
             cast: Fragment::trusted(text(row, "cast")),
@@ -533,7 +418,9 @@ fn column(row: &Value, words: Vec<String>, rules: ColumnRules) -> Column {
         length,
         range,
         rules,
-        default: row["default_expression"].as_str().and_then(|expression| ColumnDefault::parse(expression, &of)),
+        default: row["default_expression"]
+            .as_str()
+            .and_then(|expression| ColumnDefault::parse(expression, &field_type)),
         may_insert: flag(row, "insert"),
         may_update: flag(row, "update"),
         comparison: comparison(row, read),
@@ -551,12 +438,12 @@ fn time_digits(row: &Value) -> TimeDigits {
 
 /// How values that callers see as text are compared. For a list, how its elements are.
 fn comparison(row: &Value, read: PostgresRead) -> Comparison {
-    let (of, read) = match text(row, "category") {
+    let (field_type, read) = match text(row, "category") {
         "A" if text(row, "element_kind") == "e" => (text(row, "element"), PostgresRead::Word),
         "A" => (text(row, "element"), field_type_of(text(row, "element")).1),
         _ => (text(row, "type"), read),
     };
-    match of {
+    match field_type {
         "citext" => Comparison::IgnoreCase,
         "bpchar" => Comparison::IgnoreTrailingBlanks,
         "uuid" => Comparison::Uuid,

@@ -158,7 +158,7 @@ impl SafeCode {
 
     /// All functions that these expressions use, which have to be loaded before the expressions can be checked.
     pub(super) fn functions_of(&self, trees: &[&str]) -> HashSet<i64> {
-        let of_types = self.types.values().flat_map(|of| of.checks.iter().map(String::as_str));
+        let of_types = self.types.values().flat_map(|checked_type| checked_type.checks.iter().map(String::as_str));
         let mut used: HashSet<i64> = self.operators.values().map(|operator| operator.function).collect();
         for expression in trees.iter().copied().chain(of_types).filter_map(Expression::parse) {
             used.extend(expression.functions);

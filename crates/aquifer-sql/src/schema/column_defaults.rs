@@ -30,7 +30,7 @@ const NOW: &[&str] = &[
 
 impl ColumnDefault {
     /// Parses the default expression that a database stores.
-    pub(crate) fn parse(expression: &str, of: &FieldType) -> Option<Self> {
+    pub(crate) fn parse(expression: &str, field_type: &FieldType) -> Option<Self> {
         let tokens = tokens(expression);
         let tokens = without_cast(unwrapped(&tokens));
         let is_null = matches!(tokens, [only] if only.is_word("null"));
@@ -38,7 +38,7 @@ impl ColumnDefault {
         if tokens.is_empty() || is_null || tokens.iter().any(|token| token.is_word("nextval")) {
             return None;
         }
-        Some(literal(tokens, of).map_or_else(|| Self::Computed(describe(tokens, of)), Self::Value))
+        Some(literal(tokens, field_type).map_or_else(|| Self::Computed(describe(tokens, field_type)), Self::Value))
     }
 }
 
@@ -50,7 +50,7 @@ fn without_cast(tokens: &[Token]) -> &[Token] {
     }
 }
 
-fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
+fn literal(tokens: &[Token], field_type: &FieldType) -> Option<Value> {
     let text = match tokens {
         [Token::Text(text) | Token::Quoted(text) | Token::Number(text)] => text.clone(),
         [Token::Operator(sign), Token::Number(number)] if sign == "-" => format!("-{number}"),
@@ -62,7 +62,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
         }
         _ => return None,
     };
-    match of {
+    match field_type {
         FieldType::Text | FieldType::Enum(_) => Some(text.into()),
         FieldType::Integer => {
             text.parse::<i64>().ok().filter(|number| number.unsigned_abs() < 1 << 53).map(Value::from)
@@ -94,7 +94,7 @@ fn literal(tokens: &[Token], of: &FieldType) -> Option<Value> {
 }
 
 /// Describes a default that is not a literal.
-fn describe(tokens: &[Token], of: &FieldType) -> &'static str {
+fn describe(tokens: &[Token], field_type: &FieldType) -> &'static str {
     let mentions = |word: &str| {
         let matches = |token: &Token| match token {
             Token::Text(text) => text.eq_ignore_ascii_case(word),
@@ -103,7 +103,7 @@ fn describe(tokens: &[Token], of: &FieldType) -> &'static str {
         tokens.iter().any(matches)
     };
     let is_uuid = || tokens.iter().filter_map(Token::word).any(|word| word.to_lowercase().contains("uuid"));
-    match of {
+    match field_type {
         FieldType::Date if NOW.iter().any(|word| mentions(word)) => "the current date",
         _ if NOW.iter().any(|word| mentions(word)) => "the current time",
         _ if is_uuid() => "a new UUID",
@@ -120,7 +120,7 @@ mod tests {
         let value = |value: Value| Some(ColumnDefault::Value(value));
         let computed = |description| Some(ColumnDefault::Computed(description));
         let list = FieldType::List(None);
-        for (expression, of, expected) in [
+        for (expression, field_type, expected) in [
             ("1.5", &FieldType::Number, value(json!(1.5))),
             ("0.00", &FieldType::Number, value(json!(0))),
             ("'0'::numeric", &FieldType::Number, value(json!(0))),
@@ -156,7 +156,7 @@ mod tests {
             ("nextval('t_id_seq'::regclass)", &FieldType::Integer, None),
             ("", &FieldType::Text, None),
         ] {
-            assert_eq!(ColumnDefault::parse(expression, of), expected, "{expression} {of:?}");
+            assert_eq!(ColumnDefault::parse(expression, field_type), expected, "{expression} {field_type:?}");
         }
     }
 }

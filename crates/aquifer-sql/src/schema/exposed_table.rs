@@ -53,7 +53,7 @@ pub(crate) struct TableReference {
 #[derive(Debug)]
 pub(crate) struct ComputedSource {
     pub(crate) name: Arc<str>,
-    pub(crate) of: FieldType,
+    pub(crate) field_type: FieldType,
     pub(crate) nullable: bool,
     /// Digits after the second, if its values are times.
     pub(crate) digits: TimeDigits,

@@ -260,7 +260,7 @@ pub(crate) struct Column {
     /// The name in the database.
     pub(crate) sql_name: Arc<str>,
     pub(crate) quoted: Name,
-    pub(crate) of: FieldType,
+    pub(crate) field_type: FieldType,
     /// Whether the type was guessed from sample values.
     pub(crate) is_guessed: bool,
     pub(crate) store: Store,

@@ -39,22 +39,22 @@ pub(crate) fn expand(exposed: &ExposedTable, root: &mut Map<String, Value>) {
 
 /// The key values of a text. `None` if it is not the key of any row.
 fn parse_key(exposed: &ExposedTable, name: &str) -> Option<Vec<Value>> {
-    let types: Vec<&FieldType> = exposed.table.key_columns().map(|column| &column.of).collect();
+    let types: Vec<&FieldType> = exposed.table.key_columns().map(|column| &column.field_type).collect();
     let parts = if types.len() == 1 { vec![name.to_owned()] } else { split(name) };
     if parts.len() != types.len() || types.is_empty() {
         return None;
     }
-    types.into_iter().zip(parts).map(|(of, part)| parse_part(of, part)).collect()
+    types.into_iter().zip(parts).map(|(field_type, part)| parse_part(field_type, part)).collect()
 }
 
-fn parse_part(of: &FieldType, part: String) -> Option<Value> {
-    let value = match of {
+fn parse_part(field_type: &FieldType, part: String) -> Option<Value> {
+    let value = match field_type {
         FieldType::Integer | FieldType::Number | FieldType::Boolean => {
             serde_json::from_str(&part).unwrap_or(Value::String(part))
         }
         _ => Value::String(part),
     };
-    coerce(of, &value).map(|_| value)
+    coerce(field_type, &value).map(|_| value)
 }
 
 /// The parts of a composite key.

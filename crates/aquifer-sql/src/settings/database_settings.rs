@@ -83,7 +83,7 @@ pub struct ComputedSettings {
     /// The SQL expression over the table's columns.
     pub sql: String,
     /// The type of its values.
-    pub of: FieldType,
+    pub field_type: FieldType,
     /// A description.
     pub description: Option<String>,
     /// Whether filters may use it.

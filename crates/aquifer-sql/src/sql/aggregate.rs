@@ -184,11 +184,11 @@ fn write_group(scope: &Scope<'_>, statement: &mut Statement, key: &GroupKey, cel
     let (scope, target) = scope.resolve(&key.path);
     let scope = &scope;
     if let Some(bucket) = &key.bucket {
-        write_bucket(scope, statement, target, &key.of, bucket);
+        write_bucket(scope, statement, target, &key.field_type, bucket);
         cell_types.push(CellType::Text);
         return false;
     }
-    let Some((column, inside)) = super::filter::as_json(target, &key.of) else {
+    let Some((column, inside)) = super::filter::as_json(target, &key.field_type) else {
         cell_types.push(scope.write_output(statement, target));
         return false;
     };
@@ -208,10 +208,16 @@ fn write_group(scope: &Scope<'_>, statement: &mut Statement, key: &GroupKey, cel
 }
 
 /// Writes the bucket of time that a value falls into.
-fn write_bucket(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget<'_>, of: &FieldType, bucket: &Bucket) {
+fn write_bucket(
+    scope: &Scope<'_>,
+    statement: &mut Statement,
+    target: PathTarget<'_>,
+    field_type: &FieldType,
+    bucket: &Bucket,
+) {
     match scope.dialect {
         Dialect::Sqlite => {
-            statement.push(if *of == FieldType::Date { "aquifer_date_bucket(" } else { "aquifer_bucket(" });
+            statement.push(if *field_type == FieldType::Date { "aquifer_date_bucket(" } else { "aquifer_bucket(" });
             scope.write_stored(statement, target);
             statement.push(", ").bind(Bind::Text(bucket.unit.name().to_owned()));
             statement.push(", ").bind(Bind::Text(bucket.zone.name().to_owned())).push(")");
@@ -219,7 +225,7 @@ fn write_bucket(scope: &Scope<'_>, statement: &mut Statement, target: PathTarget
         Dialect::Postgres => {
             statement.push("to_char(");
             scope.write_stored(statement, target);
-            if *of == FieldType::Date {
+            if *field_type == FieldType::Date {
                 statement.push("::timestamp");
             } else {
                 // Times without a zone are in UTC, the time zone of the session.
@@ -316,7 +322,7 @@ fn write_calculation(scope: &Scope<'_>, statement: &mut Statement, function: &Fu
             ),
             Store::Sqlite(_) => (false, false),
         },
-        PathTarget::Computed(computed) => (computed.of == FieldType::Integer, false),
+        PathTarget::Computed(computed) => (computed.field_type == FieldType::Integer, false),
         _ => (false, false),
     };
     match function {
@@ -402,7 +408,7 @@ fn extreme_cell_type(statement: &mut Statement, column: &crate::schema::model::C
                 statement.push("::text");
                 CellType::Text
             }
-            _ => cell_type_for(&column.of, Dialect::Postgres, &column.digits),
+            _ => cell_type_for(&column.field_type, Dialect::Postgres, &column.digits),
         },
     }
 }

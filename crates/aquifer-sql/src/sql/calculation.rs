@@ -38,7 +38,7 @@ pub(super) fn write_function(
 /// Writes the result of a calculation. It is NULL if a value is missing or the divisor is zero.
 pub(super) fn write_result(scope: &Scope<'_>, statement: &mut Statement, calculation: &Calculation) {
     match calculation {
-        Calculation::Value(path, of) => write_number(scope, statement, path, of),
+        Calculation::Value(path, field_type) => write_number(scope, statement, path, field_type),
         Calculation::Constant(number) => {
             let number = number.as_f64().unwrap_or_default();
             match scope.dialect {
@@ -62,10 +62,10 @@ pub(super) fn write_result(scope: &Scope<'_>, statement: &mut Statement, calcula
 }
 
 /// Writes a number of the row as a double. Anything else is NULL.
-pub(super) fn write_number(scope: &Scope<'_>, statement: &mut Statement, path: &Path, of: &FieldType) {
+pub(super) fn write_number(scope: &Scope<'_>, statement: &mut Statement, path: &Path, field_type: &FieldType) {
     let (scope, target) = scope.resolve(path);
     let scope = &scope;
-    if let Some((column, inside)) = super::filter::as_json(target, of) {
+    if let Some((column, inside)) = super::filter::as_json(target, field_type) {
         statement.push("CASE WHEN (");
         json::write_aspect(scope, statement, column, inside, Aspect::Kind);
         statement.push(") = 1 THEN (");

@@ -28,18 +28,18 @@ pub(crate) fn write_condition<'a>(scope: &Scope<'a>, statement: &mut Statement, 
             // NULL is not TRUE, which makes the condition two-valued.
             statement.push(") IS NOT TRUE");
         }
-        Filter::Test { path, of: field_type, test } => {
+        Filter::Test { path, field_type, test } => {
             let (scope, target) = scope.resolve(path);
             match as_json(target, field_type) {
                 Some((column, inside)) => write_json_test(&scope, statement, column, inside, test),
                 None => write_test(&scope, statement, target, field_type, test),
             }
         }
-        Filter::Compare { left, comparison, right, of } => {
-            write_comparison(scope, statement, left, *comparison, right, of);
+        Filter::Compare { left, comparison, right, field_type } => {
+            write_comparison(scope, statement, left, *comparison, right, field_type);
         }
-        Filter::Calculate { left, of, comparison, right } => {
-            calculation::write_number(scope, statement, left, of);
+        Filter::Calculate { left, field_type, comparison, right } => {
+            calculation::write_number(scope, statement, left, field_type);
             statement.push(comparison.operator());
             calculation::write_result(scope, statement, right);
         }
@@ -56,20 +56,20 @@ fn write_comparison<'a>(
     left: &'a Path,
     comparison: Comparison,
     right: &'a Path,
-    of: &FieldType,
+    field_type: &FieldType,
 ) {
-    write_comparison_side(scope, statement, left, of);
+    write_comparison_side(scope, statement, left, field_type);
     statement.push(comparison.operator());
-    write_comparison_side(scope, statement, right, of);
+    write_comparison_side(scope, statement, right, field_type);
 }
 
 /// Writes a value so that values of different columns are comparable: texts by code points, times as times.
-fn write_comparison_side<'a>(scope: &Scope<'a>, statement: &mut Statement, path: &'a Path, of: &FieldType) {
+fn write_comparison_side<'a>(scope: &Scope<'a>, statement: &mut Statement, path: &'a Path, field_type: &FieldType) {
     let (scope, target) = scope.resolve(path);
     // The columns may store times in different formats.
     let scope = Scope { times: TimeStyles::Checked(&[]), ..scope };
     scope.write_comparable(statement, target);
-    match (of, scope.dialect) {
+    match (field_type, scope.dialect) {
         (FieldType::Text | FieldType::Enum(_), Dialect::Postgres) => statement.push("::text COLLATE \"C\""),
         (FieldType::Text | FieldType::Enum(_), Dialect::Sqlite) => statement.push(" COLLATE BINARY"),
         (FieldType::Time, Dialect::Postgres) => statement.push("::timestamptz"),

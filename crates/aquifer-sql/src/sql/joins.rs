@@ -256,7 +256,7 @@ mod tests {
     }
 
     fn test(through: &[&str], test: Test) -> Filter {
-        Filter::Test { path: path(through, "name"), of: FieldType::Text, test }
+        Filter::Test { path: path(through, "name"), field_type: FieldType::Text, test }
     }
 
     fn equal(through: &[&str]) -> Filter {
@@ -279,9 +279,10 @@ mod tests {
             left: path(&["site"], "name"),
             comparison: Comparison::Lt,
             right: path(&["host"], "name"),
-            of: FieldType::Text,
+            field_type: FieldType::Text,
         };
-        let version = Filter::Test { path: path(&["site"], "_etag"), of: FieldType::Text, test: Test::Eq("x".into()) };
+        let version =
+            Filter::Test { path: path(&["site"], "_etag"), field_type: FieldType::Text, test: Test::Eq("x".into()) };
         for (filter, expected) in [
             (equal(&["site"]), "site"),
             (equal(&two_steps), "site.region"),

@@ -65,7 +65,7 @@ pub(super) fn order_expressions<'a>(
     for key in order {
         let (scope, target) = scope.resolve(&key.path);
         let (descending, nulls_first) = (key.descending != backward, key.nulls_first != backward);
-        match super::filter::as_json(target, &key.of) {
+        match super::filter::as_json(target, &key.field_type) {
             Some((column, inside)) => {
                 expressions.extend(ASPECTS.map(|aspect| SortExpression {
                     scope,
@@ -87,7 +87,7 @@ pub(super) fn order_expressions<'a>(
                 };
                 expressions.push(SortExpression {
                     scope,
-                    target: SortTarget::Path(target, &key.of),
+                    target: SortTarget::Path(target, &key.field_type),
                     nullable,
                     descending,
                     nulls_first,
@@ -103,7 +103,7 @@ pub(crate) fn expand_cursor_values(plan: &Plan, order: &[SortKey], cursor_values
     let (rank, rest) = cursor_values.split_at(usize::from(plan.is_ranked()).min(cursor_values.len()));
     let mut values = rank.to_vec();
     for (key, value) in order.iter().zip(rest) {
-        if key.of != FieldType::Json || key.path.computed {
+        if key.field_type != FieldType::Json || key.path.computed {
             values.push(value.clone());
             continue;
         }
@@ -172,7 +172,9 @@ impl SortExpression<'_> {
             return;
         }
         match (&self.target, scope.dialect) {
-            (SortTarget::Path(target, of), Dialect::Postgres) => write_operand(statement, *target, of, value),
+            (SortTarget::Path(target, field_type), Dialect::Postgres) => {
+                write_operand(statement, *target, field_type, value)
+            }
             (_, Dialect::Sqlite) if is_invalid_text(value) => {
                 statement.push("CAST(").bind(cursor_bind(value)).push(" AS TEXT)");
             }

@@ -84,9 +84,9 @@ fn to_single_precision(value: &Value) -> Value {
 pub(crate) fn write_equal_operand(statement: &mut Statement, column: &Column, value: &Value) {
     match &column.store {
         Store::Postgres(store) if column.is_shown_as_text() => {
-            statement.bind(to_postgres(&column.of, value)).push("::").fragment(&store.cast);
+            statement.bind(to_postgres(&column.field_type, value)).push("::").fragment(&store.cast);
         }
-        _ => write_operand(statement, PathTarget::Column(column), &column.of, value),
+        _ => write_operand(statement, PathTarget::Column(column), &column.field_type, value),
     }
 }
 

@@ -97,7 +97,9 @@ impl<'a> Scope<'a> {
                     }
                 })
             }
-            PathTarget::Computed(computed) if computed.of == FieldType::Time && self.dialect == Dialect::Sqlite => {
+            PathTarget::Computed(computed)
+                if computed.field_type == FieldType::Time && self.dialect == Dialect::Sqlite =>
+            {
                 Some(TimeStyle::Mixed)
             }
             _ => None,
@@ -170,7 +172,9 @@ impl<'a> Scope<'a> {
                 _ => self.write_column(statement, column),
             },
             PathTarget::Inside(column, inside) => json::write_value(self, statement, column, inside),
-            PathTarget::Computed(computed) if computed.of == FieldType::Time && self.dialect == Dialect::Sqlite => {
+            PathTarget::Computed(computed)
+                if computed.field_type == FieldType::Time && self.dialect == Dialect::Sqlite =>
+            {
                 statement.push("aquifer_time(");
                 self.write_computed(statement, computed);
                 statement.push(")");
@@ -221,7 +225,7 @@ impl<'a> Scope<'a> {
             PathTarget::Inside(column, inside) => json::write_json(self, statement, column, inside),
             PathTarget::Computed(computed) => {
                 self.write_computed(statement, computed);
-                cell_type_for(&computed.of, self.dialect, &computed.digits)
+                cell_type_for(&computed.field_type, self.dialect, &computed.digits)
             }
             PathTarget::Version => {
                 self.write_version(statement);
@@ -245,7 +249,7 @@ impl<'a> Scope<'a> {
             }
             Store::Sqlite(store) => {
                 self.write_column(statement, column);
-                match (store, &column.of) {
+                match (store, &column.field_type) {
                     (SqliteStore::Boolean, _) => CellType::Boolean,
                     (SqliteStore::Time(_), _) => CellType::Time(column.digits.clone()),
                     (_, FieldType::Bytes) => CellType::Bytes,
@@ -267,8 +271,7 @@ impl<'a> Scope<'a> {
                     PostgresRead::Decimal => ("", "::text", CellType::Decimal),
                     PostgresRead::AsText | PostgresRead::Word | PostgresRead::Native => ("", "::text", CellType::Text),
                     PostgresRead::MadeJson => {
-                        let whole =
-                            matches!(&column.of, FieldType::List(Some(element)) if **element == FieldType::Integer);
+                        let whole = matches!(&column.field_type, FieldType::List(Some(element)) if **element == FieldType::Integer);
                         ("to_json(", ")::text", if whole { CellType::Integers } else { CellType::Json })
                     }
                 };
@@ -298,7 +301,7 @@ impl<'a> Scope<'a> {
             Formula::Operator(fragment) => {
                 self.write_operator_formula(statement, computed, fragment);
                 if self.dialect == Dialect::Postgres {
-                    statement.push(cast_for(&computed.of));
+                    statement.push(cast_for(&computed.field_type));
                 }
             }
             Formula::AgeDays(position) => {

@@ -31,7 +31,7 @@ pub(crate) fn build_page(scope: &Scope<'_>, plan: &Plan) -> Result<PageQuery, Fa
     let is_own = |key: &&mut SortKey| !key.path.computed && key.path.through.is_empty();
     for key in order.iter_mut().filter(is_own).filter(|key| scope.exposed.table.column(&key.path.name).is_none()) {
         // The hidden key is not a field; its cursor values are text.
-        key.of = aquifer_query::FieldType::Text;
+        key.field_type = aquifer_query::FieldType::Text;
     }
     let (max_rows, skip, cursor_values, backward) = match &plan.page {
         Page::Forward { size, after } => (*size, 0, after.as_deref(), false),
@@ -133,10 +133,10 @@ fn build_counted_page(
         .and_then(|count| usize::try_from(count).ok());
     let skip = held.unwrap_or(skip);
     let mut order = plan.sort.clone();
-    for field in scope.exposed.collection.fields.iter().filter(|field| field.of.is_ordered()) {
+    for field in scope.exposed.collection.fields.iter().filter(|field| field.field_type.is_ordered()) {
         let path = Path::field(&field.name);
         if !order.iter().any(|key| key.path == path) {
-            order.push(SortKey { path, of: field.of.clone(), descending: false, nulls_first: false });
+            order.push(SortKey { path, field_type: field.field_type.clone(), descending: false, nulls_first: false });
         }
     }
     let parts = keyset::sort_expressions(scope, plan, &order, false);

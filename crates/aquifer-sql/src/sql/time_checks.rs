@@ -347,9 +347,9 @@ fn is_checkable(scope: &Scope<'_>, filter: &Filter) -> bool {
     match filter {
         Filter::And(parts) | Filter::Or(parts) => parts.iter().all(|part| is_checkable(scope, part)),
         Filter::Not(inner) => is_checkable(scope, inner),
-        Filter::Test { path, of, .. } => {
+        Filter::Test { path, field_type, .. } => {
             let is_stored = || matches!(scope.resolve(path).1, PathTarget::Column(_) | PathTarget::Computed(_));
-            path.through.is_empty() && !(*of == FieldType::Time && is_stored())
+            path.through.is_empty() && !(*field_type == FieldType::Time && is_stored())
         }
         Filter::Compare { .. } | Filter::Calculate { .. } | Filter::Related { .. } => false,
     }

@@ -181,17 +181,17 @@ fn write_assigned(statement: &mut Statement, column: &Column, new_value: NewValu
                 SqliteStore::Time(style) => *style,
                 _ => TimeStyle::Mixed,
             };
-            statement.bind(match (&column.of, value) {
+            statement.bind(match (&column.field_type, value) {
                 (FieldType::Json, value) if !value.is_null() => Bind::Text(value.to_string()),
                 // A column in mixed formats gets SQLite's own format.
                 (FieldType::Time, value) if style == TimeStyle::Mixed => {
-                    operand::to_sqlite(&column.of, TimeStyle::SQLITE, value)
+                    operand::to_sqlite(&column.field_type, TimeStyle::SQLITE, value)
                 }
                 (field_type, value) => operand::to_sqlite(field_type, style, value),
             });
         }
         Store::Postgres(store) => {
-            statement.bind(operand::to_postgres(&column.of, value)).push("::").fragment(&store.cast);
+            statement.bind(operand::to_postgres(&column.field_type, value)).push("::").fragment(&store.cast);
         }
     }
 }

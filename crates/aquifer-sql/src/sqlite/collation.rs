@@ -5,8 +5,8 @@ use aquifer_query::FieldType;
 use rusqlite::{Connection, Result};
 
 /// How values of a column with this declared type and collation are compared.
-pub(super) fn comparison(of: &FieldType, declared: &str, collation: Option<&str>) -> Comparison {
-    if !matches!(of, FieldType::Text | FieldType::Enum(_)) {
+pub(super) fn comparison(field_type: &FieldType, declared: &str, collation: Option<&str>) -> Comparison {
+    if !matches!(field_type, FieldType::Text | FieldType::Enum(_)) {
         return Comparison::Exact;
     }
     // Text in a numeric column is compared as a number if it looks like one: '1', '01' and '1.0' are equal.
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn r_saf_2_text_is_compared_by_the_column_affinity_and_collation() {
         use Comparison::{Exact, IgnoreCase, IgnoreTrailingBlanks, Unknown};
-        for (of, declared, collation, expected) in [
+        for (field_type, declared, collation, expected) in [
             (FieldType::Text, "TEXT", Some("BINARY"), Exact),
             (FieldType::Text, "", None, Exact),
             (FieldType::Text, "VARCHAR(20)", Some("nocase"), IgnoreCase),
@@ -72,7 +72,7 @@ mod tests {
             (FieldType::Text, "POINT", Some("BINARY"), Unknown),
             (FieldType::Integer, "INTEGER", Some("NOCASE"), Exact),
         ] {
-            assert_eq!(comparison(&of, declared, collation), expected, "{declared} {collation:?}");
+            assert_eq!(comparison(&field_type, declared, collation), expected, "{declared} {collation:?}");
         }
         assert_eq!(looser(Exact, IgnoreCase), IgnoreCase);
         assert_eq!(looser(IgnoreCase, IgnoreTrailingBlanks), Unknown);

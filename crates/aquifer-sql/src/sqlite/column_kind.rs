@@ -32,20 +32,20 @@ pub(super) fn is_textual(declared: &str) -> bool {
 
 /// What a column contains.
 pub(super) struct ColumnKind {
-    pub(super) of: FieldType,
+    pub(super) field_type: FieldType,
     pub(super) store: SqliteStore,
     /// Digits after the second, if it contains times.
     pub(super) digits: u8,
 }
 
 impl ColumnKind {
-    pub(super) fn new(of: FieldType, store: SqliteStore) -> Self {
-        Self { of, store, digits: 0 }
+    pub(super) fn new(field_type: FieldType, store: SqliteStore) -> Self {
+        Self { field_type, store, digits: 0 }
     }
 
     fn time(style: TimeStyle, samples: &[Sample]) -> Self {
         let sampled = samples.iter().map(|sample| time_style::shown_digits(sample.stored())).max().unwrap_or(0);
-        Self { of: FieldType::Time, store: SqliteStore::Time(style), digits: sampled.max(style.max_digits()) }
+        Self { field_type: FieldType::Time, store: SqliteStore::Time(style), digits: sampled.max(style.max_digits()) }
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn detect_kind(
             return Ok(ColumnKind::time(style, &samples));
         }
     }
-    let of = match words {
+    let field_type = match words {
         Some(words) if !words.is_empty() => FieldType::Enum(words.iter().map(|word| word.as_str().into()).collect()),
         _ if says("INT") => FieldType::Integer,
         _ if says("CHAR") || says("TEXT") || says("CLOB") || says("UUID") || says("STRING") => FieldType::Text,
@@ -120,7 +120,7 @@ pub(super) fn detect_kind(
         _ if ["REAL", "FLOA", "DOUB", "NUM", "DEC", "MONEY"].iter().any(|word| says(word)) => FieldType::Number,
         _ => type_of_values(&sampler.sample(column)?),
     };
-    Ok(ColumnKind::new(of, SqliteStore::Plain))
+    Ok(ColumnKind::new(field_type, SqliteStore::Plain))
 }
 
 fn is_date(text: &str) -> bool {

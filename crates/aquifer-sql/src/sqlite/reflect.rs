@@ -135,21 +135,21 @@ fn reflect_table(
         };
         let words = checks.iter().find(is_about_column).map(|check| &check.words);
         let words = words.or(Some(&rules.words));
-        let ColumnKind { of, store, digits } = match rules.is_json && is_textual(&declared) {
+        let ColumnKind { field_type, store, digits } = match rules.is_json && is_textual(&declared) {
             true => ColumnKind::new(FieldType::Json, SqliteStore::Json),
             false => detect_kind(&mut sampler, &column, &declared, words)?,
         };
         // SQLite does not enforce lengths, so stored values may be longer. New ones may not.
         let rules = rules.merge(ColumnRules { max_length: declared_length(&declared), ..ColumnRules::default() });
         let collation = if is_stored { collation::declared_collation(connection, name, &column)? } else { None };
-        let comparison = collation::comparison(&of, &declared, collation.as_deref());
-        let is_guessed = matches!(of, FieldType::Integer | FieldType::Number) && !declares_number(&declared);
-        let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &of));
+        let comparison = collation::comparison(&field_type, &declared, collation.as_deref());
+        let is_guessed = matches!(field_type, FieldType::Integer | FieldType::Number) && !declares_number(&declared);
+        let column_default = default.as_deref().and_then(|expression| ColumnDefault::parse(expression, &field_type));
         columns.push(Column {
             name: column.as_str().into(),
             sql_name: column.as_str().into(),
             quoted: Name::reflected(&column),
-            of,
+            field_type,
             is_guessed,
             store: Store::Sqlite(store),
             nullable: !not_null,
@@ -329,7 +329,7 @@ fn rowid(name: &str) -> Column {
         name: name.into(),
         sql_name: name.into(),
         quoted: Name::reflected(name),
-        of: FieldType::Integer,
+        field_type: FieldType::Integer,
         is_guessed: false,
         store: Store::Sqlite(SqliteStore::Plain),
         nullable: false,
@@ -367,7 +367,8 @@ fn unique_keys(connection: &Connection, table: &str, columns: &mut [Column]) -> 
                 compares_alike &= own.as_deref().unwrap_or("BINARY").eq_ignore_ascii_case(collation);
             }
             let indexed = columns.iter_mut().find(|indexed| Some(&*indexed.name) == column.as_deref());
-            let Some(indexed) = indexed.filter(|indexed| matches!(indexed.of, FieldType::Text | FieldType::Enum(_)))
+            let Some(indexed) =
+                indexed.filter(|indexed| matches!(indexed.field_type, FieldType::Text | FieldType::Enum(_)))
             else {
                 continue;
             };

@@ -157,13 +157,14 @@ fn trace_view(
             Some((from_table, from_column, declared, collation)) => {
                 let declared = declared.unwrap_or_default();
                 if let Some(column) = &mut column {
-                    column.comparison = collation::comparison(&column.of, &declared, collation.as_deref());
+                    column.comparison = collation::comparison(&column.field_type, &declared, collation.as_deref());
                 }
                 derivations.push(ColumnDerivation { from: ColumnId::for_sqlite(&from_table, &from_column), to });
             }
             None => {
                 // An expression may have any collation.
-                if let Some(column) = column.filter(|column| matches!(column.of, FieldType::Text | FieldType::Enum(_)))
+                if let Some(column) =
+                    column.filter(|column| matches!(column.field_type, FieldType::Text | FieldType::Enum(_)))
                 {
                     column.comparison = Comparison::Unknown;
                 }

@@ -269,7 +269,7 @@ impl Update {
         let stored = Members::parse(&text);
         let assigned = input.iter().filter_map(|(name, change)| {
             let column = context.exposed.table.column(name)?;
-            let is_merged = column.of == FieldType::Json && !change.is_null();
+            let is_merged = column.field_type == FieldType::Json && !change.is_null();
             let stored = || stored.as_ref().and_then(|stored| stored.get(name));
             Some((column, if is_merged { NewValue::Json(merge(stored(), change)) } else { NewValue::Value(change) }))
         });

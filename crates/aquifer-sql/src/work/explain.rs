@@ -167,7 +167,11 @@ impl ChangeContext {
             let column = self.exposed.table.column(name)?;
             let Store::Postgres(store) = &column.store else { return None };
             let mut statement = Statement::new(Dialect::Postgres);
-            statement.push("SELECT ").bind(operand::to_postgres(&column.of, value)).push("::").fragment(&store.whole);
+            statement
+                .push("SELECT ")
+                .bind(operand::to_postgres(&column.field_type, value))
+                .push("::")
+                .fragment(&store.whole);
             if matches!(session.rows(&statement, &[]).await, Err(SqlError::InvalidValue { .. })) {
                 return Some(name.clone());
             }

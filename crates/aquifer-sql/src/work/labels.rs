@@ -31,7 +31,7 @@ pub(super) fn labels(exposed: &ExposedTable, row: &Map<String, Value>) -> Vec<St
     let is_key = |name: &str| exposed.table.key_columns().any(|column| *column.name == *name);
     let text = |name: &str| row.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let columns = exposed.table.columns.iter().enumerate().filter_map(|(position, column)| {
-        let is_text = matches!(column.of, FieldType::Text | FieldType::Enum(_));
+        let is_text = matches!(column.field_type, FieldType::Text | FieldType::Enum(_));
         let rank = rank(&column.name)?;
         (is_text && !is_key(&column.name)).then_some((rank, position, text(&column.name)?))
     });

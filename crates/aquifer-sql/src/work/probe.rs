@@ -23,7 +23,7 @@ impl Work for Probe {
         let mut statement = Statement::new(self.dialect);
         statement.push("SELECT (").fragment(&Fragment::trusted(&self.computed.sql)).push(")");
         if self.dialect == Dialect::Postgres {
-            statement.push(cast_for(&self.computed.of));
+            statement.push(cast_for(&self.computed.field_type));
         }
         statement.push(" FROM ").name(&self.table).push(" AS t LIMIT 0");
         session.rows(&statement, &[]).await?;

@@ -378,7 +378,7 @@ pub(super) fn select_by_values(
             statement.push("FALSE");
         } else {
             scope.write_comparable(&mut statement, PathTarget::Column(column));
-            crate::sql::operand::write_any_of(&mut statement, PathTarget::Column(column), &column.of, &values);
+            crate::sql::operand::write_any_of(&mut statement, PathTarget::Column(column), &column.field_type, &values);
         }
     } else {
         statement.push("(");
@@ -444,9 +444,9 @@ pub(crate) fn parse_root_key(exposed: &ExposedTable, mut root: Map<String, Value
             )
             .detail("param_name", path));
         };
-        let accepted = aquifer_query::value::coerce(&column.of, value);
+        let accepted = aquifer_query::value::coerce(&column.field_type, value);
         key.push(accepted.ok_or_else(|| {
-            let looks = aquifer_query::value::expected_format(&column.of);
+            let looks = aquifer_query::value::expected_format(&column.field_type);
             Failure::invalid_value(&format!("root.{}", column.name), format!("must be {looks}"))
         })?);
     }

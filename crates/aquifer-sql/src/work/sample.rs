@@ -41,7 +41,7 @@ impl Work for Sample {
             Dialect::Sqlite => self.sqlite(session).await?,
             Dialect::Postgres => self.postgres(session).await?,
         };
-        let json = self.exposed.table.columns.iter().filter(|column| column.of == FieldType::Json);
+        let json = self.exposed.table.columns.iter().filter(|column| column.field_type == FieldType::Json);
         // Reading even one row of a view may be expensive.
         for column in json.take(if sample.definition.is_some() { 0 } else { MAX_JSON_COLUMNS }) {
             sample.keys.push((column.name.clone(), self.keys(session, column).await?));
@@ -140,7 +140,11 @@ fn keys_statement(dialect: Dialect, table: &Name, column: &Name) -> Statement {
 }
 
 /// The only cell of a result; `None` if there is no row or it is NULL.
-async fn cell<S: Session>(session: &mut S, statement: &Statement, of: CellType) -> Result<Option<Value>, WorkError> {
-    let rows = session.rows(statement, &[of]).await?;
+async fn cell<S: Session>(
+    session: &mut S,
+    statement: &Statement,
+    field_type: CellType,
+) -> Result<Option<Value>, WorkError> {
+    let rows = session.rows(statement, &[field_type]).await?;
     Ok(rows.into_iter().flatten().next().filter(|value| !value.is_null()))
 }

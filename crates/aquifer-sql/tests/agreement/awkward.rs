@@ -16,7 +16,7 @@ pub(crate) fn table(
 ) -> Table {
     let collection = Collection {
         name: name.into(),
-        fields: fields.iter().map(|(name, of)| field(name, of.clone())).collect(),
+        fields: fields.iter().map(|(name, field_type)| field(name, field_type.clone())).collect(),
         key: vec!["id".into()],
         versions: true,
         ..Collection::default()

@@ -7,8 +7,8 @@ use crate::engines::{EngineSet, Extras};
 use crate::shop::{field, words};
 use crate::tables::Table;
 
-fn list(of: FieldType) -> FieldType {
-    FieldType::List(Some(Box::new(of)))
+fn list(field_type: FieldType) -> FieldType {
+    FieldType::List(Some(Box::new(field_type)))
 }
 
 fn tables() -> Vec<Table> {

@@ -104,7 +104,7 @@ impl Source for Memory {
                 define(format!("search_{name}"), parameters(collection, QueryKind::Search));
             }
             let key = collection.key.iter().filter_map(|name| {
-                let schema = match collection.field(name)?.of {
+                let schema = match collection.field(name)?.field_type {
                     FieldType::Integer => Schema::new(Kind::Integer),
                     _ => Schema::string(),
                 };

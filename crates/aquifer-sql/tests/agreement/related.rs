@@ -359,10 +359,10 @@ pub(crate) fn rows() -> Rows {
 }
 
 fn settings(settings: &mut aquifer_sql::Settings) {
-    let computed = |name: &str, sql: &str, of: FieldType| aquifer_sql::ComputedSettings {
+    let computed = |name: &str, sql: &str, field_type: FieldType| aquifer_sql::ComputedSettings {
         name: name.to_owned(),
         sql: sql.to_owned(),
-        of,
+        field_type,
         description: None,
         filterable: true,
         sortable: true,

@@ -10,12 +10,12 @@ use crate::engines::{EngineSet, Extras};
 use crate::memory::computed;
 use crate::tables::{StorageFormat, Table};
 
-pub(crate) fn field(name: &str, of: FieldType) -> Field {
-    Field { name: name.into(), of, nullable: true, description: None }
+pub(crate) fn field(name: &str, field_type: FieldType) -> Field {
+    Field { name: name.into(), field_type, nullable: true, description: None }
 }
 
-pub(crate) fn derived(name: &str, of: FieldType) -> ComputedValue {
-    ComputedValue { name: name.into(), of, description: None, filterable: true, sortable: true }
+pub(crate) fn derived(name: &str, field_type: FieldType) -> ComputedValue {
+    ComputedValue { name: name.into(), field_type, description: None, filterable: true, sortable: true }
 }
 
 pub(crate) fn words(words: &[&str]) -> FieldType {
@@ -183,15 +183,15 @@ pub(crate) fn things() -> Vec<Value> {
 }
 
 fn parts() -> Vec<Value> {
-    let of = [(1, 1), (2, 1), (3, 2), (4, 5), (5, 5), (6, 5)];
-    of.iter().map(|(id, thing)| json!({ "id": id, "thing_id": thing })).collect()
+    let field_type = [(1, 1), (2, 1), (3, 2), (4, 5), (5, 5), (6, 5)];
+    field_type.iter().map(|(id, thing)| json!({ "id": id, "thing_id": thing })).collect()
 }
 
 fn settings(settings: &mut aquifer_sql::Settings) {
     let computed = aquifer_sql::ComputedSettings {
         name: "size_class".to_owned(),
         sql: "CASE WHEN weight > 100 THEN 'heavy' WHEN weight IS NULL THEN 'unknown' ELSE 'light' END".to_owned(),
-        of: FieldType::Text,
+        field_type: FieldType::Text,
         description: None,
         filterable: true,
         sortable: true,

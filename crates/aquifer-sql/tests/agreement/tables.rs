@@ -78,14 +78,14 @@ impl TimeFormat {
 impl Table {
     /// Fields that are columns of the databases and occur in the rows.
     fn columns(&self, rows: &[Value]) -> Vec<(&str, &FieldType)> {
-        let fields = self.collection.fields.iter().map(|field| (&*field.name, &field.of));
+        let fields = self.collection.fields.iter().map(|field| (&*field.name, &field.field_type));
         fields.filter(|(name, _)| rows.iter().any(|row| row.get(name).is_some())).collect()
     }
 
     pub(crate) fn add_to_sqlite(&self, connection: &rusqlite::Connection, rows: &[Value], format: StorageFormat) {
         let columns = self.columns(rows);
         let names: Vec<String> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-        let marks = columns.iter().map(|(_, of)| match of {
+        let marks = columns.iter().map(|(_, field_type)| match field_type {
             FieldType::Json if format.binary_json => "jsonb(?)",
             _ => "?",
         });
@@ -93,7 +93,7 @@ impl Table {
         let sql = format!("INSERT INTO {} ({}) VALUES ({marks})", self.name, names.join(", "));
         let mut statement = connection.prepare_cached(&sql).unwrap();
         for (number, row) in rows.iter().enumerate() {
-            let cells = columns.iter().map(|(name, of)| cell(of, &row[*name], format, number));
+            let cells = columns.iter().map(|(name, field_type)| cell(field_type, &row[*name], format, number));
             statement.execute(rusqlite::params_from_iter(cells)).unwrap_or_else(|error| panic!("{row}: {error}"));
         }
     }
@@ -103,8 +103,8 @@ impl Table {
         let columns = self.columns(rows);
         let mut rows = rows.to_vec();
         for row in &mut rows {
-            for (name, of) in &columns {
-                if let (FieldType::Bytes, Some(base64)) = (of, row[*name].as_str()) {
+            for (name, field_type) in &columns {
+                if let (FieldType::Bytes, Some(base64)) = (field_type, row[*name].as_str()) {
                     let hex: String =
                         STANDARD.decode(base64).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
                     row[*name] = format!("\\x{hex}").into();
@@ -116,8 +116,8 @@ impl Table {
     }
 }
 
-fn cell(of: &FieldType, value: &Value, format: StorageFormat, row: usize) -> Cell {
-    match (of, value) {
+fn cell(field_type: &FieldType, value: &Value, format: StorageFormat, row: usize) -> Cell {
+    match (field_type, value) {
         (_, Value::Null) => Cell::Null,
         (FieldType::Json, value) => Cell::Text(value.to_string()),
         (FieldType::Time, Value::String(text)) => format.times.write(text, row),
@@ -128,6 +128,6 @@ fn cell(of: &FieldType, value: &Value, format: StorageFormat, row: usize) -> Cel
         (_, Value::Number(number)) => {
             number.as_i64().map_or_else(|| Cell::Real(number.as_f64().unwrap()), Cell::Integer)
         }
-        (of, value) => panic!("SQLite has no {of:?} for {value}"),
+        (field_type, value) => panic!("SQLite has no {field_type:?} for {value}"),
     }
 }

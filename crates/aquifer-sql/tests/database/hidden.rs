@@ -529,7 +529,7 @@ async fn an_operators_expression_may_use_a_hidden_column() {
         settings.tables.entry("users".to_owned()).or_default().computed = vec![aquifer_sql::ComputedSettings {
             name: "has_notes".to_owned(),
             sql: "remarks IS NOT NULL".to_owned(),
-            of: aquifer_query::FieldType::Boolean,
+            field_type: aquifer_query::FieldType::Boolean,
             description: None,
             filterable: true,
             sortable: true,

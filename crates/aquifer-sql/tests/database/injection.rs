@@ -214,8 +214,8 @@ async fn attack(fixture: &Fixture, tables: &'static str, texts_tried: Vec<String
     let before = objects(fixture).await;
     let mut details = BTreeMap::new();
     for name in fixture.operations() {
-        let of = fixture.details(&name).await;
-        details.insert(name, of);
+        let found = fixture.details(&name).await;
+        details.insert(name, found);
     }
     let mut by_shape: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     texts(tables);

@@ -58,12 +58,12 @@ async fn r_int_6_five_hundred_tables_have_a_small_catalog() {
     assert_eq!(found["items"], json!([{ "name": "order_lines" }, { "name": "orders" }]));
     let schema = fixture.call_ok("get_table_schema", json!({ "table_name": "customers" })).await;
     assert_eq!(schema["key"], json!(["id"]));
-    let of = |name: &str| {
+    let column = |name: &str| {
         schema["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap().clone()
     };
-    assert_eq!(of("status")["values"], json!(["new", "old"]));
-    assert_eq!(of("home_town")["type"], "string");
-    assert_eq!((&of("name")["nullable"], &of("meta")["format"]), (&json!(false), &json!("json")));
+    assert_eq!(column("status")["values"], json!(["new", "old"]));
+    assert_eq!(column("home_town")["type"], "string");
+    assert_eq!((&column("name")["nullable"], &column("meta")["format"]), (&json!(false), &json!("json")));
     assert_eq!(schema["references"], json!(["orders.customer_id"]));
 
     // Reading.

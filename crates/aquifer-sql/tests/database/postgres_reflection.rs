@@ -551,7 +551,7 @@ async fn computed_fields_of_the_operator() {
     let computed = |name: &str, sql: &str| ComputedSettings {
         name: name.to_owned(),
         sql: sql.to_owned(),
-        of: FieldType::Integer,
+        field_type: FieldType::Integer,
         description: None,
         filterable: true,
         sortable: true,

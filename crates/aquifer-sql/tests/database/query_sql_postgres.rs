@@ -196,10 +196,10 @@ async fn r_ext_5_messages_do_not_contain_values_of_rows() {
     let (server, settings) = prepare(more, &format!("{GRANTS} GRANT SELECT ON own TO {{role}};")).await;
     let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
     assert_eq!(rows(&fixture, "SELECT language FROM own", json!([])).await, json!([["english"]]));
-    for of in ["regconfig", "regdictionary", "int", "jsonb", "tsquery", "jsonpath"] {
-        let value = if of == "jsonpath" { "(language || ' (')" } else { "language" };
-        let sql = format!("SELECT id FROM own WHERE {value}::{of} IS NOT NULL");
-        if of == "tsquery" {
+    for type_name in ["regconfig", "regdictionary", "int", "jsonb", "tsquery", "jsonpath"] {
+        let value = if type_name == "jsonpath" { "(language || ' (')" } else { "language" };
+        let sql = format!("SELECT id FROM own WHERE {value}::{type_name} IS NOT NULL");
+        if type_name == "tsquery" {
             assert_eq!(rows(&fixture, &sql, json!([])).await, json!([[2]]));
         } else {
             assert_refused(&fixture, &sql, INVALID).await;

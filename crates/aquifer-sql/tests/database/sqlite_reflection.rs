@@ -60,14 +60,14 @@ async fn r_int_5_columns_become_parameters_with_their_known_constraints() {
             ("dry_run", "boolean", false),
         ]
     );
-    let of = |name: &str| {
+    let parameter = |name: &str| {
         let all = create["parameters"].as_array().unwrap();
         all.iter().find(|one| one["name"] == name).cloned().unwrap()
     };
-    assert_eq!(of("status")["enum"], json!(["new", "it's \"old\"", "gone"]));
-    assert!(of("owner_id")["description"].as_str().unwrap().contains("owners.id"), "{}", of("owner_id"));
-    assert_eq!(of("made_at")["format"], "date-time");
-    assert_eq!(of("made_on")["format"], "date");
+    assert_eq!(parameter("status")["enum"], json!(["new", "it's \"old\"", "gone"]));
+    assert!(parameter("owner_id")["description"].as_str().unwrap().contains("owners.id"), "{}", parameter("owner_id"));
+    assert_eq!(parameter("made_at")["format"], "date-time");
+    assert_eq!(parameter("made_on")["format"], "date");
     let fields = fixture.fields_of("Thing").await;
     let shown: Vec<&str> = fields.keys().map(String::as_str).collect();
     assert!(shown.contains(&"double_weight") && shown.contains(&"loud"), "{shown:?}");

@@ -123,8 +123,8 @@ impl OperationConfig {
         }
         let path = self.rows.as_deref()?;
         let (to, inside) = path.split_once("[].").unwrap_or((path, "x"));
-        let is_way = |way: &str| way.split('.').all(|step| !step.is_empty() && !step.contains(['[', ']']));
-        let makes_sense = (to == "$" || is_way(to.strip_prefix("$.").unwrap_or(to))) && is_way(inside);
+        let is_path = |path: &str| path.split('.').all(|step| !step.is_empty() && !step.contains(['[', ']']));
+        let makes_sense = (to == "$" || is_path(to.strip_prefix("$.").unwrap_or(to))) && is_path(inside);
         (!makes_sense)
             .then_some("'rows' must be a path such as items, data.items or edges[].node, or $ for the result itself")
     }

@@ -232,7 +232,7 @@ pub(crate) struct TableConfig {
 pub(crate) struct ComputedConfig {
     pub(crate) sql: String,
     #[serde(rename = "type")]
-    pub(crate) of: String,
+    pub(crate) type_name: String,
     pub(crate) description: Option<String>,
     pub(crate) filterable: Option<bool>,
     pub(crate) sortable: Option<bool>,

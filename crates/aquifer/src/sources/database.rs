@@ -51,7 +51,7 @@ fn tables(tables: &BTreeMap<String, config::TableConfig>) -> anyhow::Result<BTre
             computed.push(ComputedSettings {
                 name: field.clone(),
                 sql: own.sql.clone(),
-                of: match own.of.as_str() {
+                field_type: match own.type_name.as_str() {
                     "text" | "string" => FieldType::Text,
                     "integer" => FieldType::Integer,
                     "number" => FieldType::Number,

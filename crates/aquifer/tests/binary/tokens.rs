@@ -31,7 +31,7 @@ fn operations(count: usize) -> Vec<Operation> {
             let _ = write!(name, "{verb}_{}_{index}", nouns[index % nouns.len()]);
             let mut operation = Operation::new(&name, category, "Do something useful with it.");
             if category != Category::Read {
-                operation.take_token();
+                operation.accept_confirmation_token();
             }
             if category == Category::Update {
                 operation.parameters = vec![Parameter::required("input", Schema::new(Kind::Object(Shape::default())))];

@@ -103,19 +103,19 @@ impl CallableCode {
         let rows = query_parts(session, question).await?;
         let mut safe_code = SafeCode::for_user();
         rows.iter().for_each(|row| safe_code.add(row));
-        let of = |part: &'static str| rows.iter().filter(move |row| text(row, "part") == part);
-        let callable = of("callable").map(|row| Callable {
+        let rows_of = |part: &'static str| rows.iter().filter(move |row| text(row, "part") == part);
+        let callable = rows_of("callable").map(|row| Callable {
             id: number(row, "id"),
             signature: text(row, "signature").to_owned(),
             is_nameable: row["nameable"] != Value::Bool(false),
             grantees: texts(&row["grantees"]),
         });
-        let support = of("support").map(|row| SupportFunction {
+        let support = rows_of("support").map(|row| SupportFunction {
             id: number(row, "id"),
             signature: text(row, "signature").to_owned(),
             event_trigger: row["event_trigger"].as_str().map(str::to_owned),
         });
-        let domains = of("type").filter(|row| text(row, "kind") == "d");
+        let domains = rows_of("type").filter(|row| text(row, "kind") == "d");
         let mut code = Self {
             callable: callable.collect(),
             support: support.collect(),

@@ -174,7 +174,7 @@ async fn resolve(client: &Client, request: &SqlRequest) -> Result<ResolvedStatem
     }
     let columns = own.columns().iter().map(|column| column.name().to_owned()).collect();
     let types: Vec<&Type> = own.columns().iter().map(|column| column.type_()).collect();
-    let values = request.binds.iter().zip(own.params()).map(|(bind, of)| constant(bind, of));
+    let values = request.binds.iter().zip(own.params()).map(|(bind, value_type)| constant(bind, value_type));
     let values = values.collect::<Result<Vec<String>, Failure>>().map_err(failed)?;
     let (outer, cell_types) = outer_query(request, &values, &types);
     client.execute(&format!("CREATE TEMPORARY VIEW {VIEW} AS {outer}"), &[]).await?;
@@ -207,8 +207,8 @@ fn outer_query(request: &SqlRequest, values: &[String], types: &[&Type]) -> (Str
     let mut names = String::new();
     let mut shown = String::new();
     let mut cell_types = Vec::with_capacity(types.len());
-    for (index, of) in types.iter().enumerate() {
-        let (before, after, cell_type) = read_expression(of);
+    for (index, value_type) in types.iter().enumerate() {
+        let (before, after, cell_type) = read_expression(value_type);
         let _ = write!(names, "{}c{index}", if index > 0 { ", " } else { "" });
         let _ = write!(shown, ", CASE WHEN NOT z.is_large THEN {before}z.c{index}{after} END AS c{index}");
         cell_types.push(cell_type);
@@ -222,8 +222,8 @@ fn outer_query(request: &SqlRequest, values: &[String], types: &[&Type]) -> (Str
 }
 
 /// A bound value as a constant of its type.
-fn constant(bind: &Bind, of: &Type) -> Result<String, Failure> {
-    let text = match array_bind(bind, of) {
+fn constant(bind: &Bind, value_type: &Type) -> Result<String, Failure> {
+    let text = match array_bind(bind, value_type) {
         Bind::Null => None,
         Bind::Text(text) => Some(text),
         Bind::Integer(number) => Some(number.to_string()),
@@ -236,7 +236,7 @@ fn constant(bind: &Bind, of: &Type) -> Result<String, Failure> {
     // A quote is the only special character in a string.
     let text = text.map_or("NULL".to_owned(), |text| format!("'{}'", text.replace('\'', "''")));
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-    Ok(format!("(CAST({text} AS {}.{}))", quoted(of.schema()), quoted(of.name())))
+    Ok(format!("(CAST({text} AS {}.{}))", quoted(value_type.schema()), quoted(value_type.name())))
 }
 
 /// A column of a view needs a collation, even if those of the caller's columns are in conflict.
@@ -244,16 +244,16 @@ const COLLATED: &str = " COLLATE pg_catalog.\"default\"";
 const AS_TEXT: &str = "::text COLLATE pg_catalog.\"default\"";
 
 /// The expression that reads a value of a type: in binary form, or converted to text or JSON by the database.
-fn read_expression(of: &Type) -> (&'static str, &'static str, CellType) {
-    if matches!(of.kind(), Kind::Array(_)) {
-        let is_whole = [Type::INT2_ARRAY, Type::INT4_ARRAY, Type::INT8_ARRAY].contains(of);
+fn read_expression(value_type: &Type) -> (&'static str, &'static str, CellType) {
+    if matches!(value_type.kind(), Kind::Array(_)) {
+        let is_whole = [Type::INT2_ARRAY, Type::INT4_ARRAY, Type::INT8_ARRAY].contains(value_type);
         return (
             "to_json(",
             ")::text COLLATE pg_catalog.\"default\"",
             if is_whole { CellType::Integers } else { CellType::Json },
         );
     }
-    match *of {
+    match *value_type {
         Type::INT2 | Type::INT4 | Type::INT8 => ("", "", CellType::Integer),
         Type::FLOAT4 | Type::FLOAT8 => ("", "", CellType::Float),
         Type::BOOL => ("", "", CellType::Boolean),
@@ -270,8 +270,8 @@ fn read_expression(of: &Type) -> (&'static str, &'static str, CellType) {
 }
 
 /// Converts a list to PostgreSQL's notation if the parameter is an array.
-fn array_bind(bind: &Bind, of: &Type) -> Bind {
-    let (Bind::Text(text), Kind::Array(_)) = (bind, of.kind()) else { return bind.clone() };
+fn array_bind(bind: &Bind, value_type: &Type) -> Bind {
+    let (Bind::Text(text), Kind::Array(_)) = (bind, value_type.kind()) else { return bind.clone() };
     let Ok(serde_json::Value::Array(items)) = serde_json::from_str(text) else { return bind.clone() };
     let items: Vec<Option<String>> = items
         .into_iter()

@@ -15,11 +15,13 @@ const LIFETIME_WORDS: &[&str] = &["expire", "expires", "expiry", "expiration", "
 /// Whether a table holds login sessions or tokens, judged by its name and its columns: a table of conference sessions
 /// has no secret, and one of tokens on a blockchain has none either.
 pub(super) fn holds_credentials(table: &Table) -> bool {
-    let of = |is_guessed: bool, of: &FieldType| if is_guessed { FieldType::Text } else { of.clone() };
+    let known_type =
+        |is_guessed: bool, field_type: &FieldType| if is_guessed { FieldType::Text } else { field_type.clone() };
     let mut columns = table.columns.iter();
     let secrets = || {
-        let columns = table.columns.iter().map(|column| (&*column.name, of(column.is_guessed, &column.of)));
-        columns.filter(|(name, of)| looks_secret(&table.name, name, of)).map(|(name, _)| name)
+        let columns =
+            table.columns.iter().map(|column| (&*column.name, known_type(column.is_guessed, &column.field_type)));
+        columns.filter(|(name, field_type)| looks_secret(&table.name, name, field_type)).map(|(name, _)| name)
     };
     let lasts = |name: &str| LIFETIME_WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word));
     if holds_session(&table.name) {

@@ -399,8 +399,8 @@ fn is_secret(table: &Table, column: &Column) -> bool {
 
 fn column_looks_secret(table: &str, column: &Column) -> bool {
     // A guessed type says nothing about future values.
-    let of = if column.is_guessed { &FieldType::Text } else { &column.of };
-    looks_secret(table, &column.name, of)
+    let field_type = if column.is_guessed { &FieldType::Text } else { &column.field_type };
+    looks_secret(table, &column.name, field_type)
 }
 
 /// Whether a declared primary key must not identify rows to callers, because it looks like a secret that is not in

@@ -24,8 +24,8 @@ const SESSION_CONTENTS: &[&[&str]] = &[
 const CONTENT_WORDS: &[&str] = &["key", "token", "secret", "code"];
 
 /// Whether a column of this name and type in this table looks like a secret.
-pub(crate) fn looks_secret(table: &str, column: &str, of: &FieldType) -> bool {
-    match of {
+pub(crate) fn looks_secret(table: &str, column: &str, field_type: &FieldType) -> bool {
+    match field_type {
         // Booleans, times and enumerations are never secrets.
         FieldType::Boolean | FieldType::Time | FieldType::Date | FieldType::Enum(_) => false,
         // A number is more likely a count or a price than a token or a salt.

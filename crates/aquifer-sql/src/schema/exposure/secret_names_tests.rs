@@ -166,7 +166,7 @@ fn descriptions_of_secrets_are_not_secrets() {
 fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
     let list = |element: FieldType| FieldType::List(Some(Box::new(element)));
     let words = || FieldType::Enum(["yes".into(), "no".into()].into());
-    for (column, of, expected) in [
+    for (column, field_type, expected) in [
         ("secret", FieldType::Boolean, false),
         ("token", FieldType::Time, false),
         ("pass", words(), false),
@@ -191,7 +191,7 @@ fn r_saf_5_the_type_decides_where_names_are_ambiguous() {
         ("recovery_codes", list(FieldType::Text), true),
         ("token", list(FieldType::Integer), false),
     ] {
-        assert_eq!(looks_secret("things", column, &of), expected, "{column} {of:?}");
+        assert_eq!(looks_secret("things", column, &field_type), expected, "{column} {field_type:?}");
     }
 }
 
