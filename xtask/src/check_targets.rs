@@ -54,8 +54,5 @@ fn check(triple: &str, zig_target: &str) -> Result<()> {
     announce(&format!("check {triple}"));
     let mut clippy = cargo(&["clippy", "--locked", "--package", "aquifer", "--target", triple]);
     clippy.envs(zig::environment(triple, zig_target)?).args(["--", "-D", "warnings"]);
-    run_step(
-        &mut clippy,
-        "What differs between systems belongs in the module `system` of a crate: see ARCHITECTURE.md.",
-    )
+    run_step(&mut clippy, "What differs between systems belongs in `aquifer-system`: see ARCHITECTURE.md.")
 }

@@ -241,8 +241,11 @@ pub(crate) fn cargo_tool(name: &str, version: &str) -> Result<PathBuf> {
 
 /// Creates the content of `home` unless it was created from the same pins. An interrupted attempt leaves no record, so
 /// it is repeated.
+///
+/// Several tasks may run at the same time, so the second one waits.
 fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let record = home.join("installed");
+    let _lock = lock(&home.with_extension("lock"))?;
     if fs::read_to_string(&record).is_ok_and(|installed| installed == pins) {
         return Ok(());
     }
@@ -253,6 +256,16 @@ fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<()>) -> Result<()
     fs::create_dir_all(home).with_context(|| format!("cannot create {}", home.display()))?;
     make()?;
     fs::write(&record, pins).with_context(|| format!("cannot write {}", record.display()))
+}
+
+/// Waits for a lock, which ends with the returned file.
+fn lock(path: &Path) -> Result<fs::File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let file = fs::File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
 }
 
 fn read(path: &Path) -> Result<String> {

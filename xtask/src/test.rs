@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Runs all tests, and installs what later steps need while the tests are built.
+/// Runs all tests, and installs what later steps need while the tests are built. If that fails, the step that needs it
+/// tries again.
 pub(crate) fn run_and_install(more: impl FnOnce() -> Result<()>) -> Result<()> {
     run_with(&[], &[], more)
 }
@@ -59,7 +60,10 @@ fn run_with(chosen: &[String], settings: &[(&str, &str)], install_more: impl FnO
                 step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")
             })
         });
-        let environment = install::test_environment().and_then(|environment| install_more().map(|()| environment));
+        let environment = install::test_environment();
+        if let Err(problem) = install_more() {
+            println!("{problem:#}");
+        }
         if build.is_some() {
             announce("tests: build");
         }

@@ -38,7 +38,7 @@ mod params;
 mod query;
 #[cfg(feature = "serve")]
 mod serve;
-#[cfg(feature = "serve")]
+
 pub use aquifer_derive::{Etag, adapter};
 pub use aquifer_engine::{Caller, Source};
 pub use aquifer_protocol::category::Category;

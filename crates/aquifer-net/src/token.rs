@@ -43,7 +43,7 @@ pub enum UnusableToken {
 }
 
 impl IssuedToken {
-    /// Parses a successful response. Without a type, the token is taken for a bearer token, which some servers forget to say.
+    /// Parses a successful response. A token without a type is taken for a bearer token: some servers forget to say it.
     ///
     /// # Errors
     ///
@@ -51,7 +51,8 @@ impl IssuedToken {
     pub fn parse(body: &[u8]) -> Result<Self, UnusableToken> {
         let response: Value = serde_json::from_slice(body).map_err(|_| UnusableToken::Invalid)?;
         let access_token = text(&response, "access_token").ok_or(UnusableToken::Invalid)?;
-        if text(&response, "token_type").is_some_and(|name| !name.eq_ignore_ascii_case("bearer")) {
+        let is_bearer = |kind: &Value| kind.as_str().is_some_and(|name| name.eq_ignore_ascii_case("bearer"));
+        if response.get("token_type").is_some_and(|kind| !kind.is_null() && !is_bearer(kind)) {
             return Err(UnusableToken::UnsupportedType);
         }
         if !access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -144,6 +145,8 @@ mod tests {
             (r#""access_token": """#, UnusableToken::Invalid),
             (r#""access_token": 7"#, UnusableToken::Invalid),
             (r#""access_token": "x", "token_type": "mac""#, UnusableToken::UnsupportedType),
+            (r#""access_token": "x", "token_type": """#, UnusableToken::UnsupportedType),
+            (r#""access_token": "x", "token_type": ["bearer"]"#, UnusableToken::UnsupportedType),
             (r#""access_token": "a b", "token_type": "Bearer""#, UnusableToken::InvalidCharacters),
             (r#""access_token": "a\r\nx: y""#, UnusableToken::InvalidCharacters),
             (r#""access_token": "é""#, UnusableToken::InvalidCharacters),

@@ -9,51 +9,81 @@ use crate::plan::Path;
 use crate::selection::{Selection, element_position, parse_index};
 use crate::work::Work;
 
-/// Follows one step into a value. A list accepts an index, or a name if its elements are objects. The first element
-/// with that name then represents all.
-fn step<'a>(value: &'a Value, step: &str, work: &Work<'_>) -> Option<&'a Value> {
-    work.spend(1);
-    match value {
-        Value::Array(elements) => match parse_index(step) {
-            Some(index) => elements.get(element_position(elements.len(), index)?),
-            None => elements.iter().take_while(|_| !work.is_stopped()).find_map(|element| {
-                work.spend(1);
-                element.get(step)
-            }),
-        },
-        Value::Object(object) => object.get(step),
-        _ => None,
-    }
+/// What values show about a path.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    is_found: bool,
+    /// The farthest step at which a value lacked what the path needs.
+    missing_at: Option<usize>,
+    /// The farthest step at which a list had no elements, which could have had it.
+    unknown_from: Option<usize>,
 }
 
-/// Whether the path exists in the row, even with the value null. `None` if it leads through a list without elements, which
-/// could have it.
-pub(super) fn has_path(row: &Value, path: &Path, work: &Work<'_>) -> Option<bool> {
-    work.spend(1);
-    let Some(mut value) = row.get(&*path.name) else { return Some(false) };
-    for name in &path.inside {
-        if value.as_array().is_some_and(Vec::is_empty) && parse_index(name).is_none() {
-            return None;
-        }
-        match step(value, name, work) {
-            Some(inner) => value = inner,
-            None => return Some(false),
+impl Evidence {
+    /// What one value shows.
+    pub(super) fn of(value: &Value, path: &Path, work: &Work<'_>) -> Self {
+        let mut evidence = Self::default();
+        evidence.add(value, path, work);
+        evidence
+    }
+
+    fn add(&mut self, row: &Value, path: &Path, work: &Work<'_>) {
+        work.spend(1);
+        match row.get(&*path.name) {
+            Some(value) => self.follow(value, &path.inside, 1, work),
+            None => self.missing_at = self.missing_at.max(Some(0)),
         }
     }
-    Some(true)
+
+    /// Follows the steps into a value, with the value null at the end as well. A list accepts an index, or a name that any
+    /// of its elements may have. The recursion is no deeper than the path and its lists.
+    fn follow(&mut self, value: &Value, steps: &[Arc<str>], depth: usize, work: &Work<'_>) {
+        work.spend(1);
+        if self.is_found || work.is_stopped() {
+            return;
+        }
+        let Some((first, rest)) = steps.split_first() else {
+            self.is_found = true;
+            return;
+        };
+        let inner = match value {
+            Value::Array(elements) => match parse_index(first) {
+                Some(index) => element_position(elements.len(), index).and_then(|position| elements.get(position)),
+                None if elements.is_empty() => {
+                    self.unknown_from = self.unknown_from.max(Some(depth));
+                    return;
+                }
+                None => {
+                    let objects = elements.iter().filter(|element| element.is_object());
+                    objects.for_each(|element| self.follow(element, steps, depth, work));
+                    None
+                }
+            },
+            Value::Object(object) => object.get(&**first),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => self.follow(inner, rest, depth + 1, work),
+            None => self.missing_at = self.missing_at.max(Some(depth)),
+        }
+    }
+
+    /// Whether nothing had the path, and that is not only because lists were empty.
+    pub(super) fn is_lacking(&self) -> bool {
+        !self.is_found && self.missing_at.is_some() && self.missing_at >= self.unknown_from
+    }
 }
 
 /// Whether a path exists in none of the rows, and some of them show that.
 pub(super) fn is_lacking(rows: &[Value], path: &Path, work: &Work<'_>) -> bool {
-    let mut is_shown = false;
-    for row in rows.iter().take_while(|_| !work.is_stopped()) {
-        match has_path(row, path, work) {
-            Some(true) => return false,
-            Some(false) => is_shown = true,
-            None => {}
+    let mut evidence = Evidence::default();
+    for row in rows {
+        evidence.add(row, path, work);
+        if evidence.is_found || work.is_stopped() {
+            return false;
         }
     }
-    is_shown && !work.is_stopped()
+    evidence.is_lacking()
 }
 
 /// Whether any value at the path passes. A path through a list leads to a value of each element.

@@ -6,7 +6,7 @@ use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
 use super::infer;
-use super::project::{self, Projection};
+use super::project::{self, Evidence, Projection};
 use super::request::ShapingRequest;
 use super::row_selection::{BEFORE_FIRST, RowSelection};
 use crate::budget;
@@ -216,7 +216,7 @@ pub fn shape_object(value: Value, request: &ShapingRequest, work: &Work<'_>) -> 
     if request.selects_whole_rows() {
         return Ok((value, warnings));
     }
-    let is_lacking = |path: &&Path| project::has_path(&value, path, work) == Some(false);
+    let is_lacking = |path: &&Path| Evidence::of(&value, path, work).is_lacking();
     let lacking: Vec<String> = select.iter().filter(is_lacking).map(ToString::to_string).collect();
     project::estimated_size(&value, Some(&select), work);
     work.check()?;

@@ -155,11 +155,17 @@ fn r_col_5_a_field_is_missing_only_if_something_shows_it() {
         let missing = picked.warnings.iter().filter(|warning| warning.code() == "FIELD_NOT_FOUND");
         missing.map(|warning| json!(warning)["details"]["fields"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(of_object(json!({ "id": 7, "orders": [] })), ["The result has no orders.0."]);
+    assert_eq!(of_object(json!({ "id": 7, "orders": [] })), ["The result has no orders.0. Did you mean 'orders'?"]);
     assert!(of_object(json!({ "id": 7, "orders": [{ "total": 1 }] })).is_empty());
-    assert_eq!(of_object(json!({ "id": 7, "orders": [{}] })), ["The result has no orders.total."]);
+    let lacking = of_object(json!({ "id": 7, "orders": [{}] }));
+    assert!(lacking[0].as_str().unwrap().starts_with("The result has no orders.total."), "{lacking:?}");
     assert_eq!(of_rows(json!([{ "id": 1, "orders": [] }, { "id": 2, "orders": [{}] }])), [json!(["orders.total"])]);
     assert_eq!(of_rows(json!([{ "id": 1, "orders": [] }, { "id": 2, "orders": [] }])), [json!(["orders.0"])]);
+    // A row without the list shows nothing about its elements either.
+    assert_eq!(of_rows(json!([{ "id": 1, "orders": [] }, { "id": 2 }])), [json!(["orders.0"])]);
+    assert_eq!(of_rows(json!([{ "id": 1 }, { "id": 2 }])), [json!(["orders.total", "orders.0"])]);
+    // Every element counts, not only the first.
+    assert!(of_object(json!({ "id": 7, "orders": [{}, { "total": 1 }] })).is_empty());
 }
 
 /// A page of a database in the form of Notion.

@@ -16,7 +16,8 @@ pub(super) async fn query_catalog(
 ) -> Result<Vec<Value>, SqlError> {
     let list = crate::sql::json::array_literal(list.iter().map(|item| Some(item.as_str())));
     let mut statement = Statement::new(Dialect::Postgres);
-    let (before, after) = query.split_once("$1").unwrap_or((query, ""));
+    let (before, after) =
+        query.split_once("$1").ok_or_else(|| SqlError::Internal { cause: "a query has no list".to_owned() })?;
     statement.push(before).bind(Bind::Text(list)).push(after);
     let rows = session.rows(&statement, &[CellType::Json]).await?;
     Ok(rows.into_iter().flatten().collect())

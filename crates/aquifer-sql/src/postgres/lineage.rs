@@ -135,8 +135,8 @@ pub(super) async fn trace(
         model.derivations.push(ColumnDerivation { from: child.clone(), to: parent.clone() });
         model.derivations.push(ColumnDerivation { from: parent, to: child });
     }
-    for question in [ROWS, REFERENCES] {
-        for row in query_catalog(session, question, &system).await? {
+    for query in [ROWS, REFERENCES] {
+        for row in query_catalog(session, query, &system).await? {
             let from = ColumnId::for_postgres(text(&row, "from_schema"), text(&row, "from_table"), text(&row, "from"));
             let to = ColumnId::for_postgres(text(&row, "schema"), text(&row, "table"), text(&row, "to"));
             model.derivations.push(ColumnDerivation { from, to });

@@ -438,12 +438,12 @@ fn time_digits(row: &Value) -> TimeDigits {
 
 /// How values that callers see as text are compared. For a list, how its elements are.
 fn comparison(row: &Value, read: PostgresRead) -> Comparison {
-    let (field_type, read) = match text(row, "category") {
+    let (type_name, read) = match text(row, "category") {
         "A" if text(row, "element_kind") == "e" => (text(row, "element"), PostgresRead::Word),
         "A" => (text(row, "element"), field_type_of(text(row, "element")).1),
         _ => (text(row, "type"), read),
     };
-    match field_type {
+    match type_name {
         "citext" => Comparison::IgnoreCase,
         "bpchar" => Comparison::IgnoreTrailingBlanks,
         "uuid" => Comparison::Uuid,

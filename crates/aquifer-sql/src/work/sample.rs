@@ -143,8 +143,8 @@ fn keys_statement(dialect: Dialect, table: &Name, column: &Name) -> Statement {
 async fn cell<S: Session>(
     session: &mut S,
     statement: &Statement,
-    field_type: CellType,
+    cell_type: CellType,
 ) -> Result<Option<Value>, WorkError> {
-    let rows = session.rows(statement, &[field_type]).await?;
+    let rows = session.rows(statement, &[cell_type]).await?;
     Ok(rows.into_iter().flatten().next().filter(|value| !value.is_null()))
 }
