@@ -1,4 +1,5 @@
-//! What all HTTP clients share: the networks that requests may go to, TLS, proxies, requested waits, limits of size, and tokens of OAuth.
+//! What all HTTP clients share: the networks that requests may go to, TLS, proxies, requested waits, limits of size, and
+//! tokens of OAuth.
 
 #[cfg(feature = "client")]
 mod body;

@@ -36,7 +36,7 @@ const FIND: &str = "Search: {operation:\"introspect\",params:{query:\"signatures
 const FIND_TABLES: &str = "; tables: {query:\"schema\"}";
 
 /// Describes batches: nothing is undone if an operation fails, and a parameter can be taken from an earlier answer.
-const BATCH: &str = "not atomic; {\"$from\":\"0.data.id\"}";
+const BATCH: &str = "not atomic; {$from:\"0.data.id\"}";
 
 impl Tool {
     /// The schema of the arguments. It covers single requests, batches and top-level parameters and requires nothing,

@@ -25,7 +25,8 @@ pub(crate) fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a timestamp between the years 1 and 9999, twenty times as fast as jiff. `digits` are those after the second.
+/// Writes a timestamp between the years 1 and 9999 without jiff's general formatter, because it runs for
+/// every value of a column. `digits` are those after the second.
 pub(crate) fn write_timestamp(seconds: i64, nanoseconds: u32, digits: u8, out: &mut Vec<u8>) {
     const DAY: i64 = 86_400;
     let (year, month, day) = civil_date(seconds.div_euclid(DAY));
