@@ -307,25 +307,25 @@ pub struct ClosedGate;
 
 impl ClosedGate {
     fn refusal(operation: &Operation) -> Option<Failure> {
-        let needed = match operation.danger {
+        let needed = match operation.safety.danger {
             Danger::Safe => Trust::Generated,
             Danger::Reversible => Trust::Accepted,
             Danger::Destructive | Danger::Dangerous | Danger::Forbidden => {
                 let message = format!(
                     "Permission denied: '{}' is {}, and this server has no safety gate to confirm it with",
-                    operation.name, operation.danger
+                    operation.name, operation.safety.danger
                 );
                 return Some(Failure::new(Code::PermissionDangerLevelDenied, message));
             }
         };
-        if operation.trust < needed {
+        if operation.origin.trust < needed {
             let message = format!("Permission denied: '{}' needs a source trusted as '{needed}'", operation.name);
             return Some(Failure::new(Code::PermissionTrustLevelInsufficient, message));
         }
-        if let Some(reason) = &operation.quarantine {
+        if let Some(reason) = &operation.safety.quarantine {
             return Some(Failure::new(Code::PermissionDenied, format!("Permission denied: {reason}")));
         }
-        operation.safeguards.always_confirm.then(|| {
+        operation.safety.safeguards.always_confirm.then(|| {
             let message =
                 format!("Permission denied: '{}' requires confirmation, and nobody can be asked", operation.name);
             Failure::new(Code::PermissionDenied, message)
@@ -342,7 +342,7 @@ impl Gate for ClosedGate {
         let operations = std::iter::once(request.operation()).chain(request.also_needs());
         let decision = match operations.into_iter().find_map(|operation| Self::refusal(operation)) {
             // The operations of the protocol itself belong to no source.
-            Some(failure) if !request.operation().source.is_empty() => Decision::Refuse(failure),
+            Some(failure) if !request.operation().origin.source.is_empty() => Decision::Refuse(failure),
             _ => Decision::Allow(Pass::default()),
         };
         std::future::ready(decision).boxed()

@@ -432,7 +432,7 @@ impl TargetCheck {
     pub fn judge(&self, own_name: &Arc<str>, params: &Map<String, Value>) -> Result<(), Failure> {
         let gone = || Failure::new(Code::NotFoundOperation, "The operation is gone");
         let snapshot = self.snapshot.as_ref().ok_or_else(gone)?;
-        let (operation, catalog) = snapshot.operation_of(&self.called.source, own_name).ok_or_else(gone)?;
+        let (operation, catalog) = snapshot.operation_of(&self.called.origin.source, own_name).ok_or_else(gone)?;
         if operation.category != Category::Read && operation.name != self.called.name {
             return Err(Failure::new(Code::PermissionDenied, "Permission denied: the operation does more than read"));
         }

@@ -40,7 +40,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         if !has_dry_run {
             operation.parameters.push(dry_run());
         }
-        operation.lifecycle = Some(Lifecycle::standard());
+        operation.capabilities.lifecycle = Some(Lifecycle::standard());
         operation.returns = register_state_type(&mut draft.types);
         let name = operation.name.clone();
         let executions = self.executions.clone();
@@ -120,7 +120,7 @@ impl<S: Send + Sync + 'static> Adapter<S> {
         cancel.types = types;
         cancel.operation.parameters = vec![id(), dry_run()];
         cancel.operation.returns = returns;
-        cancel.operation.danger = Danger::Reversible;
+        cancel.operation.safety.danger = Danger::Reversible;
         let executions = self.executions.clone();
         let cancelling: Handler<S> = Box::new(move |mut call| {
             let is_dry_run = call.take_flag("dry_run");

@@ -222,34 +222,34 @@ impl<S: Send + Sync + 'static> Adapter<S> {
     /// Sets the danger level.
     #[must_use]
     pub fn danger(self, danger: Danger) -> Self {
-        self.with_last_operation("danger", |operation| operation.danger = danger)
+        self.with_last_operation("danger", |operation| operation.safety.danger = danger)
     }
 
     /// Has every call confirmed by a person, whatever the danger level.
     #[must_use]
     pub fn confirm(self) -> Self {
-        self.with_last_operation("confirm", |operation| operation.safeguards.always_confirm = true)
+        self.with_last_operation("confirm", |operation| operation.safety.safeguards.always_confirm = true)
     }
 
     /// Sets what the person who confirms is asked. `{param}` stands for the value of a parameter.
     #[must_use]
     pub fn confirm_message(self, message: &str) -> Self {
         self.confirm().with_last_operation("confirm_message", |operation| {
-            operation.safeguards.message = Some(message.into());
+            operation.safety.safeguards.message = Some(message.into());
         })
     }
 
     /// Sets how long a confirmation has to rest before it counts.
     #[must_use]
     pub fn cooldown(self, cooldown: Duration) -> Self {
-        self.with_last_operation("cooldown", |operation| operation.safeguards.cooldown = cooldown)
+        self.with_last_operation("cooldown", |operation| operation.safety.safeguards.cooldown = cooldown)
     }
 
     /// Declares that repeating a call changes nothing more. A caller who does not know whether a call was carried out is
     /// told that it may repeat it.
     #[must_use]
     pub fn idempotent(self) -> Self {
-        self.with_last_operation("idempotent", |operation| operation.is_idempotent = true)
+        self.with_last_operation("idempotent", |operation| operation.safety.is_idempotent = true)
     }
 
     /// Declares that the operation describes what exists, like a schema.
@@ -304,7 +304,7 @@ const ADDED: [&str; 5] = [TOKEN, "max_tokens", "dry_run", "if_match", "preset"];
 fn find_unknown_names(operation: &Operation) -> Vec<AdapterError> {
     let is_known = |name: &str| operation.parameter(name).is_some() || ADDED.contains(&name);
     let name = || operation.name.to_string();
-    let message = operation.safeguards.message.as_deref().unwrap_or_default();
+    let message = operation.safety.safeguards.message.as_deref().unwrap_or_default();
     let placeholders = template::split(message).into_iter().filter_map(|piece| match piece {
         Piece::Name(placeholder) if !is_known(placeholder) => Some(placeholder.to_owned()),
         _ => None,

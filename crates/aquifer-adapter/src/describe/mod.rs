@@ -170,7 +170,7 @@ impl OperationDraft {
                     self.operation.parameters.push(parameter);
                 }
             }
-            self.operation.aggregation_support = Some(aggregation_support(&collection));
+            self.operation.capabilities.aggregation = Some(aggregation_support(&collection));
             self.queried = Some(collection);
             self.register_query_types();
         }
@@ -180,7 +180,7 @@ impl OperationDraft {
                 let is_typed = |name: &Arc<str>| matches!(&**name, "sort" | "filter" | "aggregate");
                 shaping.controls.iter().any(is_typed)
             };
-            if self.operation.shaping.as_ref().is_some_and(has_typed) {
+            if self.operation.capabilities.shaping.as_ref().is_some_and(has_typed) {
                 self.register_query_types();
             }
         }

@@ -114,8 +114,8 @@ fn operation(entry: &ApiOperation<'_>, types: &Types) -> Value {
     let response = json!({ "type": *operation.returns.type_name, "description": *operation.returns.description });
     fields.insert("response".to_owned(), response);
     put(&mut fields, "pagination", entry.pagination.clone());
-    fields.insert("danger_level".to_owned(), operation.danger.as_str().into());
-    if operation.category == Category::Execute && !operation.is_idempotent {
+    fields.insert("danger_level".to_owned(), operation.safety.danger.as_str().into());
+    if operation.category == Category::Execute && !operation.safety.is_idempotent {
         fields.insert("non_idempotent".to_owned(), true.into());
     }
     Value::Object(fields)
@@ -168,8 +168,8 @@ fn page(api: &ApiAdapter<'_>) -> String {
         let _ = write!(page, "\n## {category}\n\n| operation | what it does | danger | because |\n|---|---|---|---|\n");
         for ApiOperation { operation, .. } in operations {
             let summary = text::shorten(text::first_sentence(&operation.description), 120);
-            let evidence = operation.danger_evidence.as_deref().unwrap_or_default();
-            let (name, danger) = (&operation.name, operation.danger);
+            let evidence = operation.safety.danger_evidence.as_deref().unwrap_or_default();
+            let (name, danger) = (&operation.name, operation.safety.danger);
             let _ = writeln!(page, "| `{name}` | {} | {danger} | {} |", plain(&summary), plain(evidence));
         }
     }

@@ -62,15 +62,15 @@ pub fn hold_to_description(
     is_settled: bool,
 ) -> EffectiveClassification {
     let (category, danger) = (operation.category, operation.danger);
-    if category == described.category && danger >= described.danger {
+    if category == described.category && danger >= described.safety.danger {
         return EffectiveClassification { category, danger, ignored: None };
     }
     let hard = match &operation.maps_to {
         MapsTo::Route { method, .. } => assess_route(operation, method).hard,
         MapsTo::Tool(_) => None,
     };
-    let hard = hard.map(|hard| HardEvidence { danger: hard.danger.min(described.danger), ..hard });
-    let assessment = Assessment { category: described.category, danger: described.danger, hard };
+    let hard = hard.map(|hard| HardEvidence { danger: hard.danger.min(described.safety.danger), ..hard });
+    let assessment = Assessment { category: described.category, danger: described.safety.danger, hard };
     assessment.apply_floor(category, danger, is_settled)
 }
 

@@ -175,7 +175,7 @@ impl Offer {
             offer.add_reviewed(operation, source, known);
         }
         for operation in &mut offer.operations {
-            operation.trust = adapter.trust;
+            operation.origin.trust = adapter.trust;
         }
         offer.sanitize(&text::presentable);
         offer
@@ -195,8 +195,8 @@ impl Offer {
         let input = schema::read_input(tool.input_schema());
         let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
-        operation.danger = made.danger_level;
-        operation.danger_evidence = Some(text::presentable(&evidence_of_tool(made, tool)).into());
+        operation.safety.danger = made.danger_level;
+        operation.safety.danger_evidence = Some(text::presentable(&evidence_of_tool(made, tool)).into());
         operation.open = input.open;
         operation.returns = Returns::undeclared(&made.returns.description);
         operation.parameters = made
@@ -223,12 +223,12 @@ impl Offer {
         let ignored = effective.ignored;
         self.ignored.extend(ignored.iter().map(|ignored| format!("'{}': {ignored}", reviewed.name)));
         let mut operation = Operation::new(&reviewed.name, effective.category, &reviewed.description);
-        operation.danger = effective.danger;
-        operation.danger_evidence = Some(match &ignored {
+        operation.safety.danger = effective.danger;
+        operation.safety.danger_evidence = Some(match &ignored {
             Some(ignored) => text::presentable(ignored).into(),
             None => "its adapter file says so".into(),
         });
-        operation.safeguards = safeguards(reviewed);
+        operation.safety.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns::undeclared(returns);
         }
@@ -281,10 +281,10 @@ impl Offer {
         call: Call,
         source: &str,
     ) {
-        operation.source = source.into();
-        operation.native = false;
+        operation.origin.source = source.into();
+        operation.origin.native = false;
         if let MapsTo::Tool(tool) = &call.maps_to {
-            operation.backing = Backing::Tool(tool.as_str().into());
+            operation.origin.backing = Backing::Tool(tool.as_str().into());
         }
         let base = pascal_case(&operation.name);
         let names = self.enter_types(&base, types);

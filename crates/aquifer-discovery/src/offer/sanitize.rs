@@ -108,8 +108,8 @@ impl SchemaPosition<'_> {
 pub(super) fn operation(operation: &mut Operation, replacements: &mut Replacements, clean: &Clean<'_>) {
     text(&mut operation.description, clean);
     text(&mut operation.returns.description, clean);
-    operation.safeguards.reasons.iter_mut().for_each(|reason| text(reason, clean));
-    operation.safeguards.message.iter_mut().for_each(|message| text(message, clean));
+    operation.safety.safeguards.reasons.iter_mut().for_each(|reason| text(reason, clean));
+    operation.safety.safeguards.message.iter_mut().for_each(|message| text(message, clean));
     for parameter in &mut operation.parameters {
         schema(&mut parameter.schema, &mut SchemaPosition::Parameter(&parameter.name, replacements), clean);
     }

@@ -46,9 +46,9 @@ fn r_dis_7_live_and_reviewed_offer_the_same() {
         assert_eq!(live.operations.len(), reviewed.operations.len());
         for operation in &live.operations {
             let same = reviewed.operations.iter().find(|other| other.name == operation.name).unwrap();
-            assert!(!operation.native);
+            assert!(!operation.origin.native);
             assert_eq!(operation.category, same.category);
-            assert_eq!(operation.danger, same.danger);
+            assert_eq!(operation.safety.danger, same.safety.danger);
             let schema = |offer: &Offer, operation: &aquifer_protocol::operation::Operation| {
                 operation.input_schema(&offer.types)
             };
@@ -170,7 +170,7 @@ fn r_dis_7_richer_documents_are_read_and_shared_parameters_resolved() {
     assert_eq!(delete.maps_to, MapsTo::Route { method: "DELETE", path: "/tasks/{id}".to_owned() });
     let offer = Offer::from_adapter(&adapter, "tasks");
     assert_eq!(offer.operations.len(), 3);
-    assert!(offer.operations.iter().all(|operation| !operation.native));
+    assert!(offer.operations.iter().all(|operation| !operation.origin.native));
     assert_eq!(adapter.body.trim(), "# Tasks");
     let windows = Adapter::read(&format!("\u{feff}{}", REST.replace('\n', "\r\n")), None).unwrap();
     assert_eq!(windows.operations.len(), 3);

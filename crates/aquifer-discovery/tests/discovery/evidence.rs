@@ -31,7 +31,7 @@ fn tool(name: &str, description: &str, hints: Value) -> Tool {
 fn held(adapter: &Adapter, known: &KnownEvidence<'_>) -> (Category, Danger, bool) {
     let offer = Offer::from_adapter_with_evidence(adapter, "s", known);
     let [operation] = offer.operations.as_slice() else { panic!("{offer:?}") };
-    (operation.category, operation.danger, !offer.ignored.is_empty())
+    (operation.category, operation.safety.danger, !offer.ignored.is_empty())
 }
 
 #[test]

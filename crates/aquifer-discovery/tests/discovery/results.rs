@@ -25,7 +25,7 @@ fn r_int_3_results_of_real_servers_have_the_types_that_they_declare() {
                 let operation = offer
                     .operations
                     .iter()
-                    .find(|operation| operation.backing.tool() == Some(tool.name.as_str()))
+                    .find(|operation| operation.origin.backing.tool() == Some(tool.name.as_str()))
                     .unwrap_or_else(|| panic!("{name}: {}", tool.name));
                 let returns = &operation.returns.type_name;
                 let properties = tool.definition.get("outputSchema").and_then(|schema| schema.get("properties"));

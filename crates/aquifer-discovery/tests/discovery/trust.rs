@@ -292,9 +292,9 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     assert!(adapter.warnings.iter().any(|words| words.contains("log in again")), "{:?}", adapter.warnings);
     let offer = Offer::from_adapter(&adapter, "s");
     let operation = &offer.operations[0];
-    assert_eq!(operation.danger, Danger::Dangerous);
-    assert_eq!(operation.trust, Trust::Generated, "no further than a file can vouch");
-    let safeguards = &operation.safeguards;
+    assert_eq!(operation.safety.danger, Danger::Dangerous);
+    assert_eq!(operation.origin.trust, Trust::Generated, "no further than a file can vouch");
+    let safeguards = &operation.safety.safeguards;
     assert_eq!(
         safeguards.reasons.iter().map(|reason| &**reason).collect::<Vec<_>>(),
         ["Removes all contents", "Cannot be recovered"]
@@ -308,12 +308,12 @@ fn r_saf_3_what_a_file_says_about_confirming_reaches_the_operation() {
     );
     let offer = Offer::from_adapter(&Adapter::read(&text, None).unwrap(), "s");
     let operation = &offer.operations[0];
-    assert_eq!(operation.danger, Danger::Dangerous, "the published field comes first");
-    assert!(operation.safeguards.always_confirm);
-    assert_eq!(&*operation.safeguards.reasons[0], "once");
+    assert_eq!(operation.safety.danger, Danger::Dangerous, "the published field comes first");
+    assert!(operation.safety.safeguards.always_confirm);
+    assert_eq!(&*operation.safety.safeguards.reasons[0], "once");
 
     let offer = Offer::from_adapter(&Adapter::read(&dangerous("      danger_level: safe\n"), None).unwrap(), "s");
-    assert_eq!(offer.operations[0].danger, Danger::Destructive, "DELETE says more than the file");
+    assert_eq!(offer.operations[0].safety.danger, Danger::Destructive, "DELETE says more than the file");
     assert!(offer.ignored[0].contains("destructive"), "{:?}", offer.ignored);
 }
 
@@ -339,7 +339,7 @@ fn r_saf_1_an_invalid_danger_block_is_reported() {
 #[test]
 fn r_saf_2_where_trust_comes_from() {
     let bundle = bundle(json!([{ "name": "list_it", "inputSchema": { "type": "object" } }]));
-    let trusts = |offer: Offer| offer.operations.iter().map(|operation| operation.trust).collect::<Vec<_>>();
+    let trusts = |offer: Offer| offer.operations.iter().map(|operation| operation.origin.trust).collect::<Vec<_>>();
     assert_eq!(trusts(Offer::from_bundle(&bundle, "s")), [Trust::Accepted]);
     let built = build(&bundle).unwrap();
     let adapter = |sidecar| Adapter::read(&built.adapter, sidecar).unwrap();

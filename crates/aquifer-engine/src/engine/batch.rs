@@ -142,7 +142,7 @@ impl ReadyRequest {
     /// Whether it can run beside other reads.
     fn is_plain_read(&self) -> bool {
         let operation = self.checked.operation();
-        operation.category == Category::Read && operation.danger == Danger::Safe && self.confirmation.is_none()
+        operation.category == Category::Read && operation.safety.danger == Danger::Safe && self.confirmation.is_none()
     }
 
     /// The token that was sent with it.

@@ -272,7 +272,7 @@ fn matching<'a>(snapshot: &'a Snapshot, narrowing: &Narrowing) -> Vec<&'a Operat
         let same = |wanted: &Option<String>, actual: &str| wanted.as_deref().is_none_or(|wanted| wanted == actual);
         same(&narrowing.category, operation.category.as_str())
             && same(&narrowing.endpoint, surface.family_of(operation))
-            && same(&narrowing.source, &operation.source)
+            && same(&narrowing.source, &operation.origin.source)
     };
     let operations = catalog.operations();
     match narrowing.search.as_deref() {

@@ -386,7 +386,7 @@ pub(super) enum OperationState {
 impl OperationState {
     pub(super) fn from_snapshot(snapshot: &Snapshot, name: &str) -> Self {
         match snapshot.operation(name) {
-            Some((operation, _)) if operation.quarantine.is_none() => Self::Served,
+            Some((operation, _)) if operation.safety.quarantine.is_none() => Self::Served,
             Some(_) => Self::Quarantined,
             None => Self::Unknown,
         }

@@ -20,7 +20,7 @@ const REHEARSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Whether a call can be rehearsed: its source guarantees that trying it changes nothing. A claim of an upstream is no
 /// guarantee.
 pub(super) fn can_rehearse(request: &Checked) -> bool {
-    request.operation().has_safe_dry_run && request.operation().native
+    request.operation().safety.has_safe_dry_run && request.operation().origin.native
 }
 
 impl Engine {

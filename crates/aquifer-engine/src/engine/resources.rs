@@ -110,8 +110,8 @@ async fn list_from_source(
 /// The access to a source as an operation for policy.
 fn read_operation(snapshot: &Snapshot, mount: &Mount, action: &str) -> Operation {
     let mut operation = Operation::new(action, Category::Read, "Reads resources and prompts of a source.");
-    operation.source = mount.source.name().into();
-    operation.trust = mount.trust(snapshot);
+    operation.origin.source = mount.source.name().into();
+    operation.origin.trust = mount.trust(snapshot);
     operation
 }
 

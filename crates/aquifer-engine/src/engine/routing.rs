@@ -96,7 +96,7 @@ fn check_unlisted(
     }
     let routed = Routed::new(operation.clone(), request);
     // Messages about parameters would reveal a concealed operation.
-    match is_denied && !operation.is_indirect {
+    match is_denied && !operation.routing.is_indirect {
         true => Ok(routed.unchecked(snapshot.unlisted())),
         false => routed.check_or_return(snapshot.unlisted(), strictness),
     }
@@ -105,7 +105,7 @@ fn check_unlisted(
 /// Lets the source resolve a request, and checks the result.
 fn resolve(snapshot: &Snapshot, route: &Route, request: Checked) -> Result<Checked, Box<Refused>> {
     // What an indirect request means depends on the tables, so it may be refused here because of an outdated catalog.
-    let original = request.operation().is_indirect.then(|| Request {
+    let original = request.operation().routing.is_indirect.then(|| Request {
         operation: request.operation().name.to_string(),
         params: request.params().clone(),
         beside: Map::new(),
@@ -115,7 +115,7 @@ fn resolve(snapshot: &Snapshot, route: &Route, request: Checked) -> Result<Check
 }
 
 fn resolve_params(snapshot: &Snapshot, route: &Route, mut request: Checked) -> Result<Checked, Failure> {
-    let source = request.operation().source.clone();
+    let source = request.operation().origin.source.clone();
     let params = request.take_params();
     // Failures of the source contain its own names; callers know the names in the catalog.
     let in_catalog_names =

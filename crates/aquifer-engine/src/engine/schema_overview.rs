@@ -168,7 +168,7 @@ fn operations_note(snapshot: &Snapshot, table: &VisibleTable<'_>) -> Option<Stri
         return Some(operation_names(&table.operations));
     }
     let generic = table.operations.iter().filter_map(|operation| {
-        let (generic, _) = snapshot.operation_of(&operation.source, operation.generic_name.as_ref()?)?;
+        let (generic, _) = snapshot.operation_of(&operation.origin.source, operation.routing.generic_name.as_ref()?)?;
         snapshot.catalog().operation(&generic.name).map(|generic| &*generic.name)
     });
     let generic: Vec<&str> = generic.collect();

@@ -82,7 +82,7 @@ pub(super) fn signatures(
         || selection.narrowing.search.is_some()
         || selection.narrowing.source.is_some()
         || selection.family.is_some();
-    if !is_narrowed && catalog.operations().iter().any(|operation| operation.generic_name.is_some()) {
+    if !is_narrowed && catalog.operations().iter().any(|operation| operation.routing.generic_name.is_some()) {
         notes.push(TABLES_NOTE.to_owned());
     }
     let mut answer = json!({ "signatures": lines });
@@ -112,7 +112,7 @@ fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<
     }
     let (catalog, surface) = (snapshot.catalog(), snapshot.surface());
     let is_admitted = |operation: &Operation| {
-        let is_source = selection.narrowing.source.as_deref().is_none_or(|source| source == &*operation.source);
+        let is_source = selection.narrowing.source.as_deref().is_none_or(|source| source == &*operation.origin.source);
         let is_family = selection
             .family
             .as_deref()
@@ -125,7 +125,7 @@ fn choose<'a>(snapshot: &'a Snapshot, selection: &SignatureSelection) -> Result<
         // already knows `introspect`.
         let is_unnarrowed = selection.narrowing.source.is_none() && selection.family.is_none();
         let is_described_elsewhere = |operation: &Operation| {
-            let is_of_tables = operation.generic_name.is_some() || operation.is_indirect;
+            let is_of_tables = operation.routing.generic_name.is_some() || operation.routing.is_indirect;
             is_unnarrowed && (is_of_tables || operation.class().describes_catalog())
         };
         let all = operations.iter().map(|operation| &**operation);

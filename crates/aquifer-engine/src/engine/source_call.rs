@@ -50,7 +50,7 @@ impl Engine {
             Ok(max_tokens) => max_tokens,
             Err(failure) => return SourceResult::Answered(Outcome::Failed(failure)),
         };
-        let collection = operation.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
+        let collection = operation.capabilities.shaping.as_ref().and_then(|_| route.source.collection(&route.name));
         let mut shaping = match self.shaper.begin(&operation, &mut params, context, collection, max_tokens).await {
             None => None,
             Some(ShapingStart::CallSource(shaping)) => Some(shaping),
@@ -61,10 +61,11 @@ impl Engine {
         if let Err(failure) = count_first_read(snapshot, &operation, context).await {
             return SourceResult::Answered(Outcome::Failed(failure));
         }
-        let (name, category, is_idempotent) = (operation.name.clone(), operation.category, operation.is_idempotent);
+        let (name, category, is_idempotent) =
+            (operation.name.clone(), operation.category, operation.safety.is_idempotent);
         let (own_name, uri_prefix) = (route.name.clone(), route.uri_prefix.clone());
         let validity = validity(snapshot, category);
-        let is_paged = operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
+        let is_paged = operation.capabilities.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
         let targets = TargetCheck::new(Some(self.snapshot.load_full()), operation.clone(), context.clone());
         let on_observed = |shape: &ResultShape| {
@@ -150,8 +151,8 @@ impl Engine {
 
 /// Counts the request that reads before an operation writes. If a limit is reached, nothing is sent.
 async fn count_first_read(snapshot: &Snapshot, operation: &Operation, context: &Context) -> Result<(), Failure> {
-    let Some(own_name) = &operation.reads_first else { return Ok(()) };
-    match snapshot.operation_of(&operation.source, own_name) {
+    let Some(own_name) = &operation.routing.reads_first else { return Ok(()) };
+    match snapshot.operation_of(&operation.origin.source, own_name) {
         Some((reader, _)) => snapshot.gate().count_page(reader, context).await,
         None => Ok(()),
     }

@@ -141,12 +141,16 @@ type ShapedPage = Result<(Data, Vec<Warning>), Failure>;
 impl Shaping {
     /// Whether the operation has this control.
     fn is_offered(&self, control: &str) -> bool {
-        self.operation.shaping.as_ref().is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
+        self.operation
+            .capabilities
+            .shaping
+            .as_ref()
+            .is_some_and(|shaping| shaping.controls.iter().any(|name| &**name == control))
     }
 
     /// The page of the list that the source is to return.
     pub(crate) fn page_request(&self) -> PageRequest {
-        let shaping = self.operation.shaping.as_ref();
+        let shaping = self.operation.capabilities.shaping.as_ref();
         let fields = shaping.filter(|shaping| shaping.sends_fields).and_then(|_| self.request.fields_hint());
         let is_shaped = !self.request.is_empty();
         if !shaping.is_some_and(|shaping| shaping.is_paged) {
@@ -163,7 +167,7 @@ impl Shaping {
 
     /// Where the rows are.
     fn rows(&self) -> &RowPlace {
-        self.operation.shaping.as_ref().map_or(&RowPlace::Unknown, |shaping| &shaping.rows)
+        self.operation.capabilities.shaping.as_ref().map_or(&RowPlace::Unknown, |shaping| &shaping.rows)
     }
 }
 
@@ -198,7 +202,7 @@ impl Shaper {
         collection: Option<Arc<Collection>>,
         max_tokens: Option<usize>,
     ) -> Option<ShapingStart> {
-        let offered = operation.shaping.as_ref()?;
+        let offered = operation.capabilities.shaping.as_ref()?;
         let mut controls = take_controls(offered, params);
         let is_offered = |name: &str| offered.controls.iter().any(|control| &**control == name);
         if controls.contains_key("aggregate") && has_undeclared_param("include_items", operation, params) {

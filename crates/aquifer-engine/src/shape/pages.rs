@@ -179,7 +179,7 @@ impl Shaper {
         };
         let mut incomplete = None;
         if selection.needs_more_rows() {
-            let max_pages = shaping.operation.shaping.as_ref().and_then(|shaping| shaping.max_pages);
+            let max_pages = shaping.operation.capabilities.shaping.as_ref().and_then(|shaping| shaping.max_pages);
             let max_pages = max_pages.unwrap_or(self.settings.max_source_pages);
             let may_fetch = !shaping.progress.is_limited && shaping.progress.pages < max_pages;
             if may_fetch && self.held.has_room_for(rows) {

@@ -94,28 +94,30 @@ impl Snapshot {
         let restricted = restricted_needs(&operations, &*gate);
         for ((mut operation, is_behind), is_denied) in operations.into_iter().zip(is_behind).zip(denied) {
             // An invalid tool of an upstream must not prevent the others from being served.
-            if !operation.native
+            if !operation.origin.native
                 && let Err(error) = Catalog::check(&operation, &types)
             {
-                tracing::warn!(source = &*operation.source, "skipped an invalid tool: {error}");
+                tracing::warn!(source = &*operation.origin.source, "skipped an invalid tool: {error}");
                 continue;
             }
             budget::offer(&mut operation);
             if tokens.apply_to(&operation, &*gate) {
                 operation.accept_confirmation_token();
             }
-            let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.source) else { continue };
+            let Some(mount) = mounts.iter().find(|mount| *mount.source.name() == *operation.origin.source) else {
+                continue;
+            };
             let route = Route {
                 source: mount.source.clone(),
-                name: operation.own_name.clone(),
+                name: operation.origin.own_name.clone(),
                 is_denied,
-                is_resolved: operation.is_indirect
+                is_resolved: operation.routing.is_indirect
                     || needs_any(&operation, &restricted)
-                    || (operation.generic_name.is_some() && gate.judges_parameters(&operation)),
-                uri_prefix: sole_source.is_none().then(|| uri_prefix(&operation.source).into()),
+                    || (operation.routing.generic_name.is_some() && gate.judges_parameters(&operation)),
+                uri_prefix: sole_source.is_none().then(|| uri_prefix(&operation.origin.source).into()),
             };
             routes.insert(operation.name.clone(), route);
-            let key = (operation.source.clone(), operation.own_name.clone());
+            let key = (operation.origin.source.clone(), operation.origin.own_name.clone());
             established.entry(key).or_insert_with(|| operation.name.clone());
             if is_denied {
                 concealed.insert(operation.name.clone());
@@ -219,15 +221,15 @@ impl Snapshot {
             let prefix = mount.prefix_among(self.mounts.len());
             let removed = |own_name| Some((own_name, mount.source.removed_operation(own_name)?));
             let (own_name, mut removed) = prefix::own_names(&prefix, name).find_map(removed)?;
-            (removed.name, removed.own_name) = (name.into(), own_name.into());
-            (removed.source, removed.place) = (mount.source.name().into(), mount.place.clone());
-            removed.trust = mount.trust(self);
+            (removed.name, removed.origin.own_name) = (name.into(), own_name.into());
+            (removed.origin.source, removed.origin.place) = (mount.source.name().into(), mount.place.clone());
+            removed.origin.trust = mount.trust(self);
             if self.gate.denies_always(&removed) {
                 return None;
             }
             let message = format!("Operation '{name}' is gone: {}. Use introspect again", removed.description);
             let failure = Failure::new(Code::NotFoundOperation, message);
-            Some(failure.detail("operation", name).detail("source", &*removed.source))
+            Some(failure.detail("operation", name).detail("source", &*removed.origin.source))
         })
     }
 
@@ -280,7 +282,7 @@ impl Snapshot {
                 category: operation.category.as_str(),
                 description: &operation.description,
                 parameters: operation.parameters.iter().map(search_parameter).collect(),
-                source: &operation.source,
+                source: &operation.origin.source,
             }))
         })
     }
@@ -330,9 +332,9 @@ impl CollectedOperations {
             let indirect = offering.indirect.into_iter().map(|operation| (operation, true));
             let direct = offering.operations.into_iter().map(|operation| (operation, false));
             all.extend(direct.chain(indirect).map(|(mut operation, is_indirect)| {
-                operation.source = source.clone();
-                operation.place = mount.place.clone();
-                operation.trust = trust.unwrap_or(operation.trust);
+                operation.origin.source = source.clone();
+                operation.origin.place = mount.place.clone();
+                operation.origin.trust = trust.unwrap_or(operation.origin.trust);
                 (operation, is_indirect)
             }));
         }
@@ -352,9 +354,9 @@ impl CollectedOperations {
         let all = self.operations.iter().zip(&self.denied);
         mounts.iter().fold(false, |is_changed, mount| {
             let denied = all.clone().filter(|(operation, is_denied)| {
-                **is_denied && !operation.is_indirect && *operation.source == *mount.source.name()
+                **is_denied && !operation.routing.is_indirect && *operation.origin.source == *mount.source.name()
             });
-            let denied = denied.map(|(operation, _)| operation.own_name.clone()).collect();
+            let denied = denied.map(|(operation, _)| operation.origin.own_name.clone()).collect();
             mount.source.conceal(&denied) | is_changed
         })
     }
@@ -362,9 +364,9 @@ impl CollectedOperations {
     /// Tells every source which of its operations policy restricts.
     fn announce_restricted(&self, mounts: &[Mount], gate: &dyn Gate) {
         for mount in mounts {
-            let own = self.operations.iter().filter(|operation| *operation.source == *mount.source.name());
+            let own = self.operations.iter().filter(|operation| *operation.origin.source == *mount.source.name());
             let restricted = own.filter(|operation| gate.restricts(operation));
-            mount.source.set_restricted(restricted.map(|operation| operation.own_name.clone()).collect());
+            mount.source.set_restricted(restricted.map(|operation| operation.origin.own_name.clone()).collect());
         }
     }
 }
@@ -402,12 +404,12 @@ fn denied(operations: &[Operation], is_behind: &[bool], gate: &dyn Gate) -> Vec<
     for ((operation, _), is_denied) in
         operations.iter().zip(is_behind).zip(&by_gate).filter(|((_, behind), _)| **behind)
     {
-        *is_left.entry((&operation.source, operation.category)).or_default() |= !is_denied;
+        *is_left.entry((&operation.origin.source, operation.category)).or_default() |= !is_denied;
     }
     let all = operations.iter().zip(&by_gate);
     all.map(|(operation, is_denied)| {
-        let nothing_left = || is_left.get(&(&*operation.source, operation.category)) == Some(&false);
-        *is_denied || (operation.is_indirect && nothing_left())
+        let nothing_left = || is_left.get(&(&*operation.origin.source, operation.category)) == Some(&false);
+        *is_denied || (operation.routing.is_indirect && nothing_left())
     })
     .collect()
 }
@@ -427,18 +429,18 @@ type OwnName = (Arc<str>, Arc<str>);
 /// The operations that others may need and for which `holds` is true.
 fn needs_where(operations: &[Operation], holds: impl Fn(&Operation) -> bool) -> HashSet<OwnName> {
     let names = |operation: &Operation, names: &[Arc<str>]| -> Vec<OwnName> {
-        names.iter().map(|needed| (operation.source.clone(), needed.clone())).collect()
+        names.iter().map(|needed| (operation.origin.source.clone(), needed.clone())).collect()
     };
     let mut needed: HashSet<OwnName> = HashSet::new();
     // Most operations share their list with others.
     let mut seen: HashSet<*const [Arc<str>]> = HashSet::new();
     for operation in operations {
-        needed.extend(names(operation, &operation.may_need));
-        if seen.insert(Arc::as_ptr(&operation.may_reach)) {
-            needed.extend(names(operation, &operation.may_reach));
+        needed.extend(names(operation, &operation.routing.may_need));
+        if seen.insert(Arc::as_ptr(&operation.routing.may_reach)) {
+            needed.extend(names(operation, &operation.routing.may_reach));
         }
     }
-    let own_name = |operation: &Operation| (operation.source.clone(), operation.own_name.clone());
+    let own_name = |operation: &Operation| (operation.origin.source.clone(), operation.origin.own_name.clone());
     let matching = operations.iter().filter(|operation| needed.contains(&own_name(operation)) && holds(operation));
     matching.map(own_name).collect()
 }
@@ -452,18 +454,19 @@ fn restricted_needs(operations: &[Operation], gate: &dyn Gate) -> HashSet<OwnNam
 fn needs_any(operation: &Operation, among: &HashSet<OwnName>) -> bool {
     !among.is_empty()
         && operation
+            .routing
             .may_need
             .iter()
-            .chain(&*operation.may_reach)
-            .any(|needed| among.contains(&(operation.source.clone(), needed.clone())))
+            .chain(&*operation.routing.may_reach)
+            .any(|needed| among.contains(&(operation.origin.source.clone(), needed.clone())))
 }
 
 impl TokenRequirements {
     fn new(operations: &[Operation], gate: &dyn Gate) -> Self {
         let mut behind = Vec::new();
-        if operations.iter().any(|operation| operation.is_indirect) {
-            for operation in operations.iter().filter(|operation| !operation.is_indirect) {
-                let key = (operation.source.clone(), operation.category);
+        if operations.iter().any(|operation| operation.routing.is_indirect) {
+            for operation in operations.iter().filter(|operation| !operation.routing.is_indirect) {
+                let key = (operation.origin.source.clone(), operation.category);
                 if !behind.contains(&key) && gate.may_confirm(operation) {
                     behind.push(key);
                 }
@@ -474,18 +477,20 @@ impl TokenRequirements {
 
     fn apply_to(&self, operation: &Operation, gate: &dyn Gate) -> bool {
         let behind = || {
-            self.behind.iter().any(|(source, category)| *source == operation.source && *category == operation.category)
+            self.behind
+                .iter()
+                .any(|(source, category)| *source == operation.origin.source && *category == operation.category)
         };
-        gate.may_confirm(operation) || (operation.is_indirect && behind()) || needs_any(operation, &self.needed)
+        gate.may_confirm(operation) || (operation.routing.is_indirect && behind()) || needs_any(operation, &self.needed)
     }
 }
 
 /// A duplicate operation of a native source is an error. A duplicate of an upstream gets another name.
 fn check_duplicates(operations: &[Operation]) -> Result<(), CatalogError> {
     let mut seen = HashSet::with_capacity(operations.len());
-    for operation in operations.iter().filter(|operation| operation.native) {
-        if !seen.insert((&operation.source, &operation.own_name)) {
-            return Err(CatalogError::DuplicateOperation(operation.own_name.to_string()));
+    for operation in operations.iter().filter(|operation| operation.origin.native) {
+        if !seen.insert((&operation.origin.source, &operation.origin.own_name)) {
+            return Err(CatalogError::DuplicateOperation(operation.origin.own_name.to_string()));
         }
     }
     Ok(())

@@ -51,8 +51,8 @@ impl Mount {
     pub fn trust(&self, snapshot: &Snapshot) -> Trust {
         let of_operations = || {
             let all = snapshot.catalog.operations().iter().chain(snapshot.unlisted.operations());
-            let own = all.filter(|operation| &*operation.source == self.source.name());
-            own.map(|operation| operation.trust).min()
+            let own = all.filter(|operation| &*operation.origin.source == self.source.name());
+            own.map(|operation| operation.origin.trust).min()
         };
         let is_validated = snapshot.validation(self.source.name()).is_some();
         self.trust_with(is_validated).or_else(of_operations).unwrap_or(Trust::Accepted)

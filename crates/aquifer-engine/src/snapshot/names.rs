@@ -27,21 +27,21 @@ pub(super) fn assign(
         own.map_or("", |(_, prefix)| prefix.as_str())
     };
     let is_trespassing = |operation: &Operation| {
-        let own = prefix_of(&operation.source);
+        let own = prefix_of(&operation.origin.source);
         prefixes.iter().any(|(_, prefix)| prefix.len() > own.len() && operation.name.starts_with(prefix.as_str()))
     };
     // A name with a suffix is kept as well. Its owner must not take over the unsuffixed name of a removed operation,
     // because callers associate that name with the removed one.
     let before = |operation: &Operation| {
         let is_of = |name: &&Arc<str>| **name == operation.name || is_suffixed_form_of(name, &operation.name);
-        established.get(&(operation.source.clone(), operation.own_name.clone())).filter(is_of).cloned()
+        established.get(&(operation.origin.source.clone(), operation.origin.own_name.clone())).filter(is_of).cloned()
     };
     let mut order: Vec<usize> = (0..operations.len()).collect();
     order.sort_by_cached_key(|&index| {
         operations.get(index).map(|operation| {
-            let since = operation.established_at.unwrap_or(u64::MAX);
-            let is_older = (!operation.is_established, since);
-            (before(operation).is_none(), !operation.native, is_trespassing(operation), is_older)
+            let since = operation.origin.established_at.unwrap_or(u64::MAX);
+            let is_older = (!operation.origin.is_established, since);
+            (before(operation).is_none(), !operation.origin.native, is_trespassing(operation), is_older)
         })
     });
     let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(operations.len());
@@ -54,14 +54,14 @@ pub(super) fn assign(
             continue;
         }
         // A long own name was chosen deliberately and may already be in use.
-        let max = if operation.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
+        let max = if operation.origin.own_name.len() > MAX_NAME_LEN { MAX_CHOSEN_NAME } else { MAX_NAME_LEN };
         let fits = |name: &str| name.len() <= max && !RESERVED.contains(&name);
         // The catalog reports invalid names of native sources as errors.
         let is_retired = || {
             let is_known = before(operation).is_some_and(|name| *name == *operation.name);
-            !is_known && retired.reserve(&operation.name, prefix_of(&operation.source))
+            !is_known && retired.reserve(&operation.name, prefix_of(&operation.origin.source))
         };
-        let is_usable = operation.native || (fits(&operation.name) && !is_retired());
+        let is_usable = operation.origin.native || (fits(&operation.name) && !is_retired());
         if !is_usable || taken.contains(&operation.name) {
             let assigned: Arc<str> = with_hash_suffix(&operation.name, |name| !taken.contains(name)).into();
             changed.push((std::mem::replace(&mut operation.name, assigned.clone()), assigned));

@@ -73,8 +73,8 @@ pub(super) fn apply(offering: Offering, prefix: &str, taken: &Types) -> Prefixed
         })
         .collect();
     let prefixed = |mut operation: Operation| {
-        operation.own_name = operation.name.clone();
-        operation.name = full_name(prefix, &operation.own_name);
+        operation.origin.own_name = operation.name.clone();
+        operation.name = full_name(prefix, &operation.origin.own_name);
         operation.returns.type_name = rename(&operation.returns.type_name);
         operation.parameters.iter_mut().for_each(|parameter| parameter.schema.rename_types(&rename));
         operation

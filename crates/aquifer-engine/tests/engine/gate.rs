@@ -67,8 +67,8 @@ impl Gate for Journal {
     }
 
     fn admit<'a>(&'a self, reading: &'a Operation, _context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
-        self.write(&format!("{} of {}", reading.name, reading.source));
-        let decided = match reading.trust {
+        self.write(&format!("{} of {}", reading.name, reading.origin.source));
+        let decided = match reading.origin.trust {
             Trust::Untested => Err(Failure::new(Code::PermissionTrustLevelInsufficient, "Nobody tried it")),
             _ => Ok(()),
         };
@@ -95,7 +95,7 @@ impl Source for Echo {
     fn offering(&self) -> Offering {
         let mut own = Operation::new("delete_own", Category::Delete, "Has a parameter of that name itself.");
         own.accept_confirmation_token();
-        own.takes_token = false;
+        own.safety.takes_token = false;
         let operations = [("get_it", Category::Read), ("get_panic", Category::Read), ("get_slow", Category::Read)]
             .map(|(name, category)| Operation::new(name, category, "Get."));
         let mut operations = operations.to_vec();

@@ -75,7 +75,7 @@ async fn r_int_6_the_cost_of_a_catalog_is_linear() {
         let of = |number: usize| {
             let name = format!("read_thing_{number}");
             let mut operation = Operation::new(&name, Category::Read, "Read a thing of which there are many.");
-            operation.native = false;
+            operation.origin.native = false;
             operation.parameters = parameters(8);
             operation
         };
@@ -85,12 +85,16 @@ async fn r_int_6_the_cost_of_a_catalog_is_linear() {
     let alike = |count: usize| -> Vec<Operation> {
         many(count)
             .into_iter()
-            .map(|operation| Operation { name: "read_thing".into(), own_name: "read_thing".into(), ..operation })
+            .map(|mut operation| {
+                operation.name = "read_thing".into();
+                operation.origin.own_name = "read_thing".into();
+                operation
+            })
             .collect()
     };
     let wide = |count: usize| -> Vec<Operation> {
         let mut operation = Operation::new("read_thing", Category::Read, "Read a thing.");
-        operation.native = false;
+        operation.origin.native = false;
         operation.parameters = parameters(count);
         vec![operation]
     };

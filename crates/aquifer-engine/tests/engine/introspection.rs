@@ -135,7 +135,7 @@ async fn r_int_6_adapter_info_names_the_adapter() {
     // There is no choice, so there is no parameter for it.
     assert_eq!(ask_info(&demo(), json!({ "source": "tasks" })).await["error"]["code"], "VALIDATION_UNKNOWN_PARAM");
     let mut careless = Operation::new("get_thing", Category::Read, "Get.");
-    careless.trust = Trust::Untested;
+    careless.origin.trust = Trust::Untested;
     let several = builder().source(ScriptedSource::new(vec![careless], answer_nothing)).build().unwrap();
     let scripted = json!({ "name": "scripted", "version": version, "trust": { "level": "untested" } });
     assert_eq!(

@@ -43,7 +43,7 @@ impl Source for WaitingSource {
         // Like the tools of an upstream, which change something without 'input'.
         let operations = OPERATIONS.map(|(name, category)| {
             let mut operation = Operation::new(name, category, "Does it.");
-            operation.native = false;
+            operation.origin.native = false;
             operation
         });
         Offering { operations: operations.to_vec(), ..Offering::default() }

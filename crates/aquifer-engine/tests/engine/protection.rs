@@ -91,7 +91,7 @@ struct DenyingGate {
 impl Gate for DenyingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
-        let names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
+        let names: Vec<String> = all.map(|operation| operation.origin.own_name.to_string()).collect();
         let denied = names.iter().any(|name| self.prefixes.iter().any(|prefix| name.starts_with(prefix)));
         self.judged.lock().push(format!("{} {}", names.join("+"), Value::from(request.params().clone())));
         let decision = match denied {
@@ -102,7 +102,7 @@ impl Gate for DenyingGate {
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {
-        self.prefixes.iter().any(|prefix| operation.own_name.starts_with(prefix))
+        self.prefixes.iter().any(|prefix| operation.origin.own_name.starts_with(prefix))
     }
 }
 
@@ -111,7 +111,21 @@ fn plain(name: &str, category: Category) -> Operation {
 }
 
 fn upstream(name: &str) -> Operation {
-    Operation { native: false, ..plain(name, Category::Read) }
+    foreign(plain(name, Category::Read))
+}
+
+/// The operation, with the parameters of an upstream.
+fn foreign(mut operation: Operation) -> Operation {
+    operation.origin.native = false;
+    operation
+}
+
+/// An operation of an upstream, first seen at this time or only now.
+fn upstream_since(at: Option<u64>, name: &str) -> Operation {
+    let mut operation = upstream(name);
+    operation.origin.is_established = at.is_some();
+    operation.origin.established_at = at;
+    operation
 }
 
 async fn called(engine: &Engine, name: &str) -> Value {
@@ -121,12 +135,20 @@ async fn called(engine: &Engine, name: &str) -> Value {
 
 #[tokio::test]
 async fn r_saf_2_an_engine_without_a_gate_refuses_what_cannot_be_undone() {
-    let danger = |name: &str, danger: Danger| Operation { danger, ..plain(name, Category::Execute) };
-    let trusted = |name: &str, category: Category, trust: Trust| Operation { trust, ..plain(name, category) };
+    let danger = |name: &str, danger: Danger| {
+        let mut operation = plain(name, Category::Execute);
+        operation.safety.danger = danger;
+        operation
+    };
+    let trusted = |name: &str, category: Category, trust: Trust| {
+        let mut operation = plain(name, category);
+        operation.origin.trust = trust;
+        operation
+    };
     let mut asked_for = plain("run_asked_for", Category::Execute);
-    asked_for.safeguards.always_confirm = true;
+    asked_for.safety.safeguards.always_confirm = true;
     let mut changed = plain("get_changed", Category::Read);
-    changed.quarantine = Some("its definition changed".into());
+    changed.safety.quarantine = Some("its definition changed".into());
     let table = [
         (plain("get_it", Category::Read), None),
         (plain("create_it", Category::Create), None),
@@ -179,7 +201,7 @@ async fn r_dis_7a_a_new_operation_never_takes_over_a_name() {
     let now = names(&engine);
     assert!(before.iter().all(|name| now.contains(name)), "{before:?} {now:?}");
     // A new tool does not take the name of an existing one, even in the same source.
-    newest.operations.lock().insert(0, Operation { is_established: false, ..upstream("read_file") });
+    newest.operations.lock().insert(0, upstream_since(None, "read_file"));
     engine.refresh().unwrap();
     assert!(names(&engine).len() > now.len());
     assert!(now.iter().all(|name| names(&engine).contains(name)));
@@ -188,8 +210,7 @@ async fn r_dis_7a_a_new_operation_never_takes_over_a_name() {
 #[tokio::test]
 async fn r_dis_7a_after_a_restart_the_older_operation_has_the_name() {
     let unprefixed = |source: &Arc<NamedSource>| Mount { prefix: Some(String::new()), ..Mount::new(source.clone()) };
-    let since =
-        |at: Option<u64>| Operation { is_established: at.is_some(), established_at: at, ..upstream("read_file") };
+    let since = |at: Option<u64>| upstream_since(at, "read_file");
     for (first, second, owner) in [
         (Some(1), Some(2), "first"),
         (Some(2), Some(1), "second"),
@@ -289,7 +310,8 @@ async fn r_saf_2_always_denied_operations_are_concealed_and_still_refused() {
 #[tokio::test]
 async fn r_saf_2_policy_evaluates_the_resolved_operation_under_its_one_name() {
     let generic = |name: &str, category: Category| {
-        let mut operation = Operation { is_indirect: true, ..plain(name, category) };
+        let mut operation = plain(name, category);
+        operation.routing.is_indirect = true;
         operation.parameters =
             vec![Parameter::required("table_name", Schema::string()), Parameter::optional("id", Schema::string())];
         operation
@@ -405,8 +427,7 @@ async fn r_dis_7_prompts_belong_to_their_source() {
 /// With prefixes `a_` and `a_b_`, names with the longer prefix belong to its source, even after it is removed.
 #[tokio::test]
 async fn r_dis_7a_a_source_gets_no_name_under_the_prefix_of_another() {
-    let since =
-        |at: Option<u64>, name: &str| Operation { is_established: at.is_some(), established_at: at, ..upstream(name) };
+    let since = upstream_since;
     // The conflicting operation may be older.
     for (first, second) in [(None, None), (Some(1), Some(2)), (Some(1), None), (Some(2), Some(1))] {
         for is_reversed in [false, true] {
@@ -484,7 +505,7 @@ impl Gate for SlowGate {
 async fn r_saf_2_changes_decided_under_another_configuration_do_not_run() {
     for (category, is_run) in [(Category::Delete, false), (Category::Update, false), (Category::Read, true)] {
         let name = format!("{}_order", category.as_str().to_lowercase());
-        let source = NamedSource::new("shop", vec![Operation { native: false, ..plain(&name, category) }]);
+        let source = NamedSource::new("shop", vec![foreign(plain(&name, category))]);
         let gate = Arc::new(SlowGate(tokio::sync::Notify::new(), tokio::sync::Notify::new()));
         let engine = Arc::new(Engine::builder(surface()).source(source.clone()).gate(gate.clone()).build().unwrap());
         let asking = tokio::spawn({
@@ -508,7 +529,7 @@ impl Gate for InspectingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let operation = request.operation();
         let comparison = operation.parameters.first().map_or(Comparison::Exact, |first| first.schema.comparison);
-        self.0.lock().push((operation.has_safe_dry_run, comparison));
+        self.0.lock().push((operation.safety.has_safe_dry_run, comparison));
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 }
@@ -518,7 +539,8 @@ async fn r_saf_2_changes_visible_only_to_policy_are_applied() {
     let offered = |is_safe: bool, comparison: Comparison| {
         let mut schema = Schema::string();
         schema.comparison = comparison;
-        let mut offered = Operation { has_safe_dry_run: is_safe, ..plain("read_order", Category::Read) };
+        let mut offered = plain("read_order", Category::Read);
+        offered.safety.has_safe_dry_run = is_safe;
         offered.parameters = vec![Parameter::optional("name", schema)];
         offered
     };

@@ -39,7 +39,7 @@ impl Source for ShrinkingSource {
             _ => return None,
         };
         let mut removed = Operation::new(operation, Category::Read, "its server lost it");
-        removed.danger = danger;
+        removed.safety.danger = danger;
         Some(removed)
     }
 }
@@ -53,9 +53,9 @@ impl Gate for ConcealingGate {
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {
-        let is_judged_whole = &*operation.source == "shop" && operation.trust == Trust::CommunityReviewed;
-        assert!(operation.own_name.ends_with("_one") || &*operation.source != "shop" || is_judged_whole);
-        operation.danger == Danger::Forbidden
+        let is_judged_whole = &*operation.origin.source == "shop" && operation.origin.trust == Trust::CommunityReviewed;
+        assert!(operation.origin.own_name.ends_with("_one") || &*operation.origin.source != "shop" || is_judged_whole);
+        operation.safety.danger == Danger::Forbidden
     }
 }
 

@@ -52,12 +52,12 @@ impl Upstream {
 
     fn shaped(result: Value, own: &[&str], controls: Controls, shape: &ResultShape) -> Arc<Self> {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
-        read.native = false;
+        read.origin.native = false;
         read.parameters =
             own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any).describe("Own."))).collect();
         assert!(shape::add_controls(&mut read, shape, controls));
         let mut write = Operation::new("create_issue", Category::Create, "Creates an issue.");
-        write.native = false;
+        write.origin.native = false;
         assert!(!shape::add_controls(&mut write, &rows_at(None), controls), "only READ is shaped");
         Arc::new(Self {
             result: Mutex::new(result),
@@ -83,7 +83,7 @@ impl Upstream {
         changed.raw = raw;
         for operation in &mut changed.operations {
             operation.parameters.retain(|parameter| !parameter.is_shared);
-            operation.shaping = None;
+            operation.capabilities.shaping = None;
         }
         upstream
     }
@@ -393,7 +393,7 @@ async fn r_dis_8a_controls_that_cannot_apply_are_unknown_parameters() {
         (ResultShape::Structured, json!(["fields", "max_tokens"])),
     ] {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
-        read.native = false;
+        read.origin.native = false;
         assert!(shape::add_controls(&mut read, &shape, Controls::All));
         let mut upstream = Upstream::new(json!({ "left": [{ "a": 1 }], "right": [] }), &[], Controls::All, None);
         Arc::get_mut(&mut upstream).unwrap().operations = vec![read];

@@ -51,11 +51,11 @@ impl Gate for SortingGate {
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {
-        operation.own_name.starts_with("secret_")
+        operation.origin.own_name.starts_with("secret_")
     }
 
     fn policy(&self, operation: &Operation, _: &Context) -> &'static str {
-        match operation.own_name.split('_').next() {
+        match operation.origin.own_name.split('_').next() {
             Some("delete") => "confirm",
             Some("denied") => "deny",
             _ => "allow",

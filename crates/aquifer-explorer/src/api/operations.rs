@@ -62,13 +62,13 @@ pub(super) async fn list(
 fn row<'a>(operation: &'a Operation, listed: bool, decision: &'static str) -> Row<'a> {
     Row {
         name: &operation.name,
-        source: &operation.source,
+        source: &operation.origin.source,
         category: operation.category.as_str(),
-        danger: operation.danger.as_str(),
+        danger: operation.safety.danger.as_str(),
         summary: operation.short_description(),
         decision,
         listed,
-        quarantined: operation.quarantine.is_some(),
+        quarantined: operation.safety.quarantine.is_some(),
         read_only: operation.category.permissions().read_only,
     }
 }
@@ -100,21 +100,21 @@ pub(super) async fn show(
     let catalog = if listed { snapshot.catalog() } else { snapshot.unlisted() };
     let schema = operation.input_schema(catalog.types());
     let tokens = estimate_text(format!("{}{}{schema}", operation.name, operation.description).as_bytes());
-    let safeguards = operation.safeguards.reasons.iter().map(|reason| &**reason);
+    let safeguards = operation.safety.safeguards.reasons.iter().map(|reason| &**reason);
     Ok(Json(json!({
         "operation": details.unwrap_or_else(|| described(operation)),
         "schema": schema,
         "signature": signature,
-        "source": operation.source,
-        "place": operation.place,
-        "own_name": operation.own_name,
-        "trust": operation.trust.as_str(),
+        "source": operation.origin.source,
+        "place": operation.origin.place,
+        "own_name": operation.origin.own_name,
+        "trust": operation.origin.trust.as_str(),
         "category": operation.category.as_str(),
-        "danger": operation.danger.as_str(),
-        "danger_reasons": operation.danger_evidence.as_deref().into_iter().chain(safeguards).collect::<Vec<_>>(),
+        "danger": operation.safety.danger.as_str(),
+        "danger_reasons": operation.safety.danger_evidence.as_deref().into_iter().chain(safeguards).collect::<Vec<_>>(),
         "decision": decision,
         "listed": listed,
-        "quarantine": operation.quarantine,
+        "quarantine": operation.safety.quarantine,
         "tokens": tokens,
     })))
 }

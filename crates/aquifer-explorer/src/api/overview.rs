@@ -87,24 +87,24 @@ fn source(snapshot: &Snapshot, mount: &Mount, direct: &HashMap<&str, usize>) -> 
 
 fn own<'a>(snapshot: &'a Snapshot, source: &'a str) -> impl Iterator<Item = &'a Operation> {
     let listed = snapshot.catalog().operations().iter().map(|operation| &**operation);
-    listed.filter(move |operation| &*operation.source == source)
+    listed.filter(move |operation| &*operation.origin.source == source)
 }
 
 fn quarantined(snapshot: &Snapshot) -> usize {
-    snapshot.catalog().operations().iter().filter(|operation| operation.quarantine.is_some()).count()
+    snapshot.catalog().operations().iter().filter(|operation| operation.safety.quarantine.is_some()).count()
 }
 
 /// What each source would cost if every operation were a tool of its own.
 fn direct_tokens(snapshot: &Snapshot) -> HashMap<&str, usize> {
     let types = snapshot.catalog().types();
     let mut direct = HashMap::new();
-    for operation in snapshot.catalog().operations().iter().filter(|operation| !operation.source.is_empty()) {
+    for operation in snapshot.catalog().operations().iter().filter(|operation| !operation.origin.source.is_empty()) {
         let tool = json!({
             "name": operation.name,
             "description": operation.description,
             "inputSchema": operation.input_schema(types),
         });
-        *direct.entry(&*operation.source).or_default() += estimate_text(tool.to_string().as_bytes());
+        *direct.entry(&*operation.origin.source).or_default() += estimate_text(tool.to_string().as_bytes());
     }
     direct
 }

@@ -40,7 +40,8 @@ impl Source for Rows {
     fn offering(&self) -> Offering {
         let mut operation = Operation::new("delete_row", Category::Delete, "Deletes a row.");
         operation.parameters = vec![Parameter::required("id", Schema::string())];
-        (operation.native, operation.has_safe_dry_run, operation.trust) = (true, true, Trust::Validated);
+        (operation.origin.native, operation.safety.has_safe_dry_run, operation.origin.trust) =
+            (true, true, Trust::Validated);
         Offering { operations: vec![operation], ..Offering::default() }
     }
 

@@ -226,10 +226,10 @@ impl Entry {
     pub fn for_operation(event: Event, operation: &Operation) -> Self {
         Self {
             endpoint: Some(operation.category.as_str()),
-            danger: Some(operation.danger.as_str()),
-            danger_level: Some(operation.danger as u8),
-            adapter_trust: Some(operation.trust.as_str()),
-            ..Self::new(event).operation(&operation.source, &operation.name)
+            danger: Some(operation.safety.danger.as_str()),
+            danger_level: Some(operation.safety.danger as u8),
+            adapter_trust: Some(operation.origin.trust.as_str()),
+            ..Self::new(event).operation(&operation.origin.source, &operation.name)
         }
     }
 

@@ -46,7 +46,7 @@ impl ChangedFields {
             return None;
         }
         let changes = params.get("input").and_then(Value::as_object).filter(|_| operation.takes_changes());
-        let is_control = |name: &str| operation.native && changes.is_none() && CONTROLS.contains(&name);
+        let is_control = |name: &str| operation.origin.native && changes.is_none() && CONTROLS.contains(&name);
         let mut search = NullSearch::default();
         for (name, value) in changes.unwrap_or(params).iter().filter(|(name, _)| !is_control(name)) {
             if !value.is_null() {
@@ -128,7 +128,7 @@ mod tests {
 
     fn fields_of(category: Category, native: bool, params: Value) -> Value {
         let mut operation = Operation::new("x", category, "Does it.");
-        operation.native = native;
+        operation.origin.native = native;
         serde_json::to_value(ChangedFields::from_call(&operation, params.as_object().unwrap())).unwrap()
     }
 

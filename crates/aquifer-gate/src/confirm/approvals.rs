@@ -201,10 +201,10 @@ impl Approval {
         let of = |own: &str, of_batch: fn(&BatchSubject) -> &str| batch.map_or(own, of_batch).to_owned();
         Self {
             id: String::new(),
-            source: of(&operation.source, |batch| &batch.source),
-            place: of(&operation.place, |batch| &batch.place),
+            source: of(&operation.origin.source, |batch| &batch.source),
+            place: of(&operation.origin.place, |batch| &batch.place),
             operation: of(&operation.name, |batch| &batch.operations),
-            danger: operation.danger.as_str().to_owned(),
+            danger: operation.safety.danger.as_str().to_owned(),
             caller: caller.principal.as_deref().map(str::to_owned),
             client_name: context.client_name.as_deref().filter(|_| caller.principal.is_none()).map(str::to_owned),
             session_id: caller.session.as_deref().map(session_fingerprint),

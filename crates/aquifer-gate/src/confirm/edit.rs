@@ -104,7 +104,7 @@ impl CallEdit {
     pub(crate) fn new(reviewed: &ReviewedApproval, request: Checked) -> Result<Self, EditError> {
         let (approval, original) = (reviewed.approval(), reviewed.call());
         let operation = request.operation();
-        if *approval.operation != *operation.name || *approval.source != *operation.source {
+        if *approval.operation != *operation.name || *approval.source != *operation.origin.source {
             return Err(EditError::OtherOperation);
         }
         let call = FullCall::new(&request).filter(FullCall::can_be_edited).ok_or(EditError::NotShown)?;

@@ -38,6 +38,6 @@ impl ElicitationAnswer {
         };
         Failure::new(Code::PermissionDenied, format!("Permission denied: {words}. Nothing was done"))
             .detail("operation", &*operation.name)
-            .detail("danger_level", operation.danger.as_str())
+            .detail("danger_level", operation.safety.danger.as_str())
     }
 }

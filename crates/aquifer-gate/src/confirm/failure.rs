@@ -152,7 +152,7 @@ fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt)
     };
     failure
         .detail("operation", &*operation.name)
-        .detail("danger_level", operation.danger.as_str())
+        .detail("danger_level", operation.safety.danger.as_str())
         .detail("reasons", json!(prompt.reasons))
         .detail("confirmation_message", prompt.message.as_str())
 }
@@ -165,7 +165,7 @@ pub(super) fn denied(operation: &Operation, reason: Option<&str>) -> Failure {
     }
     let failure = Failure::new(Code::PermissionDenied, message)
         .detail("operation", &*operation.name)
-        .detail("danger_level", operation.danger.as_str());
+        .detail("danger_level", operation.safety.danger.as_str());
     match reason {
         Some(reason) => failure.detail("decision_reason", escape(reason)),
         None => failure,
@@ -202,7 +202,7 @@ pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Fai
     );
     let failure = Failure::new(Code::PermissionDenied, message)
         .detail("operation", &*operation.name)
-        .detail("danger_level", operation.danger.as_str());
+        .detail("danger_level", operation.safety.danger.as_str());
     match bytes {
         Some(bytes) => failure.detail("call_bytes", bytes).detail("max_call_bytes", MAX_CALL_BYTES),
         None => failure,

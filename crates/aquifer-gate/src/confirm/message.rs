@@ -100,7 +100,7 @@ impl ConfirmationPrompt {
         let none = Map::new();
         let params = call.as_ref().map_or(&none, |call| &call.params);
         let question = || findings.question(operation).unwrap_or_else(|| plain(operation));
-        let mut headline = match (decision.message(), operation.safeguards.message.as_deref()) {
+        let mut headline = match (decision.message(), operation.safety.safeguards.message.as_deref()) {
             (Some(ours), _) => {
                 let statement = findings.statement().map(|statement| format!(" {statement}"));
                 format!("{}{}", fill_in(ours, params), statement.unwrap_or_default())
@@ -109,7 +109,7 @@ impl ConfirmationPrompt {
             (None, None) => question(),
         };
         headline.push_str(&findings.consequences());
-        let mut reasons: Vec<String> = operation.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
+        let mut reasons: Vec<String> = operation.safety.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         // A decision by the matrix already describes the effect.
         if reasons.is_empty() && !decision.says_what_it_does() {
             reasons.extend(describe_danger(operation).map(str::to_owned));
@@ -190,8 +190,8 @@ impl ConfirmationPrompt {
         let batch = BatchSubject {
             covered: covered.iter().map(|call| call.index).collect(),
             sent_again,
-            source: distinct(|operation| &operation.source),
-            place: distinct(|operation| &operation.place),
+            source: distinct(|operation| &operation.origin.source),
+            place: distinct(|operation| &operation.origin.place),
             operations: format!("batch: {}", distinct(|operation| &operation.name)),
         };
         let preview = batch_preview(covered);
@@ -296,7 +296,7 @@ fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, boo
 }
 
 fn describe_danger(operation: &Operation) -> Option<&'static str> {
-    match operation.danger {
+    match operation.safety.danger {
         Danger::Safe => None,
         // What is run may do anything else than delete, such as send mail.
         Danger::Destructive if operation.category == Category::Execute => Some("What it does cannot be undone"),
@@ -310,8 +310,8 @@ fn describe_danger(operation: &Operation) -> Option<&'static str> {
 /// The headline if the operator has not set one.
 fn plain(operation: &Operation) -> String {
     let mut headline = format!("Run '{}'", escape(&operation.name));
-    if !operation.source.is_empty() {
-        headline.push_str(&format!(" of source '{}'", escape(&operation.source)));
+    if !operation.origin.source.is_empty() {
+        headline.push_str(&format!(" of source '{}'", escape(&operation.origin.source)));
     }
     headline.push('?');
     headline

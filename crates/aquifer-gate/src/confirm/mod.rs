@@ -145,7 +145,7 @@ impl Confirmations {
         let now = self.now();
         let lifetime = match purpose {
             Purpose::Quota => self.settings.quota_lifetime,
-            Purpose::Confirmation | Purpose::Question => self.settings.lifetime_for(operation.danger),
+            Purpose::Confirmation | Purpose::Question => self.settings.lifetime_for(operation.safety.danger),
         };
         let ready_at = saturating_add(now, cooldown.min(MAX_COOLDOWN));
         let expires_at = saturating_add(ready_at, lifetime);

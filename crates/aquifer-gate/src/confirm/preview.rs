@@ -46,8 +46,8 @@ impl Findings<'_> {
             // The name of the operation says what is run.
             ChangeKind::Run => return None,
         };
-        let of = if operation.source.is_empty() { String::new() } else { " of source ".to_owned() };
-        let source = if of.is_empty() { String::new() } else { format!("'{}'", escape(&operation.source)) };
+        let of = if operation.origin.source.is_empty() { String::new() } else { " of source ".to_owned() };
+        let source = if of.is_empty() { String::new() } else { format!("'{}'", escape(&operation.origin.source)) };
         Some(format!("{verb} {}{of}{source}?", describe_row(preview)))
     }
 
@@ -208,7 +208,7 @@ mod tests {
 
     fn operation() -> Operation {
         let mut operation = Operation::new("delete_treatment", aquifer_protocol::category::Category::Delete, "");
-        operation.source = "clinic".into();
+        operation.origin.source = "clinic".into();
         operation
     }
 

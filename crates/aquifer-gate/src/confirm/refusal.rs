@@ -77,7 +77,7 @@ impl Refusal {
                 failure::cooling_down(operation, prompt, token, expires_at, wait)
             }
             Refusal::CannotDisplay { bytes } => failure::cannot_display(operation, bytes),
-            Refusal::Store(error) => store_unavailable(operation.danger, &error),
+            Refusal::Store(error) => store_unavailable(operation.safety.danger, &error),
         }
     }
 }

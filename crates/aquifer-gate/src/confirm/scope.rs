@@ -56,8 +56,8 @@ pub(crate) enum CallSubject<'a> {
 impl Scope {
     pub(crate) fn new(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Self {
         Self {
-            source: operation.source.to_string(),
-            place: operation.place.to_string(),
+            source: operation.origin.source.to_string(),
+            place: operation.origin.place.to_string(),
             operation: operation.name.to_string(),
             caller: caller_hash(caller),
             params: params_hash(params),
@@ -71,7 +71,7 @@ impl Scope {
             // Lengths and kinds delimit the parts.
             let (kind, names, params) = match call.subject {
                 CallSubject::Complete(operation, params) => {
-                    ("complete", [&*operation.source, &*operation.place, &*operation.name], params)
+                    ("complete", [&*operation.origin.source, &*operation.origin.place, &*operation.name], params)
                 }
                 CallSubject::Unresolved(operation, params) => ("unresolved", ["", "", operation], params),
             };
@@ -93,7 +93,9 @@ impl Scope {
 
     /// Whether it is about this operation.
     pub(super) fn is_about(&self, operation: &Operation) -> bool {
-        self.source == *operation.source && self.place == *operation.place && self.operation == *operation.name
+        self.source == *operation.origin.source
+            && self.place == *operation.origin.place
+            && self.operation == *operation.name
     }
 
     /// The name of the operation, or a placeholder for a batch.

@@ -89,7 +89,7 @@ struct CoveredCalls<'a> {
 impl<'a> CoveredCalls<'a> {
     /// The most dangerous operation, which determines how long the confirmation is valid.
     fn operation(&self) -> Option<&'a Operation> {
-        self.calls.iter().map(|call| &**call.request.operation()).max_by_key(|operation| operation.danger)
+        self.calls.iter().map(|call| &**call.request.operation()).max_by_key(|operation| operation.safety.danger)
     }
 
     fn indices(&self) -> Vec<usize> {
@@ -157,7 +157,7 @@ impl SafetyGate {
             Ok(is_for_batch) => is_for_batch,
             Err(error) => {
                 let danger =
-                    covered.operation().map_or(aquifer_protocol::danger::Danger::Destructive, |own| own.danger);
+                    covered.operation().map_or(aquifer_protocol::danger::Danger::Destructive, |own| own.safety.danger);
                 return BatchDecision::Refuse(store_unavailable(danger, &error));
             }
         };
@@ -194,7 +194,7 @@ impl SafetyGate {
 
     fn refuse_batch(&self, covered: &CoveredCalls<'_>, refusal: Refusal, token: &str) -> BatchDecision {
         let (is_wait, denied) = (refusal.is_wait(), refusal.denied_approval().map(str::to_owned));
-        let riskiest = covered.calls.iter().max_by_key(|call| call.request.operation().danger);
+        let riskiest = covered.calls.iter().max_by_key(|call| call.request.operation().safety.danger);
         let failure = match (riskiest, refusal) {
             (Some(call), refusal) => refusal.into_failure(call.request, &covered.prompt, token),
             (None, Refusal::Token(failure)) => failure,
@@ -221,7 +221,7 @@ impl SafetyGate {
     ) -> Option<TokenRequest<'a>> {
         let cooldowns = covered
             .evaluations()
-            .map(|evaluation| evaluation.operation().safeguards.cooldown.max(evaluation.decision.cooldown()));
+            .map(|evaluation| evaluation.operation().safety.safeguards.cooldown.max(evaluation.decision.cooldown()));
         Some(TokenRequest {
             purpose,
             strength,

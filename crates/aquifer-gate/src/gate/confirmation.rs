@@ -214,7 +214,7 @@ impl SafetyGate {
         let (operation, context) = (evaluation.operation(), evaluation.context);
         let cooldown = match purpose {
             Purpose::Confirmation | Purpose::Question => {
-                operation.safeguards.cooldown.max(evaluation.decision.cooldown())
+                operation.safety.safeguards.cooldown.max(evaluation.decision.cooldown())
             }
             Purpose::Quota => Duration::ZERO,
         };

@@ -59,10 +59,10 @@ impl SafetyGate {
     ) -> Map<String, Value> {
         let mut explanation = Map::from_iter([
             ("operation".to_owned(), json!(operation.name)),
-            ("source".to_owned(), json!(operation.source)),
+            ("source".to_owned(), json!(operation.origin.source)),
             ("category".to_owned(), json!(operation.category)),
-            ("danger".to_owned(), json!(operation.danger)),
-            ("trust".to_owned(), json!(operation.trust)),
+            ("danger".to_owned(), json!(operation.safety.danger)),
+            ("trust".to_owned(), json!(operation.origin.trust)),
         ]);
         if let Value::Object(explained) = decision.explain(operation, types) {
             explanation.extend(explained);
@@ -70,7 +70,7 @@ impl SafetyGate {
         if asks_except_for_dry_runs(operation, decision) {
             explanation.insert("dry_run".to_owned(), "A dry run changes nothing, so nobody is asked".into());
         }
-        let limits = match operation.source.is_empty() {
+        let limits = match operation.origin.source.is_empty() {
             true => Vec::new(),
             false => self.quotas.status_of_operation(operation, &context.caller).await,
         };
@@ -80,5 +80,5 @@ impl SafetyGate {
 }
 
 fn asks_except_for_dry_runs(operation: &Operation, decision: &PolicyDecision) -> bool {
-    matches!(decision.effect, Effect::Confirm(_)) && operation.has_safe_dry_run && operation.native
+    matches!(decision.effect, Effect::Confirm(_)) && operation.safety.has_safe_dry_run && operation.origin.native
 }

@@ -13,7 +13,7 @@ use crate::confirm::Redemption;
 
 /// Whether an operation may change data: every operation except safe reads.
 pub(super) fn is_write(operation: &Operation) -> bool {
-    operation.category != Category::Read || operation.danger > Danger::Safe
+    operation.category != Category::Read || operation.safety.danger > Danger::Safe
 }
 
 impl SafetyGate {
@@ -28,7 +28,7 @@ impl SafetyGate {
     ) -> Result<Box<dyn Receipt>, EarlyDecision> {
         let (operation, params) = (evaluation.operation(), evaluation.request.params());
         let confirmer = confirmed.map(|confirmed| &confirmed.confirmer);
-        let is_destructive = operation.danger >= Danger::Destructive;
+        let is_destructive = operation.safety.danger >= Danger::Destructive;
         if is_destructive && confirmer.is_none() {
             self.submit(|| evaluation.entry(Event::Allowed).reason(&evaluation.decision.explanation()));
         }
@@ -50,7 +50,7 @@ impl SafetyGate {
                     "Internal error: the audit cannot be written, so operations with effects are refused. Nothing was \
                      done. Tell the operator",
                 )
-                .detail("danger_level", operation.danger.as_str())
+                .detail("danger_level", operation.safety.danger.as_str())
                 .because(error),
             )),
             Err(error) => {

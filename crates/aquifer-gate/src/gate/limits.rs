@@ -110,17 +110,17 @@ impl SafetyGate {
     /// Whether calls of the operation are counted. Reads are not counted while the store is failing.
     pub(super) fn is_counted(&self, operation: &Operation) -> bool {
         let until = self.uncounted_until.load(Ordering::Relaxed);
-        operation.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
+        operation.safety.danger > Danger::Safe || until == 0 || milliseconds(self.started.elapsed()) >= until
     }
 
     fn skip_counting(&self, operation: &Operation, error: &StoreError) -> Result<(), EarlyDecision> {
-        if operation.danger == Danger::Safe {
+        if operation.safety.danger == Danger::Safe {
             let until = milliseconds(self.started.elapsed() + UNCOUNTED_INTERVAL);
             self.uncounted_until.store(until, Ordering::Relaxed);
             tracing::warn!(%error, operation = &*operation.name, "a read was not counted");
             return Ok(());
         }
-        Err(refuse_with(store_unavailable(operation.danger, error)))
+        Err(refuse_with(store_unavailable(operation.safety.danger, error)))
     }
 
     /// Counts a request for which nobody can be asked to confirm.

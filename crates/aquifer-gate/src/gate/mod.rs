@@ -151,7 +151,9 @@ impl<'a> Evaluation<'a> {
 /// different spelling instead.
 fn is_dry_run(request: &Checked) -> bool {
     let operation = request.operation();
-    operation.has_safe_dry_run && operation.native && request.params().get("dry_run") == Some(&Value::Bool(true))
+    operation.safety.has_safe_dry_run
+        && operation.origin.native
+        && request.params().get("dry_run") == Some(&Value::Bool(true))
 }
 
 impl SafetyGate {
@@ -201,7 +203,7 @@ impl SafetyGate {
         let prepared = Arc::new(PreparedOperation {
             compiled: self.policy.compile(operation),
             // The protocol's own operations belong to no source, and callers need them to diagnose failures.
-            counters: match operation.source.is_empty() {
+            counters: match operation.origin.source.is_empty() {
                 true => OperationCounters::default(),
                 false => self.quotas.counters_for(operation),
             },
@@ -257,7 +259,7 @@ impl SafetyGate {
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
         };
-        if passes_unasked && !limited && !operation.tests_hidden {
+        if passes_unasked && !limited && !operation.safety.tests_hidden {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
@@ -295,7 +297,7 @@ impl SafetyGate {
         {
             self.apply_quota_error(evaluation, quota_error)?;
         }
-        let hidden_test = match operation.tests_hidden {
+        let hidden_test = match operation.safety.tests_hidden {
             true => Box::pin(self.admit_hidden_test(evaluation, is_dry_run)).await?,
             false => None,
         };
@@ -313,7 +315,7 @@ impl SafetyGate {
         let mut warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         warnings.extend(confirmed.iter().filter_map(|confirmed| confirmed.edit.as_ref()).map(RecordedEdit::warning));
         let mut pass = Pass { warnings, receipt: None };
-        let is_recorded = is_write(operation) && (!is_dry_run || operation.tests_hidden);
+        let is_recorded = is_write(operation) && (!is_dry_run || operation.safety.tests_hidden);
         if self.audit.is_enabled() && (confirmed.is_some() || is_recorded) {
             pass.receipt = Some(Box::pin(self.record_intent(evaluation, confirmed.as_ref())).await?);
         }

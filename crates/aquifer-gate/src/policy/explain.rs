@@ -73,7 +73,7 @@ impl PolicyDecision {
                 }
                 Reason::Quarantine(_) => format!(
                     "Review the change with 'aquifer review', and accept it if you still want source '{}'",
-                    operation.source
+                    operation.origin.source
                 ),
                 Reason::RequiredOperation(needed) if needed.decision.effect.severity() > RuleEffect::Allow => {
                     format!("See the decision about '{}', which the request needs", needed.operation)
@@ -94,7 +94,7 @@ impl PolicyDecision {
 
 /// How to raise the trust of an operation's source. `validated` is earned, every other level is the operator's word.
 fn how_to_raise_trust(operation: &Operation, needed: Option<Trust>) -> String {
-    let source = &operation.source;
+    let source = &operation.origin.source;
     match needed {
         Some(Trust::Validated) => format!(
             "Test source '{source}': 'aquifer conformance SOURCE --allow-writes' on test data. A run that grants a level \
@@ -210,7 +210,7 @@ fn describe_cell(cell: Cell, danger: Danger, trust: Trust) -> String {
 
 /// What an operation's danger level is based on.
 pub(super) fn evidence(operation: &Operation) -> &str {
-    if let Some(evidence) = &operation.danger_evidence {
+    if let Some(evidence) = &operation.safety.danger_evidence {
         return evidence;
     }
     match operation.category {

@@ -11,7 +11,7 @@ impl PolicyDecision {
     /// The failure of a denied call. `None` if it was not denied.
     pub fn failure(&self, operation: &Operation) -> Option<Failure> {
         let Effect::Deny(denial) = self.effect else { return None };
-        let (name, danger, trust) = (&operation.name, operation.danger, operation.trust);
+        let (name, danger, trust) = (&operation.name, operation.safety.danger, operation.origin.trust);
         let needed = self.needed();
         // A published member with published values.
         let shown = needed.map_or(Value::Null, |needed| json!(needed.as_published()));
@@ -33,11 +33,15 @@ impl PolicyDecision {
                 .detail("danger_level", danger.as_str())
                 .detail("adapter_trust", trust.as_str()),
         };
-        let failure = match operation.safeguards.reasons.as_slice() {
+        let failure = match operation.safety.safeguards.reasons.as_slice() {
             [] => failure,
             reasons => failure.detail("reasons", reasons.iter().map(|reason| &**reason).collect::<Vec<_>>()),
         };
-        let failure = if operation.source.is_empty() { failure } else { failure.detail("source", &*operation.source) };
+        let failure = if operation.origin.source.is_empty() {
+            failure
+        } else {
+            failure.detail("source", &*operation.origin.source)
+        };
         Some(failure.detail("policy", self.for_caller()))
     }
 

@@ -147,7 +147,7 @@ impl Policy {
 
     /// Evaluates the part of the policy that does not depend on the call.
     pub fn compile(&self, operation: &Operation) -> CompiledPolicy {
-        self.compile_with(operation, operation.quarantine.as_ref())
+        self.compile_with(operation, operation.safety.quarantine.as_ref())
     }
 
     fn compile_with(&self, operation: &Operation, quarantine: Option<&Arc<str>>) -> CompiledPolicy {
@@ -170,18 +170,18 @@ impl Policy {
     }
 
     fn facts(&self, operation: &Operation) -> Facts {
-        let (danger, category) = (operation.danger, operation.category);
+        let (danger, category) = (operation.safety.danger, operation.category);
         let minimum = self.minimums.get(category as usize).copied().flatten();
         let strength = self.strengths.get(danger as usize).copied().flatten();
         Facts {
-            source: operation.source.clone(),
+            source: operation.origin.source.clone(),
             category,
             danger,
-            trust: operation.trust,
-            cell: self.matrix.cell(danger, operation.trust),
+            trust: operation.origin.trust,
+            cell: self.matrix.cell(danger, operation.origin.trust),
             minimum,
             confirm_below: self.confirm_below,
-            always_confirm: operation.safeguards.always_confirm,
+            always_confirm: operation.safety.safeguards.always_confirm,
             needed: self.matrix.min_trust(danger, minimum),
             strength: strength.map_or_else(|| RequiredStrength::default_for(danger), RequiredStrength::from),
             quarantine: None,
@@ -240,15 +240,15 @@ impl CompiledPolicy {
         // Usually both are the same allocation.
         let same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
         same(&key.name, &operation.name)
-            && same(&key.source, &operation.source)
-            && same(&key.own_name, &operation.own_name)
+            && same(&key.source, &operation.origin.source)
+            && same(&key.own_name, &operation.origin.own_name)
             && key.category == operation.category
-            && key.danger == operation.danger
-            && key.trust == operation.trust
-            && key.always_confirm == operation.safeguards.always_confirm
-            && key.generic_name == operation.generic_name
-            && key.backing == operation.backing
-            && key.quarantine == operation.quarantine
+            && key.danger == operation.safety.danger
+            && key.trust == operation.origin.trust
+            && key.always_confirm == operation.safety.safeguards.always_confirm
+            && key.generic_name == operation.routing.generic_name
+            && key.backing == operation.origin.backing
+            && key.quarantine == operation.safety.quarantine
     }
 
     /// The possible decisions when a rule on the caller or the parameters loosens.
@@ -290,22 +290,22 @@ impl OperationKey {
     fn new(operation: &Operation) -> Self {
         Self {
             name: operation.name.clone(),
-            source: operation.source.clone(),
-            own_name: operation.own_name.clone(),
-            generic_name: operation.generic_name.clone(),
-            backing: operation.backing.clone(),
+            source: operation.origin.source.clone(),
+            own_name: operation.origin.own_name.clone(),
+            generic_name: operation.routing.generic_name.clone(),
+            backing: operation.origin.backing.clone(),
             category: operation.category,
-            danger: operation.danger,
-            trust: operation.trust,
-            always_confirm: operation.safeguards.always_confirm,
-            quarantine: operation.quarantine.clone(),
+            danger: operation.safety.danger,
+            trust: operation.origin.trust,
+            always_confirm: operation.safety.safeguards.always_confirm,
+            quarantine: operation.safety.quarantine.clone(),
         }
     }
 }
 
 /// Whether this is one of the protocol's own operations. The gate answers them itself; no source can take their names.
 fn is_protocol(operation: &Operation) -> bool {
-    operation.source.is_empty() && RESERVED.contains(&&*operation.name)
+    operation.origin.source.is_empty() && RESERVED.contains(&&*operation.name)
 }
 
 fn parse_matrix(settings: &PolicySettings, problems: &mut Vec<SettingsProblem>) -> Matrix {

@@ -108,7 +108,7 @@ impl Rule {
     /// Whether it may apply to this operation.
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
-            && self.dangers.contains(&operation.danger)
+            && self.dangers.contains(&operation.safety.danger)
             && self.selector.selects(operation)
     }
 

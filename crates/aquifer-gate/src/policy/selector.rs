@@ -90,7 +90,7 @@ impl Selector {
 
     /// Whether it selects this operation.
     pub(crate) fn selects(&self, operation: &Operation) -> bool {
-        self.selects_source(&operation.source)
+        self.selects_source(&operation.origin.source)
             && self.selects_name(operation)
             && self.selects_tool(operation)
             && self.selects_table(operation)
@@ -98,7 +98,7 @@ impl Selector {
 
     /// Whether it selects this operation by its tool.
     pub(super) fn selects_tool(&self, operation: &Operation) -> bool {
-        selects_backing(&self.tool, operation.backing.tool())
+        selects_backing(&self.tool, operation.origin.backing.tool())
     }
 
     /// Whether it selects this operation by its table.
@@ -106,8 +106,8 @@ impl Selector {
         if self.table.is_empty() {
             return true;
         }
-        let Some(table) = operation.backing.table() else { return false };
-        let full = operation.backing.table_with_schema();
+        let Some(table) = operation.origin.backing.table() else { return false };
+        let full = operation.origin.backing.table_with_schema();
         let full = || full.as_deref();
         let is_wanted = self.table.wants_one_of([table])
             || (self.table_in_schema.selects() && self.table_in_schema.wants_one_of(full()));
@@ -124,9 +124,10 @@ impl Selector {
         if self.operation.is_empty() {
             return true;
         }
-        let (served, own, generic) = (&*operation.name, &*operation.own_name, operation.generic_name.as_deref());
+        let (served, own, generic) =
+            (&*operation.name, &*operation.origin.own_name, operation.routing.generic_name.as_deref());
         let plain = || [own].into_iter().chain(generic);
-        let qualified = || plain().map(|name| qualified_name(&operation.source, name));
+        let qualified = || plain().map(|name| qualified_name(&operation.origin.source, name));
         let known_by_own_name = !self.loosens || self.source.selects();
         let is_wanted = self.operation.wants_one_of([served])
             || (known_by_own_name

@@ -51,10 +51,10 @@ impl Policy {
             let strength = if let Effect::Confirm(strength) = decision.effect { Some(strength) } else { None };
             PolicyLine {
                 operation: operation.name.clone(),
-                source: operation.source.clone(),
+                source: operation.origin.source.clone(),
                 category: operation.category,
-                danger: operation.danger,
-                trust: operation.trust,
+                danger: operation.safety.danger,
+                trust: operation.origin.trust,
                 decision: decision.effect.as_str(),
                 strength,
                 evidence: explain::evidence(operation).to_owned(),

@@ -90,15 +90,19 @@ impl<'a> Inventory<'a> {
     }
 
     fn sources(&self) -> BTreeSet<&'a str> {
-        self.operations().map(|operation| &*operation.source).chain(self.unknown_sources.iter().copied()).collect()
+        self.operations()
+            .map(|operation| &*operation.origin.source)
+            .chain(self.unknown_sources.iter().copied())
+            .collect()
     }
 
     /// Whether this is a generic operation that resolves to others.
     fn is_generic(&self, operation: &Operation) -> bool {
         let is_behind = |other: &Operation| {
-            other.source == operation.source && other.generic_name.as_ref() == Some(&operation.own_name)
+            other.origin.source == operation.origin.source
+                && other.routing.generic_name.as_ref() == Some(&operation.origin.own_name)
         };
-        operation.is_indirect && self.operations().any(is_behind)
+        operation.routing.is_indirect && self.operations().any(is_behind)
     }
 
     /// Whether a selector may match operations that are not known yet.
@@ -222,7 +226,7 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
     if !sources.iter().any(|source| selector.selects_source(source)) {
         return Some(no_match("source", &keys.source, sources));
     }
-    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.origin.source));
     if !of_sources().any(|operation| selector.selects_name(operation)) {
         let called_so = of_sources().find(|operation| has_any_name(operation, &keys.operation));
         return Some(match called_so {
@@ -231,8 +235,8 @@ pub(crate) fn explain_mismatch(selector: &Selector, inventory: &Inventory<'_>) -
                 "no operation is served as {}. There is '{}' of source '{}', served as '{}': a rule that loosens has to \
                  name the source as well",
                 quoted(&keys.operation),
-                operation.own_name,
-                operation.source,
+                operation.origin.own_name,
+                operation.origin.source,
                 operation.name,
             ),
             None => no_match("operation", &keys.operation, names(of_sources())),
@@ -255,7 +259,7 @@ pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) ->
         return Vec::new();
     }
     let keys = selector.keys();
-    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.origin.source));
     let alone = |name: &str| PatternList(vec![name.to_owned()]);
     let mut problems = Vec::new();
     for name in literals(&keys.source) {
@@ -291,7 +295,7 @@ pub(crate) fn unmatched_names(selector: &Selector, inventory: &Inventory<'_>) ->
 /// Exclusions of a selector that exclude nothing.
 fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<String> {
     let keys = selector.keys();
-    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.source));
+    let of_sources = || inventory.operations().filter(|operation| selector.selects_source(&operation.origin.source));
     let mut problems = Vec::new();
     let mut report = |excluded: &str, no_match: String| {
         problems.push(format!("its exclusion '!{excluded}' excludes nothing: {no_match}"));
@@ -313,14 +317,14 @@ fn useless_exclusions(selector: &Selector, inventory: &Inventory<'_>) -> Vec<Str
     }
     for excluded in exclusions(&keys.tool) {
         let others = selector.with_keys(SelectorKeys { tool: alone(excluded), ..SelectorKeys::default() });
-        let mut with_tool = of_sources().filter(|operation| operation.backing.tool().is_some());
+        let mut with_tool = of_sources().filter(|operation| operation.origin.backing.tool().is_some());
         if with_tool.all(|operation| others.selects_tool(operation)) {
             report(excluded, no_match("tool", &name(excluded), tools(of_sources())));
         }
     }
     for excluded in exclusions(&keys.table) {
         let others = selector.with_keys(SelectorKeys { table: alone(excluded), ..SelectorKeys::default() });
-        let mut with_table = of_sources().filter(|operation| operation.backing.table().is_some());
+        let mut with_table = of_sources().filter(|operation| operation.origin.backing.table().is_some());
         if with_table.all(|operation| others.selects_table(operation)) {
             report(excluded, no_match("table", &name(excluded), tables(of_sources())));
         }
@@ -339,20 +343,20 @@ fn literals(words: &PatternList) -> impl Iterator<Item = &str> {
 }
 
 fn has_any_name(operation: &Operation, words: &PatternList) -> bool {
-    let qualified = qualified_name(&operation.source, &operation.own_name);
-    literals(words).any(|word| word == &*operation.own_name || word == qualified)
+    let qualified = qualified_name(&operation.origin.source, &operation.origin.own_name);
+    literals(words).any(|word| word == &*operation.origin.own_name || word == qualified)
 }
 
 fn names<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
-    operations.flat_map(|operation| [&*operation.name, &*operation.own_name])
+    operations.flat_map(|operation| [&*operation.name, &*operation.origin.own_name])
 }
 
 fn tools<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
-    operations.filter_map(|operation| operation.backing.tool())
+    operations.filter_map(|operation| operation.origin.backing.tool())
 }
 
 fn tables<'a>(operations: impl Iterator<Item = &'a Operation>) -> impl Iterator<Item = &'a str> {
-    operations.filter_map(|operation| operation.backing.table())
+    operations.filter_map(|operation| operation.origin.backing.table())
 }
 
 fn quoted(words: &PatternList) -> String {

@@ -72,13 +72,13 @@ impl Counter {
             match per {
                 // The caller's name comes last, because it may contain any character.
                 PartitionKey::Caller => key.push('*'),
-                PartitionKey::Source => key.push_str(&operation.source),
+                PartitionKey::Source => key.push_str(&operation.origin.source),
                 PartitionKey::Category => key.push_str(operation.category.as_str()),
                 // The served name would reset the count when it changes.
                 PartitionKey::Operation => {
-                    key.push_str(&operation.source);
+                    key.push_str(&operation.origin.source);
                     key.push(':');
-                    key.push_str(&operation.own_name);
+                    key.push_str(&operation.origin.own_name);
                 }
             }
         }

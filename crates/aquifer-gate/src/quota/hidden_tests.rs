@@ -94,5 +94,5 @@ fn hidden_test_key(operation: &Operation, caller: &Caller) -> String {
         Some(principal) => format!("p:{}", hex(&Sha256::digest(principal.as_bytes()))),
         None => "-".to_owned(),
     };
-    format!("gate/spent/{HIDDEN_TESTS}/{}:{}/{owner}", operation.source, operation.own_name)
+    format!("gate/spent/{HIDDEN_TESTS}/{}:{}/{owner}", operation.origin.source, operation.origin.own_name)
 }

@@ -42,7 +42,8 @@ impl Source for Rows {
             let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
             operation.parameters =
                 vec![Parameter::required("id", Schema::string()), Parameter::optional("dry_run", schema)];
-            (operation.native, operation.has_safe_dry_run, operation.trust) = (native, guarantees, self.trust);
+            (operation.origin.native, operation.safety.has_safe_dry_run, operation.origin.trust) =
+                (native, guarantees, self.trust);
             operation
         });
         Offering { operations: operations.collect(), ..Offering::default() }

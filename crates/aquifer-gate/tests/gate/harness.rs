@@ -192,7 +192,7 @@ impl Source for ThingSource {
     fn offering(&self) -> Offering {
         let operations = OPERATIONS.iter().map(|(name, category)| {
             let mut operation = Operation::new(name, *category, "Does it.");
-            operation.trust = self.trust;
+            operation.origin.trust = self.trust;
             let mut secret = Parameter::optional("pass_code", Schema::string());
             secret.sensitive = true;
             operation.parameters = vec![
@@ -211,9 +211,9 @@ impl Source for ThingSource {
                 operation.parameters.push(Parameter::optional("options", options));
             }
             if *name == "erase_thing" {
-                operation.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());
-                operation.safeguards.reasons = vec!["It is gone".into()];
-                operation.safeguards.cooldown = Duration::from_secs(5);
+                operation.safety.safeguards.message = Some("Erase '{id}' ({pass_code})? It is gone then.".into());
+                operation.safety.safeguards.reasons = vec!["It is gone".into()];
+                operation.safety.safeguards.cooldown = Duration::from_secs(5);
             }
             operation
         });

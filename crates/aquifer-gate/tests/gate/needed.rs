@@ -31,13 +31,13 @@ impl Source for Notes {
     fn offering(&self) -> Offering {
         let make = |name: &str, category| {
             let mut made = Operation::new(name, category, "Does it.");
-            (made.native, made.danger) = (false, Danger::Safe);
+            (made.origin.native, made.safety.danger) = (false, Danger::Safe);
             made.parameters = vec![Parameter::required("id", Schema::string())];
             made
         };
         let mut change = make("change_note", Category::Update);
-        change.may_need = vec!["get_note".into()];
-        change.reads_first = Some("get_note".into());
+        change.routing.may_need = vec!["get_note".into()];
+        change.routing.reads_first = Some("get_note".into());
         Offering { operations: vec![make("get_note", Category::Read), change], ..Offering::default() }
     }
 

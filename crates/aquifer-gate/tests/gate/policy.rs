@@ -28,9 +28,9 @@ pub(crate) fn policy(toml: &str) -> Policy {
 
 pub(crate) fn operation(name: &str, category: Category, danger: Danger, trust: Trust) -> Operation {
     let mut operation = Operation::new(name, category, "Does it.");
-    operation.danger = danger;
-    operation.trust = trust;
-    operation.source = "shop".into();
+    operation.safety.danger = danger;
+    operation.origin.trust = trust;
+    operation.origin.source = "shop".into();
     operation
 }
 
@@ -197,7 +197,7 @@ fn r_saf_1_without_a_pattern_the_category_decides() {
         (Category::Delete, Danger::Destructive),
     ];
     for (category, danger) in table {
-        assert_eq!(Operation::new("some_thing", category, "").danger, danger);
+        assert_eq!(Operation::new("some_thing", category, "").safety.danger, danger);
     }
 }
 
@@ -210,9 +210,9 @@ fn r_saf_2_the_protocols_own_operations_are_always_allowed() {
     );
     for name in RESERVED {
         let mut own = Operation::new(name, Category::Read, "");
-        own.trust = Trust::Untested;
+        own.origin.trust = Trust::Untested;
         assert_eq!(decide(&closed, &own, &Value::Null).effect, Effect::Allow, "{name}");
-        own.source = "shop".into();
+        own.origin.source = "shop".into();
         assert_eq!(decide(&closed, &own, &Value::Null).effect.as_str(), "deny", "{name} of a source");
     }
 }

@@ -34,9 +34,10 @@ impl Shop {
     fn tables(&self) -> Vec<Operation> {
         let make = |name: &str, category, table: &str| {
             let mut made = Operation::new(name, category, "Does it.");
-            made.backing = Backing::Table(table.into());
-            made.generic_name = (self.is_generic && category == Category::Delete).then(|| "delete_record".into());
-            made.quarantine = self.quarantine.lock().clone().filter(|_| name == "list_orders");
+            made.origin.backing = Backing::Table(table.into());
+            made.routing.generic_name =
+                (self.is_generic && category == Category::Delete).then(|| "delete_record".into());
+            made.safety.quarantine = self.quarantine.lock().clone().filter(|_| name == "list_orders");
             made.parameters = vec![Parameter::optional("region", Schema::string())];
             made
         };
@@ -56,7 +57,7 @@ impl Source for Shop {
     fn offering(&self) -> Offering {
         let generic = |name: &str, category| {
             let mut made = Operation::new(name, category, "Does it.");
-            made.is_indirect = true;
+            made.routing.is_indirect = true;
             made.parameters = vec![Parameter::required("table_name", Schema::string())];
             made
         };
@@ -174,7 +175,7 @@ impl Source for Bank {
         let limit = Parameter::optional("max_amount", Schema::default());
         let options = Shape { fields: vec![limit.clone()], rest: Rest::Free };
         let mut pay = Operation::new("pay", Category::Create, "Pays.");
-        (pay.native, pay.open) = (false, true);
+        (pay.origin.native, pay.open) = (false, true);
         pay.parameters = vec![
             limit,
             Parameter::optional("options", Schema::new(Kind::Object(options))),
@@ -343,7 +344,7 @@ async fn r_saf_2_a_rule_outlives_a_collision_and_a_remount() {
     });
     let names = |gateway: &ShopGateway| -> Vec<String> {
         let snapshot = gateway.engine.snapshot();
-        let own = snapshot.unlisted().operations().iter().filter(|one| &*one.own_name == "delete_order");
+        let own = snapshot.unlisted().operations().iter().filter(|one| &*one.origin.own_name == "delete_order");
         own.map(|one| one.name.to_string()).collect()
     };
     let both = names(&gateway);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::introspect;
-use crate::operation::Operation;
+use crate::operation::{Operation, Origin, Routing, Safety};
 use crate::schema::Types;
 use crate::surface::Surface;
 
@@ -15,7 +15,9 @@ pub(super) fn digest(operations: &[Arc<Operation>], types: &Types, surface: &Sur
         // Neither hashing nor serializing can fail.
         let _ = serde_json::to_writer(&mut hasher, &details);
         // These fields are not shown to callers, but policy depends on them, so a change makes a different catalog.
-        let Operation { danger, trust, safeguards, own_name, generic_name, backing, quarantine, .. } = &**operation;
+        let Operation { safety, origin, routing: Routing { generic_name, .. }, .. } = &**operation;
+        let Safety { danger, safeguards, quarantine, .. } = safety;
+        let Origin { trust, own_name, backing, .. } = origin;
         let judged = format_args!("{danger}{trust}{safeguards:?}{own_name}{generic_name:?}{backing:?}{quarantine:?}");
         let _ = std::io::Write::write_fmt(&mut hasher, judged);
     }

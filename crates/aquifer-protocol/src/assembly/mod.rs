@@ -76,7 +76,7 @@ impl Definitions {
                         |requirement: &Requirement| requirement.require_first(&mut parameters, &definitions.types);
                     operation.requirements.iter().for_each(first);
                     // Whether an example of another operation works depends on what is stored.
-                    let creates = operation.native && operation.category == Category::Create;
+                    let creates = operation.origin.native && operation.category == Category::Create;
                     let sample = if creates { sample_params } else { certain_params };
                     let params = sample(&parameters, &definitions.types)?;
                     accepts(&operation, &definitions.types, params.clone()).then_some(params)
@@ -95,8 +95,8 @@ impl Definitions {
     }
 
     fn add(&mut self, operation: Operation) {
-        if !operation.source.is_empty() && !self.sources.contains(&operation.source) {
-            self.sources.push(operation.source.clone());
+        if !operation.origin.source.is_empty() && !self.sources.contains(&operation.origin.source) {
+            self.sources.push(operation.origin.source.clone());
         }
         self.operations.push(Arc::new(operation));
     }

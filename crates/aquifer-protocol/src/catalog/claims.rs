@@ -14,7 +14,7 @@ use crate::operation::Operation;
 pub(crate) fn conformance<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Option<&'static str> {
     operations.clone().find(|operation| !operation.class().describes_catalog())?;
     let mut updates = operations.clone().filter(|operation| operation.category == Category::Update);
-    let updates_take_input = updates.all(|operation| operation.native && operation.parameter("input").is_some());
+    let updates_take_input = updates.all(|operation| operation.origin.native && operation.parameter("input").is_some());
     let selects = reads(operations).any(|operation| operation.parameter("fields").is_some());
     Some(if updates_take_input && selects { "level-2" } else { "level-1" })
 }
@@ -28,9 +28,9 @@ pub(crate) fn capabilities<'a>(operations: impl Iterator<Item = &'a Operation> +
         "batch": true,
         "field_selection": takes(["fields", "fields"]),
         "aggregations": takes(["aggregate", "aggregate"]),
-        "computed_fields": any(&|operation| !operation.computed_fields.is_empty()),
+        "computed_fields": any(&|operation| !operation.capabilities.computed_fields.is_empty()),
         "pagination": pages,
-        "relationship_queries": any(&|operation| operation.relationship_capabilities.is_some()),
+        "relationship_queries": any(&|operation| operation.capabilities.relationships.is_some()),
         "warnings": true,
         "confirmation": confirmation,
         "dangerous_operations": true,

@@ -75,11 +75,11 @@ impl Answers<'_> {
             description,
         });
         if let (Detail::Full, Some(line)) = (detail, line.as_object_mut()) {
-            line.insert("danger".to_owned(), operation.danger.as_str().into());
-            if !operation.source.is_empty() {
-                line.insert("source".to_owned(), (*operation.source).into());
+            line.insert("danger".to_owned(), operation.safety.danger.as_str().into());
+            if !operation.origin.source.is_empty() {
+                line.insert("source".to_owned(), (*operation.origin.source).into());
             }
-            if operation.quarantine.is_some() {
+            if operation.safety.quarantine.is_some() {
                 line.insert("quarantined".to_owned(), true.into());
             }
         }
@@ -221,23 +221,23 @@ fn standard<'a>(operation: &'a Operation, types: &Types, surface: &'a Surface) -
                 }
             })
             .collect(),
-        computed_fields: &operation.computed_fields,
-        aggregation_support: operation.aggregation_support.as_ref(),
-        relationship_capabilities: operation.relationship_capabilities.as_ref(),
-        lifecycle: operation.lifecycle.as_ref(),
+        computed_fields: &operation.capabilities.computed_fields,
+        aggregation_support: operation.capabilities.aggregation.as_ref(),
+        relationship_capabilities: operation.capabilities.relationships.as_ref(),
+        lifecycle: operation.capabilities.lifecycle.as_ref(),
     }
 }
 
 fn full(operation: &Operation, types: &Types, surface: &Surface) -> Value {
     let mut details = json!(standard(operation, types, surface));
     if let Some(details) = details.as_object_mut() {
-        details.insert("danger".to_owned(), operation.danger.as_str().into());
-        details.extend(safeguards(&operation.safeguards));
-        if !operation.source.is_empty() {
-            details.insert("source".to_owned(), (*operation.source).into());
-            details.insert("trust".to_owned(), operation.trust.as_str().into());
+        details.insert("danger".to_owned(), operation.safety.danger.as_str().into());
+        details.extend(safeguards(&operation.safety.safeguards));
+        if !operation.origin.source.is_empty() {
+            details.insert("source".to_owned(), (*operation.origin.source).into());
+            details.insert("trust".to_owned(), operation.origin.trust.as_str().into());
         }
-        if operation.quarantine.is_some() {
+        if operation.safety.quarantine.is_some() {
             details.insert("quarantined".to_owned(), true.into());
         }
         details.insert("input_schema".to_owned(), operation.input_schema(types));

@@ -18,7 +18,7 @@ const EXTENSIONS: &[(&str, IsOffered)] = &[
     ("aggregates", |catalog, _| catalog.has_shared_parameter("aggregate")),
     ("table_shape", |catalog, _| catalog.has_shared_parameter("shape")),
     ("result_budget", |catalog, _| catalog.has_shared_parameter("max_tokens")),
-    ("query_sql", |catalog, _| catalog.operations().iter().any(|operation| &*operation.own_name == "query_sql")),
+    ("query_sql", |catalog, _| catalog.operations().iter().any(|operation| &*operation.origin.own_name == "query_sql")),
     ("batch_references", |_, _| true),
     ("batch_confirmation", |_, facts| facts.confirmation),
     ("error_codes", |_, _| true),

@@ -26,9 +26,9 @@ const MAX_THINGS: usize = 6;
 pub(super) fn systems<'a>(operations: impl Iterator<Item = &'a Operation>, max_chars: usize) -> String {
     let mut sources: Vec<System<'a>> = Vec::new();
     for operation in operations.filter(|operation| !operation.class().describes_catalog()) {
-        let place = sources.iter().position(|system| system.name == &*operation.source);
+        let place = sources.iter().position(|system| system.name == &*operation.origin.source);
         let place = place.unwrap_or_else(|| {
-            sources.push(System { name: &operation.source, counts: HashMap::new() });
+            sources.push(System { name: &operation.origin.source, counts: HashMap::new() });
             sources.len() - 1
         });
         if let (Some(system), Some(thing)) = (sources.get_mut(place), thing(operation)) {
@@ -92,7 +92,7 @@ impl System<'_> {
 
 /// The resource that an operation acts on: the words of its name without the verb, in the singular.
 fn thing(operation: &Operation) -> Option<String> {
-    let words = operation.own_name.split('_').filter(|word| !word.is_empty());
+    let words = operation.origin.own_name.split('_').filter(|word| !word.is_empty());
     let mut words: Vec<&str> = words.skip_while(|word| FILLERS.contains(word)).collect();
     // The verb is first or last: `create_merge_request`, `pods_delete`.
     if words.len() > 1 && words.first().is_some_and(|word| VERBS.contains(word)) {
@@ -102,7 +102,7 @@ fn thing(operation: &Operation) -> Option<String> {
     }
     words.retain(|word| !FILLERS.contains(word));
     // The name of the source adds nothing, and further words denote a part: `issue_comment` belongs to issues.
-    if words.len() > 1 && words.first().is_some_and(|word| *word == &*operation.source) {
+    if words.len() > 1 && words.first().is_some_and(|word| *word == &*operation.origin.source) {
         words.remove(0);
     }
     words.truncate(2);

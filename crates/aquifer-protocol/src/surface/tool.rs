@@ -104,7 +104,7 @@ impl Surface {
             name,
             description: text,
             permissions: riskiest(members.iter().copied()),
-            takes_token: members.iter().any(|operation| operation.takes_token),
+            takes_token: members.iter().any(|operation| operation.safety.takes_token),
         }
     }
 
@@ -119,7 +119,7 @@ impl Surface {
             name: self.unified_tool(),
             description: text,
             permissions: riskiest(operations()),
-            takes_token: operations().any(|operation| operation.takes_token),
+            takes_token: operations().any(|operation| operation.safety.takes_token),
         }
     }
 }
@@ -158,7 +158,7 @@ fn names<'a>(operations: impl Iterator<Item = &'a Operation> + Clone, budget: us
 /// The permissions of an operation, or those of its danger if that is greater: an operator may consider a READ
 /// destructive.
 fn permissions(operation: &Operation) -> Permissions {
-    match operation.danger {
+    match operation.safety.danger {
         Danger::Safe | Danger::Reversible => operation.category.permissions(),
         Danger::Destructive | Danger::Dangerous | Danger::Forbidden => {
             Permissions { read_only: false, destructive: true }

@@ -76,9 +76,9 @@ impl<'a> Intent<'a> {
             return true;
         }
         // With several sources, the name of the source precedes the verb.
-        let prefix = operation.name.strip_suffix(&*operation.own_name).unwrap_or_default();
+        let prefix = operation.name.strip_suffix(&*operation.origin.own_name).unwrap_or_default();
         let wanted = self.wanted.strip_prefix(prefix).unwrap_or(self.wanted);
-        if is_same_verb(first_word(wanted), first_word(&operation.own_name)) {
+        if is_same_verb(first_word(wanted), first_word(&operation.origin.own_name)) {
             return true;
         }
         match category(wanted) {

@@ -158,7 +158,7 @@ impl Routed {
     /// Like `check`, but returns a request that is not valid, so that it can be checked again.
     pub fn check_or_return(self, catalog: &Catalog, strictness: Strictness) -> Result<Checked, Box<Refused>> {
         let Routed { operation, mut params, mut beside, metadata } = self;
-        if operation.quarantine.is_some() {
+        if operation.safety.quarantine.is_some() {
             // The parameters of a quarantined operation are not shown to callers, so they are not checked. The gate
             // reports why it cannot be called.
             params.clear();
@@ -168,7 +168,7 @@ impl Routed {
         let mut warnings = Vec::new();
         let Collected { mut known, mut unknown } = collect_parameters(&operation, params, beside, &mut problems);
         // A parameter that was given twice is known only once.
-        let is_complete = problems.is_empty() && operation.quarantine.is_none();
+        let is_complete = problems.is_empty() && operation.safety.quarantine.is_none();
         if strictness == Strictness::Lenient && !unknown.is_empty() {
             warnings.push(ignored(&unknown.names()));
             unknown = UnknownParameters::default();
@@ -200,7 +200,7 @@ impl Routed {
             return Err(Box::new(Refused { failure, request }));
         }
         // An upstream fills in its own defaults and receives exactly what the caller sent.
-        for parameter in operation.parameters.iter().filter(|_| operation.native) {
+        for parameter in operation.parameters.iter().filter(|_| operation.origin.native) {
             if let Some(default) = &parameter.schema.default
                 && !parameter.schema.is_source_default
                 && !known.contains_key(&*parameter.name)
@@ -209,7 +209,7 @@ impl Routed {
             }
         }
         let mut metadata = metadata;
-        if operation.takes_token
+        if operation.safety.takes_token
             && let Some(Value::String(token)) = known.shift_remove(TOKEN)
         {
             metadata.accept(token);

@@ -265,7 +265,7 @@ fn r_res_2_deprecated_parameters_work_and_warn() {
 #[test]
 fn r_dis_7_proxied_operations_get_what_was_sent_and_nothing_else() {
     let (mut operations, types) = everything();
-    operations.iter_mut().for_each(|operation| operation.native = false);
+    operations.iter_mut().for_each(|operation| operation.origin.native = false);
     let catalog = Catalog::build(operations, types, &crude()).unwrap();
     let huge = json!(1e20);
     for params in [
@@ -305,7 +305,7 @@ fn check_open(request: Value) -> Result<Value, Value> {
     let schema = json!({ "properties": { "user_name": { "type": "string" }, "age": { "type": "integer" } } });
     let mut types = Types::new();
     let mut open = operation("label_user", Category::Update, &schema, &mut types);
-    (open.open, open.native) = (true, false);
+    (open.open, open.origin.native) = (true, false);
     let catalog = Catalog::build(vec![open], types, &crude()).unwrap();
     let Ok(ParsedRequest::One(request)) = parse(request.as_object().unwrap().clone(), 1) else { panic!("{request}") };
     let routed = route(&catalog, &crude(), &Receiver::Unified, request);
@@ -356,7 +356,8 @@ fn r_req_3_no_spelling_of_a_declared_name_passes_beside_it() {
     // Nor does one inside: whoever reads it may look as loosely there.
     let schema = json!({ "properties": { "options": { "type": "object", "properties": { "max_amount": { "type": "number" } } } } });
     let mut types = Types::new();
-    let pay = Operation { native: false, ..operation("pay", Category::Execute, &schema, &mut types) };
+    let mut pay = operation("pay", Category::Execute, &schema, &mut types);
+    pay.origin.native = false;
     let catalog = Catalog::build(vec![pay], types, &crude()).unwrap();
     for (options, accepted) in [
         (json!({ "max_amount": 5, "note": "x" }), true),
@@ -378,7 +379,8 @@ fn r_req_3_no_spelling_of_a_declared_name_passes_beside_it() {
 fn r_dis_7_a_parameter_is_known_by_its_own_spelling_before_any_alias() {
     let schema = json!({ "properties": { "camel_case": { "type": "string" }, "other": { "type": "string" }, "secret": { "type": "string" } } });
     let mut types = Types::new();
-    let mut tool = Operation { native: false, ..operation("run_tool", Category::Execute, &schema, &mut types) };
+    let mut tool = operation("run_tool", Category::Execute, &schema, &mut types);
+    tool.origin.native = false;
     for (canonical, original) in [("other", "camelCase"), ("secret", "_secret")] {
         let parameter = tool.parameters.iter_mut().find(|parameter| *parameter.name == *canonical).unwrap();
         parameter.original_name = Some(original.into());

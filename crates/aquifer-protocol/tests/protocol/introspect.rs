@@ -107,7 +107,7 @@ fn r_int_2_details_are_the_published_fields() {
 fn r_int_2_a_description_ends_with_the_danger() {
     assert_eq!(details("delete_user", Detail::Standard)["description"], "Get a user. Danger: destructive.");
     let mut operation = Operation::new("execute_x", Category::Execute, "Run");
-    operation.lifecycle = Some(Lifecycle::standard());
+    operation.capabilities.lifecycle = Some(Lifecycle::standard());
     let catalog = Catalog::build([operation], Types::new(), &crude()).unwrap();
     let answers = Answers { catalog: &catalog, surface: &crude(), facts: &facts() };
     let shown = answers.operation("execute_x", Detail::Standard);
@@ -121,9 +121,9 @@ fn r_int_2_a_description_ends_with_the_danger() {
 #[test]
 fn r_saf_3_full_details_show_what_is_confirmed() {
     let mut delete = Operation::new("delete_x", Category::Delete, "Delete");
-    delete.source = "shop".into();
+    delete.origin.source = "shop".into();
     let plain = delete.clone();
-    delete.safeguards = Safeguards {
+    delete.safety.safeguards = Safeguards {
         always_confirm: true,
         reasons: vec!["Gone for good".into()],
         message: Some("Delete {id}?".into()),
@@ -241,7 +241,7 @@ fn r_int_5_the_schema_can_be_asked_for_where_there_are_tables() {
     };
     let plain = Operation::new("list_books", Category::Read, "List books.");
     let mut of_table = plain.clone();
-    of_table.backing = Backing::Table("books".into());
+    of_table.origin.backing = Backing::Table("books".into());
     assert!(!queries(plain).contains(&json!("schema")));
     assert!(queries(of_table).contains(&json!("schema")));
 }

@@ -3,7 +3,7 @@
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::introspect::signature::{Mark, SignatureWriter, related_operations};
-use aquifer_protocol::operation::{Backing, Operation};
+use aquifer_protocol::operation::Backing;
 use aquifer_protocol::schema::Types;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn tool(name: &str, description: &str, mut schema: Value) -> Catalog {
     schema["description"] = description.into();
     let mut types = Types::new();
     let mut made = operation(name, Category::Read, &schema, &mut types);
-    made.native = false;
+    made.origin.native = false;
     Catalog::build([made], types, &crude()).unwrap()
 }
 
@@ -198,7 +198,9 @@ fn r_ext_1_related_operations_are_told_by_names() {
             "project_id": { "type": "string" }, "connection_id": { "type": "string" }, "id": { "type": "string" },
             "category_id": { "type": "string" }, "ghost_id": { "type": "string" },
         } });
-        Operation { native: false, ..operation(name, Category::Read, &schema, &mut types) }
+        let mut made = operation(name, Category::Read, &schema, &mut types);
+        made.origin.native = false;
+        made
     };
     let names =
         ["get_it", "list_projects", "search_projects", "get_project", "connect", "connect_to_x", "find_categories"];
@@ -224,8 +226,10 @@ fn r_ext_1_lists_are_named_before_what_makes_one() {
         let properties: serde_json::Map<String, serde_json::Value> =
             required.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
         let schema = json!({ "properties": properties, "required": required });
-        let made = operation(name, category, &schema, &mut types);
-        Operation { native: false, backing: Backing::Tool(called.into()), ..made }
+        let mut made = operation(name, category, &schema, &mut types);
+        made.origin.native = false;
+        made.origin.backing = Backing::Tool(called.into());
+        made
     };
     let operations = [
         ("create_planet", Category::Create, "POST /planets", &[][..]),

@@ -25,9 +25,9 @@ fn shop(prefix: &str) -> Catalog {
     ]
     .map(|(name, category)| {
         let mut operation = Operation::new(&format!("{prefix}{name}"), category, "An operation.");
-        operation.own_name = name.into();
+        operation.origin.own_name = name.into();
         // Only what is proxied may change something without an `input`.
-        operation.native = false;
+        operation.origin.native = false;
         operation
     });
     Catalog::build(operations, Types::new(), &crude()).unwrap()

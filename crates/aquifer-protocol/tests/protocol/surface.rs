@@ -124,7 +124,7 @@ fn r_end_4_the_wrong_family_is_refused_with_the_right_tool() {
 fn r_dis_4a_a_tool_is_as_risky_as_what_the_operator_considers_destructive() {
     let (mut operations, types) = everything();
     let read = operations.iter_mut().find(|operation| operation.category == Category::Read).unwrap();
-    read.danger = Danger::Destructive;
+    read.safety.danger = Danger::Destructive;
     let catalog = Catalog::build(operations, types, &crude()).unwrap();
     let tools = surface(Mode::Semantic, "crude").tools(&catalog);
     let read = tools.iter().find(|tool| tool.name == "mcp_aql_read").unwrap();
@@ -171,10 +171,11 @@ fn r_end_5_tools_take_a_token_where_something_may_have_to_be_confirmed() {
 
 #[test]
 fn r_end_5_many_operations_are_told_as_the_systems_they_belong_to() {
-    let make = |source: &str, name: &str| Operation {
-        source: source.into(),
-        own_name: name.into(),
-        ..Operation::new(&format!("{source}_{name}"), Category::Read, "Reads.")
+    let make = |source: &str, name: &str| {
+        let mut operation = Operation::new(&format!("{source}_{name}"), Category::Read, "Reads.");
+        operation.origin.source = source.into();
+        operation.origin.own_name = name.into();
+        operation
     };
     let mut operations = Vec::new();
     for thing in ["issue", "pull_request", "branch"] {
@@ -184,7 +185,7 @@ fn r_end_5_many_operations_are_told_as_the_systems_they_belong_to() {
         }
     }
     let mut table = make("shop", "list_orders");
-    table.backing = Backing::Table("orders".into());
+    table.origin.backing = Backing::Table("orders".into());
     let built = |operations: Vec<Operation>| Catalog::build(operations, Types::new(), &crude()).unwrap();
     let described = |catalog: &Catalog, name: &str| {
         let tools = surface(Mode::All, "crude").tools(catalog);
@@ -237,7 +238,7 @@ fn r_req_6_a_native_update_must_have_input_and_a_proxied_one_lowers_the_level() 
     update.parameters = vec![id(), Parameter::required("input", Schema::object(vec![id()]))];
     let refused = Catalog::build([update.clone()], Types::new(), &crude()).unwrap_err();
     assert_eq!(refused, CatalogError::IdentifierInInput("update_x".to_owned(), "id".to_owned()));
-    update.native = false;
+    update.origin.native = false;
     assert!(Catalog::build([update], Types::new(), &crude()).is_ok());
 }
 
@@ -256,7 +257,7 @@ fn claimed(operations: &[&str]) -> Option<&'static str> {
         let mut operation = Operation::new(name, category, "x");
         for word in words {
             match word {
-                "*" => operation.native = false,
+                "*" => operation.origin.native = false,
                 "input" => operation.parameters.push(Parameter::required("input", Schema::object(Vec::new()))),
                 name => operation.parameters.push(Parameter::optional(name, Schema::string())),
             }

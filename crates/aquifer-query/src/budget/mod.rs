@@ -47,7 +47,7 @@ const CUT_WARNING: usize = 110;
 
 /// Adds the parameter to an operation that reads, unless it has one of that name or cannot be called.
 pub fn offer(operation: &mut Operation) {
-    let can_be_read = operation.category == Category::Read && operation.quarantine.is_none();
+    let can_be_read = operation.category == Category::Read && operation.safety.quarantine.is_none();
     if can_be_read && operation.parameter(MAX_TOKENS).is_none() {
         operation.parameters.push(parameter());
     }

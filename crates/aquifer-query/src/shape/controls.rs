@@ -98,21 +98,21 @@ pub fn control_parameters(own: &[Parameter], shape: &ResultShape, controls: Cont
 /// their names free. Returns whether the operation is shaped. Call this once, after the operation has all its own
 /// parameters.
 pub fn add_controls(operation: &mut Operation, shape: &ResultShape, controls: Controls) -> bool {
-    let is_unshaped = operation.native || operation.category != Category::Read || controls == Controls::None;
-    if is_unshaped || operation.shaping.is_some() {
+    let is_unshaped = operation.origin.native || operation.category != Category::Read || controls == Controls::None;
+    if is_unshaped || operation.capabilities.shaping.is_some() {
         return false;
     }
     let added = control_parameters(&operation.parameters, shape, controls);
     let names: Vec<Arc<str>> = added.iter().map(|parameter| parameter.name.clone()).collect();
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls: names, rows: shape.rows(), ..Shaping::default() });
+    operation.capabilities.shaping = Some(Shaping { controls: names, rows: shape.rows(), ..Shaping::default() });
     true
 }
 
 /// Replaces the controls of an operation whose results turned out to have a shape that is neither declared nor configured.
 pub fn add_observed_controls(operation: &mut Operation, types: &mut Types, observed: &ResultShape, controls: Controls) {
     let is_open = |shaping: &mut Shaping| !shaping.rows.is_known();
-    let Some(before) = operation.shaping.take_if(is_open) else { return };
+    let Some(before) = operation.capabilities.shaping.take_if(is_open) else { return };
     let declared = types.get(&operation.returns.type_name);
     let declared = declared.map(|schema| ResultShape::declared(schema, types)).unwrap_or_default();
     operation.parameters.retain(|parameter| !(parameter.is_shared && before.controls.contains(&parameter.name)));
@@ -123,7 +123,9 @@ pub fn add_observed_controls(operation: &mut Operation, types: &mut Types, obser
 /// Declares what a shaped operation returns: its own result, or a page of its rows if controls are used. Adds the type to
 /// `types`.
 pub fn declare_pages(operation: &mut Operation, types: &mut Types) {
-    let Some(shaping) = operation.shaping.as_ref().filter(|shaping| shaping.rows.is_known()) else { return };
+    let Some(shaping) = operation.capabilities.shaping.as_ref().filter(|shaping| shaping.rows.is_known()) else {
+        return;
+    };
     let own = operation.returns.type_name.clone();
     let row = types.get(&own).and_then(|schema| row_type(schema, types, &shaping.rows));
     let items = row.map_or_else(|| "items".to_owned(), |row| format!("items: {row}[]"));
@@ -144,7 +146,7 @@ pub fn declare_pages(operation: &mut Operation, types: &mut Types) {
 /// Sets the fields that an operation returns if its caller asks for none. Call this after the controls were added.
 pub fn set_default_fields(operation: &mut Operation, fields: &[Arc<str>]) {
     const MAX_NAMED: usize = 8;
-    let Some(shaping) = &mut operation.shaping else { return };
+    let Some(shaping) = &mut operation.capabilities.shaping else { return };
     if !shaping.controls.iter().any(|control| &**control == "fields") || fields.is_empty() {
         return;
     }
@@ -170,10 +172,10 @@ pub fn add_collection_controls(operation: &mut Operation, collection: &Collectio
         .collect();
     let controls = added.iter().map(|parameter| parameter.name.clone()).collect();
     if names.contains(&"aggregate") {
-        operation.aggregation_support = Some(crate::parameters::aggregation_support(collection));
+        operation.capabilities.aggregation = Some(crate::parameters::aggregation_support(collection));
     }
     operation.parameters.extend(added);
-    operation.shaping = Some(Shaping { controls, rows: rows.rows(), ..Shaping::default() });
+    operation.capabilities.shaping = Some(Shaping { controls, rows: rows.rows(), ..Shaping::default() });
 }
 
 /// Removes the controls from the parameters of a call. The rest belongs to the source.

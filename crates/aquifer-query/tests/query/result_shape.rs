@@ -101,7 +101,7 @@ fn r_dis_8a_a_result_says_where_rows_are() {
 fn r_dis_8a_controls_are_offered_where_they_can_apply() {
     let offered = |shape: &ResultShape, controls: Controls| {
         let mut operation = Operation::new("list_things", Category::Read, "Lists things.");
-        operation.native = false;
+        operation.origin.native = false;
         shape::add_controls(&mut operation, shape, controls);
         operation.parameters.iter().map(|parameter| parameter.name.to_string()).collect::<Vec<_>>()
     };
@@ -119,7 +119,7 @@ fn r_dis_8a_controls_are_offered_where_they_can_apply() {
 #[test]
 fn r_dis_8a_the_declared_answer_is_the_result_or_a_page_of_its_rows() {
     let mut operation = Operation::new("list_things", Category::Read, "Lists things.");
-    operation.native = false;
+    operation.origin.native = false;
     let schema = json!({ "$defs": { "Thing": object(json!({ "id": { "type": "integer" } })) },
                          "type": "object",
                          "properties": { "things": { "type": "array", "items": { "$ref": "#/$defs/Thing" } } } });
@@ -137,7 +137,7 @@ fn r_dis_8a_the_declared_answer_is_the_result_or_a_page_of_its_rows() {
     assert_eq!(named.iter().map(|name| &**name).collect::<Vec<_>>(), ["Things", "ResultPage"]);
     // Where no page is made, the result is what the upstream says.
     let mut other = Operation::new("get_thing", Category::Read, "Gets a thing.");
-    other.native = false;
+    other.origin.native = false;
     shape::add_controls(&mut other, &ResultShape::Structured, Controls::Few);
     let before = other.returns.type_name.clone();
     shape::declare_pages(&mut other, &mut types);

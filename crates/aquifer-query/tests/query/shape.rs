@@ -343,7 +343,7 @@ fn r_dis_8_the_envelope_is_kept_unless_it_is_large() {
 
 fn upstream(own: &[&str]) -> Operation {
     let mut operation = Operation::new("list_things", aquifer_protocol::category::Category::Read, "Lists things.");
-    operation.native = false;
+    operation.origin.native = false;
     operation.parameters = own.iter().map(|name| Parameter::optional(name, Schema::new(Kind::Any))).collect();
     operation
 }
@@ -354,7 +354,8 @@ fn r_dis_8_controls_do_not_replace_parameters_of_the_upstream() {
         let mut operation = upstream(own);
         assert!(shape::add_controls(&mut operation, &ROWS, controls));
         assert!(!shape::add_controls(&mut operation, &ROWS, controls), "only once");
-        let names: Vec<String> = operation.shaping.unwrap().controls.iter().map(|name| name.to_string()).collect();
+        let names: Vec<String> =
+            operation.capabilities.shaping.unwrap().controls.iter().map(|name| name.to_string()).collect();
         assert!(names.iter().all(|name| !own.contains(&name.as_str())));
         names
     };

@@ -43,12 +43,12 @@ impl Api {
 /// A quarantined operation as it is listed: with the reason why it cannot be called, and without its definition.
 fn stub(operation: &Operation, cause: &str) -> Operation {
     let mut quarantined = Operation::new(&operation.name, operation.category, &format!("Quarantined: {cause}"));
-    quarantined.danger = operation.danger;
-    quarantined.danger_evidence = operation.danger_evidence.clone();
-    quarantined.source = operation.source.clone();
-    quarantined.place = operation.place.clone();
-    quarantined.trust = operation.trust;
-    quarantined.native = false;
-    quarantined.quarantine = Some(cause.into());
+    quarantined.safety.danger = operation.safety.danger;
+    quarantined.safety.danger_evidence = operation.safety.danger_evidence.clone();
+    quarantined.origin.source = operation.origin.source.clone();
+    quarantined.origin.place = operation.origin.place.clone();
+    quarantined.origin.trust = operation.origin.trust;
+    quarantined.origin.native = false;
+    quarantined.safety.quarantine = Some(cause.into());
     quarantined
 }

@@ -84,7 +84,7 @@ fn add_written(api: &mut Api, adapter: &Adapter, written: Vec<&AdapterOperation>
     api.notes.extend(offer.ignored);
     for (described, mut operation) in handwritten.operations.iter().zip(offer.operations) {
         let Some(mut route) = route(described) else { continue };
-        operation.is_idempotent = route.method.is_idempotent();
+        operation.safety.is_idempotent = route.method.is_idempotent();
         if operation.category == Category::Update {
             // A PUT replaces everything, so required fields stay required. They become optional later if the current
             // state can be read and merged.
@@ -250,7 +250,7 @@ fn gather_changes(operation: &mut Operation, route: &mut Route, keeps_required: 
         }
     };
     operation.parameters.push(input);
-    operation.native = true;
+    operation.origin.native = true;
     route.parameters.retain(|parameter| parameter.place != Place::BodyField);
     route.parameters.push(RouteParameter { name: INPUT.into(), original_name: INPUT.into(), place: Place::Body });
 }

@@ -59,9 +59,9 @@ pub(super) fn add<'a>(
         }
         let route = review_route(route, reviewed);
         let mut operation = review(original, reviewed, &api.types, is_settled, &mut api.notes);
-        operation.source = source.into();
-        operation.trust = adapter.trust;
-        operation.place = route.base_url.clone().unwrap_or_else(|| api.base_url.as_str().into());
+        operation.origin.source = source.into();
+        operation.origin.trust = adapter.trust;
+        operation.origin.place = route.base_url.clone().unwrap_or_else(|| api.base_url.as_str().into());
         api.routes.insert(name, route);
         api.operations.push(operation);
     }
@@ -90,20 +90,20 @@ fn review(
     let effective = hold_to_description(reviewed, &operation, is_settled);
     if let Some(ignored) = &effective.ignored {
         notes.push(format!("'{}': {ignored}", reviewed.name));
-        operation.danger_evidence = Some(text::presentable(ignored).into());
-    } else if (effective.category, effective.danger) != (operation.category, operation.danger) {
-        operation.danger_evidence = Some("its adapter file says so".into());
+        operation.safety.danger_evidence = Some(text::presentable(ignored).into());
+    } else if (effective.category, effective.danger) != (operation.category, operation.safety.danger) {
+        operation.safety.danger_evidence = Some("its adapter file says so".into());
     }
-    (operation.category, operation.danger) = (effective.category, effective.danger);
+    (operation.category, operation.safety.danger) = (effective.category, effective.danger);
     operation.name = reviewed.name.as_str().into();
-    operation.own_name = operation.name.clone();
+    operation.origin.own_name = operation.name.clone();
     if reviewed.description != *operation.description {
         operation.description = text::presentable(&reviewed.description).into();
     }
     if let Some(returns) = reviewed.returns.as_deref().filter(|returns| *returns != &*operation.returns.description) {
         operation.returns.description = text::presentable(returns).into();
     }
-    operation.safeguards = offer::safeguards(reviewed);
+    operation.safety.safeguards = offer::safeguards(reviewed);
     let named = |name: &str| reviewed.parameters.iter().find(|parameter| parameter.name == name);
     for unknown in reviewed.parameters.iter().filter(|parameter| operation.parameter(&parameter.name).is_none()) {
         notes.push(format!(

@@ -176,13 +176,13 @@ impl OperationReader<'_, '_> {
             }
         }
         let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
-        operation.danger = effects.danger;
-        operation.danger_evidence = Some(effects.evidence.into());
-        operation.is_idempotent = effects.is_idempotent;
+        operation.safety.danger = effects.danger;
+        operation.safety.danger_evidence = Some(effects.evidence.into());
+        operation.safety.is_idempotent = effects.is_idempotent;
         operation.deprecated = entry.is_deprecated().then(Deprecation::default);
-        operation.native = false;
-        operation.source = self.options.source.as_str().into();
-        operation.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
+        operation.origin.native = false;
+        operation.origin.source = self.options.source.as_str().into();
+        operation.origin.place = base_url.clone().unwrap_or_else(|| self.base_url.into());
         operation.requirements = body_requirements::renamed(requirements, &routes);
         operation.parameters = parameters;
         operation.returns = answer.returns.clone();

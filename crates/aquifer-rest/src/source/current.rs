@@ -58,8 +58,8 @@ impl Readers {
         dangers: &BTreeMap<String, Danger>,
     ) -> Self {
         let is_safe = |one: &&Operation| {
-            let danger = dangers.get(&*one.name).unwrap_or(&one.danger);
-            one.category == Category::Read && *danger == Danger::Safe && one.quarantine.is_none()
+            let danger = dangers.get(&*one.name).unwrap_or(&one.safety.danger);
+            one.category == Category::Read && *danger == Danger::Safe && one.safety.quarantine.is_none()
         };
         let readers = operations.iter().filter(is_safe).filter_map(|operation| {
             let route = routes.get(&operation.name)?;

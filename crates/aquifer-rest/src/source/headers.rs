@@ -22,7 +22,7 @@ pub(super) fn add(settings: &mut RestSettings) -> Result<(), RestError> {
     let idempotency_header: Option<Arc<str>> = settings.idempotency_header.as_deref().map(Into::into);
     let names: Vec<String> = settings.call_headers.iter().map(|header| parameter_name(header, &settings.api)).collect();
     let routes = &mut settings.api.routes;
-    for operation in settings.api.operations.iter_mut().filter(|operation| operation.quarantine.is_none()) {
+    for operation in settings.api.operations.iter_mut().filter(|operation| operation.safety.quarantine.is_none()) {
         let Some(route) = routes.get_mut(&operation.name) else { continue };
         let route = Arc::make_mut(route);
         for (header, name) in settings.call_headers.iter().zip(&names) {

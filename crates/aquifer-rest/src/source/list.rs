@@ -118,7 +118,12 @@ impl ListCall<'_> {
 
     /// Whether the engine can be asked to fetch further pages.
     fn is_list(&self) -> bool {
-        self.call.operation.shaping.as_ref().is_some_and(|shaping| shaping.is_paged && shaping.rows.is_known())
+        self.call
+            .operation
+            .capabilities
+            .shaping
+            .as_ref()
+            .is_some_and(|shaping| shaping.is_paged && shaping.rows.is_known())
     }
 
     /// The URL of the next page: a `Link` header, or a URL in the body that belongs to the same operation.

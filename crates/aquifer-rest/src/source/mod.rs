@@ -152,7 +152,7 @@ impl RestSource {
         let version = settings.api.version.as_deref().map(Into::into);
         let status = SourceStatus {
             left_out: settings.api.omitted.len(),
-            quarantined: settings.api.operations.iter().filter(|one| one.quarantine.is_some()).count(),
+            quarantined: settings.api.operations.iter().filter(|one| one.safety.quarantine.is_some()).count(),
             notes: settings.api.notes.clone(),
             ..SourceStatus::default()
         };
@@ -202,7 +202,8 @@ impl RestSource {
         let route = &*endpoint.route;
         let mut params = std::mem::take(&mut call.params);
         self.refuse_read_only(endpoint, &params)?;
-        let is_dry_run = call.operation.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
+        let is_dry_run =
+            call.operation.safety.has_safe_dry_run && params.shift_remove("dry_run") == Some(Value::Bool(true));
         let position = match &call.page.resume {
             Some(resume) => Some(
                 Position::deserialize(&**resume)
@@ -336,7 +337,7 @@ fn shown_request(request: &HttpRequest) -> Value {
 
 /// Whether an operation only reads. A READ operation that is not safe may do more than that.
 fn effect(operation: &Operation) -> Effect {
-    let only_reads = operation.category == Category::Read && operation.danger == Danger::Safe;
+    let only_reads = operation.category == Category::Read && operation.safety.danger == Danger::Safe;
     if only_reads { Effect::Reads } else { Effect::Changes }
 }
 

@@ -48,15 +48,15 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         }
         route.complete_paging();
         hide_paging(&mut operation, &route);
-        operation.source = name.as_str().into();
-        operation.backing = Backing::Tool(format!("{} {}", route.method.as_str(), route.path).into());
-        if operation.quarantine.is_some() {
+        operation.origin.source = name.as_str().into();
+        operation.origin.backing = Backing::Tool(format!("{} {}", route.method.as_str(), route.path).into());
+        if operation.safety.quarantine.is_some() {
             offering.operations.push(operation);
             continue;
         }
         if let Some(danger) = operation_dangers.get(&*operation.name) {
-            operation.danger = *danger;
-            operation.danger_evidence = Some("the configuration says so".into());
+            operation.safety.danger = *danger;
+            operation.safety.danger_evidence = Some("the configuration says so".into());
         }
         if !file_roots.is_empty() {
             files::offer_paths(&mut operation, &route);
@@ -69,8 +69,8 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         }
         if let Some(current) = &current {
             current::relax_changes(&mut operation, current);
-            operation.may_need.push(current.operation.clone());
-            operation.reads_first = Some(current.operation.clone());
+            operation.routing.may_need.push(current.operation.clone());
+            operation.routing.reads_first = Some(current.operation.clone());
         } else if route.method == Method::Put && operation.category == Category::Update && current::writes_input(&route)
         {
             warn_of_replacement(&mut operation);
@@ -81,7 +81,7 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         let fields = take_fields_parameter(&mut operation, &route, &shape, controls);
         shape::add_controls(&mut operation, &shape, controls);
         shape::declare_pages(&mut operation, &mut offering.types);
-        if let Some(shaping) = &mut operation.shaping {
+        if let Some(shaping) = &mut operation.capabilities.shaping {
             shaping.is_paged = is_paged(&route);
             shaping.max_pages = max_pages.get(&*operation.name).copied();
             shaping.sends_fields = fields.is_some();
@@ -146,9 +146,9 @@ pub(super) fn add_observed(
     observed: &ResultShape,
     controls: Controls,
 ) {
-    let Some(max_pages) = operation.shaping.as_ref().map(|shaping| shaping.max_pages) else { return };
+    let Some(max_pages) = operation.capabilities.shaping.as_ref().map(|shaping| shaping.max_pages) else { return };
     shape::add_observed_controls(operation, types, observed, controls);
-    if let (Some(added), Some(route)) = (&mut operation.shaping, route) {
+    if let (Some(added), Some(route)) = (&mut operation.capabilities.shaping, route) {
         added.is_paged = is_paged(route);
         added.max_pages = max_pages;
     }
@@ -162,7 +162,7 @@ fn take_fields_parameter(
     controls: Controls,
 ) -> Option<Parameter> {
     let name = route.fields_parameter.as_ref()?;
-    if operation.native || operation.category != Category::Read || controls == Controls::None {
+    if operation.origin.native || operation.category != Category::Read || controls == Controls::None {
         return None;
     }
     let index = operation.parameters.iter().position(|parameter| parameter.name == *name && !parameter.required)?;
@@ -182,7 +182,8 @@ pub(super) fn take_changes(operation: &mut Operation, route: &Route, types: &Typ
     if operation.category != Category::Update || !current::writes_input(route) {
         return;
     }
-    let mut changed = Operation { native: true, ..operation.clone() };
+    let mut changed = operation.clone();
+    changed.origin.native = true;
     for parameter in changed.parameters.iter_mut().filter(|parameter| &*parameter.name == INPUT) {
         parameter.required = true;
     }
@@ -202,6 +203,6 @@ fn offer_dry_run(operation: &mut Operation) {
     if operation.parameter("dry_run").is_none() {
         let words = "Show the request without sending it.";
         operation.parameters.push(Parameter::optional("dry_run", Schema::new(Kind::Boolean).describe(words)).shared());
-        operation.has_safe_dry_run = true;
+        operation.safety.has_safe_dry_run = true;
     }
 }

@@ -31,7 +31,7 @@ impl Database {
         let sql = SqlText::parse(params.get("sql").and_then(Value::as_str).unwrap_or_default(), dialect)?;
         // The tables may have changed since policy decided.
         let needed = offer.lists_of(offer.tables_read_by(&sql));
-        if !needed.iter().all(|name| operation.may_reach.contains(name)) {
+        if !needed.iter().all(|name| operation.routing.may_reach.contains(name)) {
             let cause = "a table that policy has not seen".to_owned();
             return Err(self.failure_from(SqlError::SchemaChanged { message: None, cause }.into(), None));
         }

@@ -168,7 +168,7 @@ impl Database {
     async fn answer_with_known_schema(&self, call: Call, known: &Arc<Offer>) -> Result<OperationOutput, Failure> {
         let mut offer = known.clone();
         // A dry run that is proven to change nothing may run without confirmation, so the proof must be current.
-        if call.operation.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
+        if call.operation.safety.has_safe_dry_run && call.params.get("dry_run") == Some(&Value::Bool(true)) {
             offer = self.renew_proof(offer, &call.name).boxed().await?;
         }
         let no_operation = || {

@@ -150,7 +150,7 @@ impl Offer {
         // below the limit.
         for operation in &mut offer.offering.operations {
             if let Some(Action::Table(verb, _)) = offer.actions.get(&operation.name) {
-                operation.generic_name = Some(verb.generic_name().into());
+                operation.routing.generic_name = Some(verb.generic_name().into());
             }
         }
         let may_need: Vec<Vec<Arc<str>>> = offer
@@ -164,11 +164,11 @@ impl Offer {
             .collect();
         let may_reach = offer.may_reach();
         for (operation, may_need) in offer.offering.operations.iter_mut().zip(may_need) {
-            operation.may_need = may_need;
+            operation.routing.may_need = may_need;
             if let Some(Action::Table(Verb::List | Verb::Search | Verb::Get, index)) =
                 offer.actions.get(&operation.name)
             {
-                operation.may_reach = may_reach.get(*index).cloned().unwrap_or_default();
+                operation.routing.may_reach = may_reach.get(*index).cloned().unwrap_or_default();
             }
         }
         if generic {

@@ -173,14 +173,14 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
     ];
     let mut define = |verb: Verb, name: &str, category: Category, words: &str, rest: Vec<Parameter>| {
         let mut operation = Operation::new(name, category, words);
-        operation.is_indirect = true;
+        operation.routing.is_indirect = true;
         operation.parameters = std::iter::once(table_name()).chain(rest).collect();
         operation.returns = match verb {
             Verb::List | Verb::Search => Returns::page("JsonObject"),
             _ => Returns::object("The record"),
         };
         if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
-            operation.computed_fields = sample_computed_fields(offer);
+            operation.capabilities.computed_fields = sample_computed_fields(offer);
         }
         operation.examples.extend(examples::generic(offer, verb));
         all.push((Action::Generic(verb), operation));
@@ -302,7 +302,7 @@ fn table_schema(example: Option<&ExposedTable>) -> Operation {
     let mut operation =
         Operation::new("get_table_schema", Category::Read, "Get the columns, the key and the references of a table.");
     operation.role = Role::Discovery;
-    operation.is_indirect = true;
+    operation.routing.is_indirect = true;
     operation.parameters = vec![table_name()];
     operation.examples.extend(example.map(|exposed| Example {
         description: None,

@@ -217,18 +217,18 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
     };
     let mut operation = Operation::new(&verb.operation_name(exposed), category, &description);
     let table = exposed.table.name.clone();
-    operation.backing = match exposed.table.schema.clone() {
+    operation.origin.backing = match exposed.table.schema.clone() {
         Some(schema) => Backing::TableInSchema { schema, table },
         None => Backing::Table(table),
     };
-    operation.has_safe_dry_run = match verb {
+    operation.safety.has_safe_dry_run = match verb {
         Verb::Create => exposed.table.dry_run.create,
         Verb::Update => exposed.table.dry_run.update,
         Verb::Delete => exposed.table.dry_run.delete,
         // A read has no dry run.
         Verb::List | Verb::Search | Verb::Get => false,
     };
-    operation.tests_hidden =
+    operation.safety.tests_hidden =
         matches!(verb, Verb::Create | Verb::Update) && exposed.table.constraints_on_hidden().next().is_some();
     operation.returns = match verb {
         Verb::List | Verb::Search => Returns::page(type_name),
@@ -254,10 +254,10 @@ fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: 
         Verb::Delete => keys(exposed, references).chain([if_match(), dry_run()]).collect(),
     };
     if matches!(verb, Verb::List | Verb::Search | Verb::Get) {
-        operation.computed_fields = computed_fields(&exposed.collection);
+        operation.capabilities.computed_fields = computed_fields(&exposed.collection);
     }
     if matches!(verb, Verb::List | Verb::Search) {
-        operation.aggregation_support = Some(aggregation_support(&exposed.collection));
+        operation.capabilities.aggregation = Some(aggregation_support(&exposed.collection));
         operation.examples = vec![Example { description: None, params: examples::list(verb, exposed) }];
     }
     operation
@@ -340,7 +340,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) 
              way; relationship 'table.column' keeps to one kind, 'references' to none; depth 1 to {MAX_RELATIONSHIP_DEPTH}. Pages of 20, no more than 100; they may shift while rows change."
         ),
     );
-    operation.is_indirect = true;
+    operation.routing.is_indirect = true;
     let names = || std::iter::once(ANY_REFERENCE).chain(relationships.iter().map(|known| &*known.name));
     let sections = Schema::new(Kind::Array(Some(Box::new(Schema::one_of([
         "root",
@@ -368,7 +368,7 @@ pub(super) fn query_relationships(root: Schema, relationships: &[Relationship]) 
         type_name: RELATED_ROWS.into(),
         description: "{root, relationships[], graph {nodes, edges}, pageInfo}".into(),
     };
-    operation.relationship_capabilities = Some(RelationshipCapabilities {
+    operation.capabilities.relationships = Some(RelationshipCapabilities {
         supported: true,
         directions: Direction::ALL.to_vec(),
         relationship_types: names().map(Arc::from).collect(),
@@ -397,7 +397,7 @@ pub(crate) fn tables() -> Operation {
     let mut operation = Operation::new("list_tables", Category::Read, "List the tables of this database.");
     operation.role = Role::Discovery;
     operation.parameters = parameters(&collection, QueryKind::List);
-    operation.aggregation_support = Some(aggregation_support(&collection));
+    operation.capabilities.aggregation = Some(aggregation_support(&collection));
     operation.returns = Returns {
         description: "{items: [{name, table?, writable, searchable, columns, description?}], pageInfo}".into(),
         ..Returns::page("JsonObject")

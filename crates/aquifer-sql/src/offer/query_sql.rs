@@ -31,7 +31,7 @@ impl Offer {
         let readable = self.tables.iter().enumerate().filter(|(index, _)| self.concealed.is_readable(*index));
         let example = readable.map(|(_, exposed)| &**exposed).next();
         let mut operation = query_sql(settings, example);
-        operation.may_reach = self.reading(0..self.tables.len()).into();
+        operation.routing.may_reach = self.reading(0..self.tables.len()).into();
         self.actions.insert(operation.name.clone(), Action::QuerySql);
         self.offering.operations.push(operation);
     }
@@ -80,7 +80,7 @@ fn query_sql(settings: &Settings, example: Option<&ExposedTable>) -> Operation {
         settings.pages.max_bytes / 1024
     );
     let mut operation = Operation::new(QUERY_SQL, Category::Read, &description);
-    operation.is_indirect = true;
+    operation.routing.is_indirect = true;
     let marks = if is_sqlite { "?, or $1, $2" } else { "$1, $2" };
     let sql = Schema {
         length: Span { min: Some(1), max: Some(MAX_SQL_BYTES as u64) },

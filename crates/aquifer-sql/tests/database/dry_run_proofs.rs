@@ -18,7 +18,7 @@ fn proven(database: &Database, table: &str) -> [bool; 3] {
         let name = format!("{verb}_{table}");
         let found = operations.iter().find(|operation| *operation.name == *name);
         assert!(found.is_some() || verb != "create", "{name} is not there");
-        found.is_some_and(|operation| operation.has_safe_dry_run)
+        found.is_some_and(|operation| operation.safety.has_safe_dry_run)
     })
 }
 

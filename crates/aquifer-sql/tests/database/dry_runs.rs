@@ -411,7 +411,7 @@ mod postgres {
             let database = open(server.settings()).await.unwrap();
             let operations = database.offering().operations;
             let found = ["create_thing", "update_thing", "delete_thing"].map(|name| {
-                operations.iter().find(|operation| *operation.name == *name).unwrap().has_safe_dry_run
+                operations.iter().find(|operation| *operation.name == *name).unwrap().safety.has_safe_dry_run
             });
             assert_eq!(found, safe, "{made}");
         }

@@ -25,9 +25,9 @@ struct TestGate {
 impl Gate for TestGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let all = std::iter::once(request.operation()).chain(request.also_needs());
-        let mut names: Vec<String> = all.map(|operation| operation.own_name.to_string()).collect();
+        let mut names: Vec<String> = all.map(|operation| operation.origin.own_name.to_string()).collect();
         let is_denied = names.iter().any(|name| self.denied.contains(&name.as_str()));
-        if let Some(table) = request.operation().backing.table() {
+        if let Some(table) = request.operation().origin.backing.table() {
             names.push(format!("table {table}"));
         }
         self.judged.lock().push(names.join(" "));

@@ -634,7 +634,7 @@ async fn r_ext_6_triggers_and_policies_on_hidden_columns_are_known() {
     for fixture in both(&format!("{tables}{sqlite}"), &format!("{tables}{postgres}"), hide(&["goods.least"])).await {
         let snapshot = fixture.engine.snapshot();
         let all = snapshot.catalog().operations();
-        let tests_hidden = |name: &str| all.iter().find(|known| &*known.name == name).unwrap().tests_hidden;
+        let tests_hidden = |name: &str| all.iter().find(|known| &*known.name == name).unwrap().safety.tests_hidden;
         let expected = [("update_good", true), ("create_order", true), ("create_place", false), ("list_goods", false)];
         for (name, expected) in expected {
             assert_eq!(tests_hidden(name), expected, "{name}");

@@ -28,7 +28,7 @@ struct TestGate {
 
 impl TestGate {
     fn denies(&self, operation: &Operation) -> bool {
-        self.denied.iter().any(|name| *operation.own_name == **name)
+        self.denied.iter().any(|name| *operation.origin.own_name == **name)
     }
 }
 

@@ -78,14 +78,14 @@ async fn start(settings: Settings, store: &Arc<PersistentStore>) -> Arc<Database
 fn table_of(database: &Database, operation: &str) -> Option<String> {
     let offering = database.offering();
     let mut all = offering.operations.iter().chain(&offering.indirect);
-    all.find(|known| *known.name == *operation).and_then(|known| known.backing.table().map(str::to_owned))
+    all.find(|known| *known.name == *operation).and_then(|known| known.origin.backing.table().map(str::to_owned))
 }
 
 /// The operation that deletes rows of a table.
 fn delete_operation(database: &Database, table: &str) -> String {
     let operations = database.offering().operations;
     let of_table = |name: &str| name.starts_with("delete_");
-    let found = operations.iter().find(|known| of_table(&known.name) && known.backing.table() == Some(table));
+    let found = operations.iter().find(|known| of_table(&known.name) && known.origin.backing.table() == Some(table));
     found.unwrap_or_else(|| panic!("{table}")).name.to_string()
 }
 

@@ -68,7 +68,7 @@ impl Gate for AskingGate {
     }
 
     fn restricts(&self, operation: &Operation) -> bool {
-        self.restricted.iter().any(|name| *operation.own_name == **name)
+        self.restricted.iter().any(|name| *operation.origin.own_name == **name)
     }
 }
 

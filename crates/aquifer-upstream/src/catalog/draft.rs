@@ -99,10 +99,10 @@ impl<'a> SnapshotDraft<'a> {
             .iter()
             .filter_map(|operation| {
                 Some(Candidate {
-                    pin: pins.get(operation.backing.tool()?).copied()?,
+                    pin: pins.get(operation.origin.backing.tool()?).copied()?,
                     operation: &operation.name,
                     category: operation.category,
-                    danger: operation.danger,
+                    danger: operation.safety.danger,
                     reviewed: reviewed.get(&*operation.name).copied(),
                 })
             })
@@ -117,7 +117,7 @@ impl<'a> SnapshotDraft<'a> {
         let notes = self.notes();
         let Self { settings, capture, mut offer, version } = self;
         let listed: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
-        let is_listed = |one: &Operation| one.backing.tool().is_some_and(|tool| listed.contains_key(tool));
+        let is_listed = |one: &Operation| one.origin.backing.tool().is_some_and(|tool| listed.contains_key(tool));
         let (present, absent): (Vec<Operation>, Vec<Operation>) = offer.operations.into_iter().partition(is_listed);
         offer.operations = present;
         let mut removed: HashMap<Arc<str>, Operation> = HashMap::new();
@@ -129,16 +129,16 @@ impl<'a> SnapshotDraft<'a> {
             removed.insert(operation.name.clone(), operation);
         }
         for named in absent {
-            let stub = removed_operation(&named.name, named.category, named.danger, named.backing);
+            let stub = removed_operation(&named.name, named.category, named.safety.danger, named.origin.backing);
             removed.insert(named.name, stub);
         }
         // If another tool now has the name, the name belongs to that tool.
         offer.operations.iter().for_each(|one| drop(removed.remove(&one.name)));
         let mut quarantined = BTreeMap::new();
         for operation in &mut offer.operations {
-            let Backing::Tool(tool) = &operation.backing else { continue };
-            operation.established_at = judgement.since.get(&**tool).copied();
-            operation.is_established = operation.established_at.is_some();
+            let Backing::Tool(tool) = &operation.origin.backing else { continue };
+            operation.origin.established_at = judgement.since.get(&**tool).copied();
+            operation.origin.is_established = operation.origin.established_at.is_some();
             if let Some(reason) = judgement.quarantined.get(&**tool) {
                 let accepted = book.and_then(|book| book.get(tool));
                 let withheld = QuarantinedOperation {
@@ -147,7 +147,8 @@ impl<'a> SnapshotDraft<'a> {
                     reason: reason.clone(),
                 };
                 let category = accepted.map_or(operation.category, |accepted| accepted.category);
-                let danger = accepted.map_or(operation.danger, |accepted| accepted.danger.max(operation.danger));
+                let danger =
+                    accepted.map_or(operation.safety.danger, |accepted| accepted.danger.max(operation.safety.danger));
                 *operation = quarantined_stub(operation, category, danger, reason);
                 offer.calls.remove(&operation.name);
                 quarantined.insert(operation.name.clone(), withheld);
@@ -176,23 +177,23 @@ impl<'a> SnapshotDraft<'a> {
 /// An operation reduced to its name. Nothing from the current definition is shown.
 fn quarantined_stub(operation: &Operation, category: Category, danger: Danger, reason: &QuarantineReason) -> Operation {
     let mut shown = Operation::new(&operation.name, category, &reason.message());
-    shown.danger = danger;
-    shown.source = operation.source.clone();
-    shown.trust = operation.trust;
-    shown.backing = operation.backing.clone();
-    shown.native = false;
-    shown.quarantine = Some(reason.cause().into());
-    shown.is_established = operation.is_established;
-    shown.established_at = operation.established_at;
+    shown.safety.danger = danger;
+    shown.origin.source = operation.origin.source.clone();
+    shown.origin.trust = operation.origin.trust;
+    shown.origin.backing = operation.origin.backing.clone();
+    shown.origin.native = false;
+    shown.safety.quarantine = Some(reason.cause().into());
+    shown.origin.is_established = operation.origin.is_established;
+    shown.origin.established_at = operation.origin.established_at;
     shown
 }
 
 /// An operation whose tool was removed. Its description says why.
 fn removed_operation(name: &str, category: Category, danger: Danger, backing: Backing) -> Operation {
     let mut operation = Operation::new(name, category, "the server no longer lists this tool");
-    operation.danger = danger;
-    operation.backing = backing;
-    operation.native = false;
+    operation.safety.danger = danger;
+    operation.origin.backing = backing;
+    operation.origin.native = false;
     operation
 }
 

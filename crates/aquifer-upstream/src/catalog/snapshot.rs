@@ -95,7 +95,7 @@ impl CatalogSnapshot {
             let tool = ServedTool {
                 name: tool.as_str().into(),
                 category: operation.category,
-                danger: operation.danger,
+                danger: operation.safety.danger,
                 endpoint: None,
                 call,
             };
@@ -160,7 +160,7 @@ impl CatalogSnapshot {
             name.push('_');
         }
         let mut operation = Operation::new(&name, Category::Read, description);
-        operation.native = false;
+        operation.origin.native = false;
         self.offering.operations.push(operation);
         self
     }
@@ -251,8 +251,8 @@ impl ServedTool {
 pub(super) fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
         if let Some(danger) = settings.operation_dangers.get(&*operation.name) {
-            operation.danger = *danger;
-            operation.danger_evidence = Some("set in the configuration".into());
+            operation.safety.danger = *danger;
+            operation.safety.danger_evidence = Some("set in the configuration".into());
         }
     }
 }

@@ -219,8 +219,8 @@ fn prepare_arguments(
 ) -> Result<Value, Failure> {
     snapshot.check_quarantine(name)?;
     let tool = snapshot.tool(name).ok_or_else(|| removed_failure(name))?;
-    let is_same_tool = operation.backing.tool().is_none_or(|judged| *judged == *tool.name);
-    if !is_same_tool || tool.danger > operation.danger || tool.category != operation.category {
+    let is_same_tool = operation.origin.backing.tool().is_none_or(|judged| *judged == *tool.name);
+    if !is_same_tool || tool.danger > operation.safety.danger || tool.category != operation.category {
         return Err(changed_failure(name));
     }
     if !tool.call.open && params.keys().any(|name| !tool.call.takes(name)) {

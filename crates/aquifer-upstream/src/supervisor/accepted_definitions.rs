@@ -95,8 +95,8 @@ fn pin_all(settings: &Settings, definitions: BTreeMap<String, Map<String, Value>
     let draft = SnapshotDraft::new(settings, &Sanitizer::new(settings), &capture, None);
     let mut book = PinBook::default();
     for pin in &capture.pins {
-        let operation = draft.operations().iter().find(|one| one.backing.tool() == Some(pin.tool.as_str()))?;
-        book.pin(pin, &operation.name, operation.category, operation.danger, 0).ok()?;
+        let operation = draft.operations().iter().find(|one| one.origin.backing.tool() == Some(pin.tool.as_str()))?;
+        book.pin(pin, &operation.name, operation.category, operation.safety.danger, 0).ok()?;
     }
     Some(book)
 }

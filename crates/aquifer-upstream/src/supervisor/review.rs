@@ -120,7 +120,7 @@ pub async fn examine(settings: Settings, pin_store: PinStore, clock: SharedClock
     let reviewed = reviewed_with_adapter(&settings);
     let shown = load_shown(&pin_store, &settings).await;
     let operations: HashMap<&str, &Operation> =
-        draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
+        draft.operations().iter().filter_map(|one| Some((one.origin.backing.tool()?, one))).collect();
     let pins: HashMap<&str, &Pin> = capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
     let mut findings: Vec<Finding> = capture
         .listing
@@ -219,17 +219,17 @@ impl Examination {
     fn pin(&self, accepted: &[&Finding], book: &mut PinBook) -> Result<(), ReviewError> {
         let draft = SnapshotDraft::new(&self.settings, &Sanitizer::new(&self.settings), &self.capture, Some(book));
         let operations: HashMap<&str, &Operation> =
-            draft.operations().iter().filter_map(|one| Some((one.backing.tool()?, one))).collect();
+            draft.operations().iter().filter_map(|one| Some((one.origin.backing.tool()?, one))).collect();
         let pins: HashMap<&str, &Pin> = self.capture.pins.iter().map(|pin| (pin.tool.as_str(), pin)).collect();
         let now = milliseconds(self.clock.now());
         for found in accepted {
             let tool = found.tool.as_str();
             let (Some(pin), Some(made)) = (pins.get(tool), operations.get(tool)) else { continue };
-            if book.pin(pin, &made.name, made.category, made.danger, now).is_ok() {
+            if book.pin(pin, &made.name, made.category, made.safety.danger, now).is_ok() {
                 continue;
             }
             book.make_room(pins.keys().copied());
-            book.pin(pin, &made.name, made.category, made.danger, now)
+            book.pin(pin, &made.name, made.category, made.safety.danger, now)
                 .map_err(|error| ReviewError::Store(error.to_string()))?;
         }
         Ok(())

@@ -19,7 +19,7 @@ async fn tool_of(gateway: &Gateway, operation: &str) -> Value {
 /// The operation of a tool.
 fn operation_of(gateway: &Gateway, tool: &str) -> Option<String> {
     let snapshot = gateway.engine.snapshot();
-    let found = snapshot.catalog().operations().iter().find(|one| one.backing.tool() == Some(tool));
+    let found = snapshot.catalog().operations().iter().find(|one| one.origin.backing.tool() == Some(tool));
     found.map(|operation| operation.name.to_string())
 }
 

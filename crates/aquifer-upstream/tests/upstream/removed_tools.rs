@@ -49,7 +49,7 @@ async fn r_dis_7a_a_removed_tool_is_not_called() {
                     assert_eq!(error["details"]["source"], "fake", "{transport:?} {with_adapter} {when}: {error}");
                     // Policy may conceal the operation by its tool's name.
                     let removed = gateway.upstream.removed_operation(operation).unwrap();
-                    assert_eq!(removed.backing.tool(), Some(operation), "{transport:?} {with_adapter} {when}");
+                    assert_eq!(removed.origin.backing.tool(), Some(operation), "{transport:?} {with_adapter} {when}");
                 }
                 // An operation that never existed is unknown, and existing ones work.
                 let error = gateway.refused("get_account", json!({}), "NOT_FOUND_OPERATION").await;

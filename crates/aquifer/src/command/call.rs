@@ -58,7 +58,9 @@ async fn confirm(arguments: &CallArgs, opened: &[OpenSource], snapshot: &Snapsho
     for name in operation_names(arguments) {
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
             None => return setup::wait(opened, OnUnreachable::FailUnlessCached).await,
-            Some(operation) if operation.quarantine.is_some() => drop(quarantined.insert(operation.source.clone())),
+            Some(operation) if operation.safety.quarantine.is_some() => {
+                drop(quarantined.insert(operation.origin.source.clone()))
+            }
             Some(_) => {}
         }
     }

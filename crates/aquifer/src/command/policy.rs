@@ -99,7 +99,9 @@ fn table(
 fn rehearsed(catalog: &Catalog, lines: &[PolicyLine]) -> Vec<Arc<str>> {
     let asking = lines.iter().filter(|line| line.decision == "confirm");
     let rehearsed = asking.filter(|line| {
-        catalog.operation(&line.operation).is_some_and(|operation| operation.has_safe_dry_run && operation.native)
+        catalog
+            .operation(&line.operation)
+            .is_some_and(|operation| operation.safety.has_safe_dry_run && operation.origin.native)
     });
     rehearsed.map(|line| line.operation.clone()).collect()
 }

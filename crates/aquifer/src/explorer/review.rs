@@ -327,7 +327,7 @@ fn undecided(context: &OperatorContext, source: &ReviewedSource, bundle: &Bundle
 fn served_name(context: &OperatorContext, source: &str, tool: &str, own_name: &str) -> String {
     let snapshot = context.engine.snapshot();
     let mut all = [snapshot.catalog(), snapshot.unlisted()].into_iter().flat_map(|catalog| catalog.operations());
-    let served = all.find(|one| *one.source == *source && one.backing.tool() == Some(tool));
+    let served = all.find(|one| *one.origin.source == *source && one.origin.backing.tool() == Some(tool));
     served.map_or_else(|| own_name.to_owned(), |operation| operation.name.to_string())
 }
 

@@ -130,13 +130,13 @@ fn wanted_rules(context: &OperatorContext, change: &RuleChange) -> Result<Vec<Wa
     for name in &change.operations {
         let mut catalogs = [snapshot.catalog(), snapshot.unlisted()].into_iter();
         let operation = catalogs.find_map(|catalog| catalog.operation(name));
-        let Some(operation) = operation.filter(|operation| !operation.source.is_empty()) else {
+        let Some(operation) = operation.filter(|operation| !operation.origin.source.is_empty()) else {
             return Err(ApiError::Invalid(format!(
                 "There is no operation '{}' that rules can apply to",
                 presentable(name)
             )));
         };
-        by_source.entry(&operation.source).or_default().insert(&operation.own_name);
+        by_source.entry(&operation.origin.source).or_default().insert(&operation.origin.own_name);
     }
     if let Some(source) = by_source.keys().find(|source| source.contains(['*', '?', '!', '|', '[', ']', '{', '}'])) {
         let message =

@@ -37,10 +37,10 @@ struct FilteredSource {
 impl FilteredSource {
     /// Compares the tool's own name, because the operation's name may have a suffix.
     fn is_hidden(&self, operation: &Operation) -> bool {
-        if self.read_only && !(operation.category == Category::Read && operation.danger == Danger::Safe) {
+        if self.read_only && !(operation.category == Category::Read && operation.safety.danger == Danger::Safe) {
             return true;
         }
-        let tool = operation.backing.tool().unwrap_or_default();
+        let tool = operation.origin.backing.tool().unwrap_or_default();
         self.tools.iter().any(|hidden| {
             let spelled = snake_identifier(hidden);
             hidden == tool

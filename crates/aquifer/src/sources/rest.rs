@@ -442,7 +442,7 @@ impl Recipe {
 
 /// Reports what is not served.
 fn report(name: &str, api: &Api) {
-    let quarantined = api.operations.iter().filter(|operation| operation.quarantine.is_some()).count();
+    let quarantined = api.operations.iter().filter(|operation| operation.safety.quarantine.is_some()).count();
     if quarantined > 0 {
         tracing::warn!(source = name, "{quarantined} operations changed since they were reviewed, and are quarantined");
     }

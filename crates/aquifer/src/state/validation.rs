@@ -11,7 +11,7 @@ use anyhow::Context;
 use aquifer_engine::{Evidence, Offering};
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::introspect::type_details;
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, Origin, Safety};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -130,14 +130,15 @@ impl StateFiles {
 /// applies and which may appear once results were seen.
 pub(crate) fn catalog_digest(offering: &Offering) -> String {
     let mut operations: Vec<&Operation> = offering.operations.iter().chain(&offering.indirect).collect();
-    operations.sort_by(|one, other| one.own_name.cmp(&other.own_name));
+    operations.sort_by(|one, other| one.origin.own_name.cmp(&other.origin.own_name));
     let mut hash = Sha256::new();
     for operation in &operations {
-        let Operation { own_name, category, danger, quarantine, .. } = operation;
+        let Operation { category, origin: Origin { own_name, .. }, safety, .. } = operation;
+        let Safety { danger, quarantine, .. } = safety;
         let schema = without_texts(own_parameters(operation).input_schema(&offering.types));
         hash.update(format!("{own_name} {category} {danger} {} {schema}\n", quarantine.is_some()));
     }
-    if operations.iter().all(|operation| operation.native) {
+    if operations.iter().all(|operation| operation.origin.native) {
         for name in offering.types.keys() {
             hash.update(format!("{name} {}\n", without_texts(type_details(name, &offering.types))));
         }
@@ -186,7 +187,7 @@ mod tests {
         type Change = fn(&mut Operation);
         let same: &[Change] = &[
             |get| get.description = "Fetch a tag".into(),
-            |get| get.trust = aquifer_protocol::trust::Trust::Certified,
+            |get| get.origin.trust = aquifer_protocol::trust::Trust::Certified,
             |get| get.parameters.push(Parameter::optional("filter", Schema::string()).shared()),
             |get| get.parameters = vec![Parameter::required("id", Schema::integer(0.0, 9.0).describe("Which tag"))],
         ];
@@ -194,10 +195,10 @@ mod tests {
             assert_eq!(catalog_digest(&offering(change)), tested);
         }
         let other: &[Change] = &[
-            |get| get.own_name = "get_tags".into(),
+            |get| get.origin.own_name = "get_tags".into(),
             |get| get.category = Category::Delete,
-            |get| get.danger = aquifer_protocol::danger::Danger::Destructive,
-            |get| get.quarantine = Some("changed".into()),
+            |get| get.safety.danger = aquifer_protocol::danger::Danger::Destructive,
+            |get| get.safety.quarantine = Some("changed".into()),
             |get| get.parameters.clear(),
             |get| get.parameters = vec![Parameter::required("id", Schema::string())],
             |get| get.parameters = vec![Parameter::optional("id", Schema::integer(0.0, 9.0))],

@@ -70,13 +70,13 @@ impl BatchRun<'_> {
     /// Whether an earlier operation may determine whether this one succeeds: one that changes something in the same
     /// source, or may do so. Operations that fail change nothing.
     fn may_depend_on_earlier(&self, index: usize, failing: &[usize]) -> bool {
-        let source = self.ready(index).map(|ready| ready.checked.operation().source.clone());
+        let source = self.ready(index).map(|ready| ready.checked.operation().origin.source.clone());
         let earlier = self.entries.iter().enumerate().take(index);
         let mut open = earlier.filter(|(index, earlier)| !earlier.is_finished && !failing.contains(index));
         open.any(|(_, earlier)| match &earlier.ready {
             Some(ready) => {
                 let operation = ready.checked.operation();
-                operation.category != Category::Read && Some(&operation.source) == source.as_ref()
+                operation.category != Category::Read && Some(&operation.origin.source) == source.as_ref()
             }
             None => true,
         })

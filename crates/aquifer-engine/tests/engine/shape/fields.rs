@@ -14,10 +14,10 @@ impl Source for Selecting {
 
     fn offering(&self) -> Offering {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
-        read.native = false;
+        read.origin.native = false;
         shape::add_controls(&mut read, &super::rows_at(None), Controls::All);
         shape::set_default_fields(&mut read, &["id".into(), "user.name".into()]);
-        read.shaping.as_mut().unwrap().sends_fields = true;
+        read.capabilities.shaping.as_mut().unwrap().sends_fields = true;
         Offering { operations: vec![read], ..Offering::default() }
     }
 

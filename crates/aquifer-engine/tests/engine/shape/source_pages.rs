@@ -32,10 +32,10 @@ impl Source for Pages {
 
     fn offering(&self) -> Offering {
         let mut read = Operation::new("list_issues", Category::Read, "Lists issues.");
-        read.native = false;
+        read.origin.native = false;
         read.parameters = vec![Parameter::optional("state", Schema::string())];
         shape::add_controls(&mut read, &super::rows_at(None), Controls::All);
-        read.shaping.as_mut().unwrap().is_paged = true;
+        read.capabilities.shaping.as_mut().unwrap().is_paged = true;
         Offering { operations: vec![read], ..Offering::default() }
     }
 

@@ -90,7 +90,8 @@ impl Path {
 
     /// Whether the path is the table name parameter of a generic operation.
     pub(super) fn names_table(&self, operation: &Operation) -> bool {
-        operation.generic_name.is_some() && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
+        operation.routing.generic_name.is_some()
+            && matches!(self.names.as_slice(), [only] if only.folded == fold("table_name"))
     }
 
     /// Every value at the path. Lists are expanded. A parameter that was not sent has its declared default.

@@ -52,7 +52,7 @@ impl Source for ScriptedSource {
     fn offering(&self) -> Offering {
         let operations = OPERATIONS.iter().map(|(name, category, native)| {
             let mut operation = Operation::new(name, *category, "Does it.");
-            (operation.trust, operation.native, operation.open) = (Trust::Certified, *native, !*native);
+            (operation.origin.trust, operation.origin.native, operation.open) = (Trust::Certified, *native, !*native);
             operation.parameters = vec![Parameter::optional("then", Schema::string())];
             let optional = |name: &str| Parameter::optional(name, Schema { nullable: true, ..Schema::default() });
             let fields: Vec<Parameter> = ["a", "b", "c", "d"].into_iter().map(optional).collect();
@@ -65,10 +65,10 @@ impl Source for ScriptedSource {
             if *native && *category != Category::Read {
                 let schema = Schema { default: Some(false.into()), ..Schema::new(Kind::Boolean) };
                 operation.parameters.push(Parameter::optional("dry_run", schema));
-                operation.has_safe_dry_run = true;
+                operation.safety.has_safe_dry_run = true;
             }
             if *name == "peek_item" {
-                operation.danger = Danger::Reversible;
+                operation.safety.danger = Danger::Reversible;
             }
             operation
         });

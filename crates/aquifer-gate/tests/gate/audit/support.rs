@@ -37,7 +37,7 @@ pub(super) fn open(settings: AuditSettings, store: &Arc<dyn StateStore>) -> Audi
 
 pub(super) fn deletion() -> Operation {
     let mut operation = Operation::new("delete_user", Category::Delete, "Deletes a user");
-    operation.source = "crm".into();
+    operation.origin.source = "crm".into();
     operation
 }
 

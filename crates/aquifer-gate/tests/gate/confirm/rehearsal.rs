@@ -67,7 +67,8 @@ impl Source for Rows {
         let operations = [("delete_row", true), ("delete_remote", false)].into_iter().map(|(name, native)| {
             let mut operation = Operation::new(name, Category::Delete, "Deletes it.");
             operation.parameters = vec![Parameter::required("id", Schema::string())];
-            (operation.native, operation.has_safe_dry_run, operation.trust) = (native, true, Trust::Validated);
+            (operation.origin.native, operation.safety.has_safe_dry_run, operation.origin.trust) =
+                (native, true, Trust::Validated);
             operation
         });
         Offering { operations: operations.collect(), ..Offering::default() }

@@ -16,7 +16,7 @@ use super::{caller, decide, operation, policy};
 #[test]
 fn r_saf_2_a_denied_danger_level_is_reported_as_specified() {
     let mut bulk = operation("bulk_delete", Category::Delete, Danger::Dangerous, Trust::Validated);
-    bulk.safeguards.reasons = vec!["Affects multiple resources".into(), "Cannot be undone".into()];
+    bulk.safety.safeguards.reasons = vec!["Affects multiple resources".into(), "Cannot be undone".into()];
     let decision = decide(&Policy::default(), &bulk, &json!({}));
     let failure = decision.failure(&bulk).unwrap();
     let reason =
@@ -151,7 +151,7 @@ fn r_saf_2_callers_learn_why_but_not_how_to_change_it() {
         assert!(!looks_like_a_leak(&explanation), "{explanation}");
     }
     let mut asked_for = operation("export_all", Read, Safe, Certified);
-    asked_for.safeguards.always_confirm = true;
+    asked_for.safety.safeguards.always_confirm = true;
     let explanation = decide(&Policy::default(), &asked_for, &json!({})).reason_for_caller();
     assert_eq!(explanation, "The source 'shop' requires a person to confirm this");
 }
@@ -217,7 +217,7 @@ fn r_saf_2_explanations_name_the_reason_and_how_to_change_it() {
 fn r_saf_2_overruled_reasons_are_reported() {
     let policy = policy("[[rule]]\neffect = \"allow\"\noperation = \"*\"\nloosen = true\n");
     let mut delete = operation("delete_it", Category::Delete, Danger::Destructive, Trust::Validated);
-    delete.safeguards.always_confirm = true;
+    delete.safety.safeguards.always_confirm = true;
     let explained = decide(&policy, &delete, &json!({})).explain(&delete, None);
     assert_eq!(explained["decided_by"]["kind"], "rule");
     let also: Vec<(&str, bool)> = explained["also"]

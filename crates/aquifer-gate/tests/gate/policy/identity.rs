@@ -13,9 +13,9 @@ use super::{decide, operation, policy};
 /// An operation of a source, as served.
 fn served(source: &str, own_name: &str, name: &str, backing: Backing) -> Operation {
     let mut operation = operation(name, Category::Delete, Danger::Destructive, Trust::Validated);
-    operation.source = source.into();
-    operation.own_name = own_name.into();
-    operation.backing = backing;
+    operation.origin.source = source.into();
+    operation.origin.own_name = own_name.into();
+    operation.origin.backing = backing;
     operation
 }
 
@@ -189,7 +189,7 @@ fn r_saf_2_a_new_source_is_never_loosened_by_a_rule_for_another() {
     ] {
         for newcomer in &newcomers {
             let effect = decide(&loosened(selector), newcomer, &json!({})).effect.as_str();
-            assert_eq!(effect, "confirm", "{selector}: {} of {}", newcomer.name, newcomer.source);
+            assert_eq!(effect, "confirm", "{selector}: {} of {}", newcomer.name, newcomer.origin.source);
         }
     }
 }
@@ -199,7 +199,7 @@ fn r_saf_2_a_new_source_is_never_loosened_by_a_rule_for_another() {
 #[test]
 fn r_dis_7a_no_rule_loosens_a_quarantine() {
     let mut changed = operation("get_thing", Category::Read, Danger::Safe, Trust::Certified);
-    changed.quarantine = Some("its description changed since it was accepted".into());
+    changed.safety.quarantine = Some("its description changed since it was accepted".into());
     for toml in [
         "",
         "[[rule]]\neffect = \"allow\"\nloosen = true\noperation = \"*\"\n",
@@ -214,7 +214,8 @@ fn r_dis_7a_no_rule_loosens_a_quarantine() {
         assert_eq!(failure.message(), format!("Permission denied: {reason}"));
         assert!(decision.to_change(&changed)[0].contains("aquifer review"), "{:?}", decision.to_change(&changed));
         assert!(!policy.denies_always(&changed), "{toml}: it stays listed");
-        let accepted = Operation { quarantine: None, ..changed.clone() };
+        let mut accepted = changed.clone();
+        accepted.safety.quarantine = None;
         assert!(decide(&policy, &accepted, &json!({})).failure(&accepted).is_none(), "{toml}");
     }
     // An operation that a rule denies is not listed because of a quarantine.
@@ -281,9 +282,11 @@ fn r_saf_3_operations_that_may_need_confirmation_accept_a_token() {
 #[test]
 fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
     let mut hostile = operation("a_b_delete_item", Category::Delete, Danger::Destructive, Trust::Validated);
-    hostile.source = "a".into();
-    hostile.own_name = "b_delete_item".into();
-    let victim = Operation { source: "a_b".into(), own_name: "delete_item".into(), ..hostile.clone() };
+    hostile.origin.source = "a".into();
+    hostile.origin.own_name = "b_delete_item".into();
+    let mut victim = hostile.clone();
+    victim.origin.source = "a_b".into();
+    victim.origin.own_name = "delete_item".into();
     // (rule, then the decisions about the hostile and the victim's operation, alone and among several)
     #[rustfmt::skip]
     let table = [
@@ -327,7 +330,7 @@ fn r_saf_2_among_several_sources_a_name_alone_loosens_nothing() {
     }
     // The restricting part of such a rule stays.
     let mut read = operation("a_b_get_item", Category::Read, Danger::Safe, Trust::Validated);
-    read.own_name = "get_item".into();
+    read.origin.own_name = "get_item".into();
     let asks = "[[rule]]\neffect = \"confirm\"\nloosen = true\noperation = \"a_b_get_item\"\n";
     let settings: PolicySettings = toml::from_str(asks).unwrap();
     let policy = Policy::new(&PolicySettings { has_several_sources: true, ..settings }).unwrap();

@@ -109,7 +109,7 @@ fn policy_input() -> impl Strategy<Value = PolicyInput> {
     )
         .prop_map(|(name, category, danger, trust, always_confirm)| {
             let mut operation = operation(name, category, danger, trust);
-            operation.safeguards.always_confirm = always_confirm;
+            operation.safety.safeguards.always_confirm = always_confirm;
             operation
         });
     let scopes = proptest::collection::vec(select(&["admin", "read"][..]).prop_map(Arc::from), 0..2);
@@ -184,9 +184,9 @@ proptest! {
     fn r_saf_2_more_trust_is_never_worse_by_default(asked in policy_input()) {
         let policy = Policy::default();
         let mut asked = asked;
-        asked.0.safeguards.always_confirm = false;
+        asked.0.safety.safeguards.always_confirm = false;
         let severities: Vec<_> = Trust::ALL.into_iter().map(|trust| {
-            asked.0.trust = trust;
+            asked.0.origin.trust = trust;
             effect(&policy, &asked).severity()
         }).collect();
         prop_assert!(severities.is_sorted_by(|less, more| less >= more), "{severities:?}");

@@ -101,7 +101,7 @@ fn r_saf_2_the_most_restrictive_wins_and_only_loosen_loosens() {
 #[test]
 fn r_saf_2_a_source_can_require_confirmation_and_only_the_operator_waives_it() {
     let mut read = operation("export_all", Category::Read, Danger::Safe, Trust::Certified);
-    read.safeguards.always_confirm = true;
+    read.safety.safeguards.always_confirm = true;
     let effect = |toml: &str| decide(&policy(toml), &read, &json!({})).effect.as_str();
     assert_eq!(effect(""), "confirm");
     assert_eq!(effect("[[rule]]\neffect = \"allow\"\nsource = \"shop\"\n"), "confirm");
@@ -171,14 +171,14 @@ fn r_saf_2_compiled_decisions_are_those_of_the_whole_policy() {
     assert!(compiled.matches(&create.clone()));
     let changes: [fn(&mut aquifer_protocol::operation::Operation); 9] = [
         |operation| operation.name = "x".into(),
-        |operation| operation.source = "x".into(),
+        |operation| operation.origin.source = "x".into(),
         |operation| operation.category = Category::Delete,
-        |operation| operation.danger = Danger::Forbidden,
-        |operation| operation.trust = Trust::Untested,
-        |operation| operation.safeguards.always_confirm = true,
-        |operation| operation.own_name = "make_order".into(),
-        |operation| operation.backing = Backing::Table("orders".into()),
-        |operation| operation.quarantine = Some("its definition changed".into()),
+        |operation| operation.safety.danger = Danger::Forbidden,
+        |operation| operation.origin.trust = Trust::Untested,
+        |operation| operation.safety.safeguards.always_confirm = true,
+        |operation| operation.origin.own_name = "make_order".into(),
+        |operation| operation.origin.backing = Backing::Table("orders".into()),
+        |operation| operation.safety.quarantine = Some("its definition changed".into()),
     ];
     for change in changes {
         let mut other = create.clone();

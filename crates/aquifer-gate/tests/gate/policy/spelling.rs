@@ -30,7 +30,7 @@ pub(super) fn loosening(condition: &str) -> Policy {
 /// An upstream's operation that accepts any parameter.
 pub(super) fn open(parameters: Vec<Parameter>) -> Operation {
     let mut operation = operation("pay", Category::Execute, Danger::Destructive, Trust::Validated);
-    operation.native = false;
+    operation.origin.native = false;
     operation.open = true;
     operation.parameters = parameters;
     operation

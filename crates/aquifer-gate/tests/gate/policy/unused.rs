@@ -19,7 +19,7 @@ use crate::harness::system_clock;
 fn operations() -> Vec<Operation> {
     let make = |source: &str, own: &str, category, danger, backing: Backing| {
         let mut made = operation(&format!("{source}_{own}"), category, danger, Trust::Validated);
-        (made.source, made.own_name, made.backing) = (source.into(), own.into(), backing);
+        (made.origin.source, made.origin.own_name, made.origin.backing) = (source.into(), own.into(), backing);
         made
     };
     let table = || Backing::Table("Orders".into());
@@ -33,11 +33,11 @@ fn operations() -> Vec<Operation> {
     pay.parameters = vec![Parameter::required("amount", Schema::new(Kind::Number))];
     // Generic operations of a large database, and those they resolve to.
     let mut generic = make("big", "delete_record", Category::Delete, Danger::Destructive, Backing::None);
-    generic.is_indirect = true;
+    generic.routing.is_indirect = true;
     generic.parameters = vec![Parameter::required("table_name", Schema::string())];
     let mut behind =
         make("big", "delete_invoice", Category::Delete, Danger::Destructive, Backing::Table("invoices".into()));
-    behind.generic_name = Some("delete_record".into());
+    behind.routing.generic_name = Some("delete_record".into());
     vec![
         generic,
         behind,
@@ -52,7 +52,7 @@ fn operations() -> Vec<Operation> {
 
 fn operation_of_a_reading(source: &str) -> Operation {
     let mut reading = operation("read_resource", Category::Read, Danger::Safe, Trust::Validated);
-    reading.source = source.into();
+    reading.origin.source = source.into();
     reading
 }
 

@@ -60,13 +60,13 @@ impl SignatureWriter {
     /// The signature of an operation in this endpoint family, in a catalog with these types.
     pub fn line(&mut self, operation: &Operation, types: &Types, family: &str, mark: Mark) -> String {
         let detail = if self.is_complete { Detail::COMPLETE } else { Detail::BRIEF };
-        let mut writer = TypeWriter::new(types, detail, operation.native);
+        let mut writer = TypeWriter::new(types, detail, operation.origin.native);
         writer.out.push_str(&operation.name);
         writer.out.push('(');
         let start = writer.out.len();
         let is_queried = takes_query(operation);
         // The fields of a shaped result are selected in the same way everywhere.
-        let selects = !is_queried && operation.shaping.is_some() && shared(operation, "fields");
+        let selects = !is_queried && operation.capabilities.shaping.is_some() && shared(operation, "fields");
         let explained_elsewhere = |parameter: &&Parameter| {
             parameter.is_shared
                 && (is_explained_elsewhere(parameter, is_queried) || (selects && &*parameter.name == "fields"))
@@ -94,7 +94,7 @@ impl SignatureWriter {
             line.extend([" [", &*requirement_notation(requirement), "]"]);
         }
         line.push_str(mark.text());
-        let summary = summary(description(operation), &operation.own_name);
+        let summary = summary(description(operation), &operation.origin.own_name);
         if !summary.is_empty() {
             line.push_str(": ");
             line.push_str(&summary);
@@ -143,7 +143,7 @@ impl SignatureWriter {
 /// tables.
 fn description(operation: &Operation) -> &str {
     let whole = &*operation.description;
-    match operation.backing.table() {
+    match operation.origin.backing.table() {
         Some(_) => whole.split_once(": ").map_or(whole, |(head, _)| head),
         None => whole,
     }

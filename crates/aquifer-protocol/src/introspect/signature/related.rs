@@ -24,22 +24,23 @@ const MAKERS: [(&str, &str); 4] =
 /// At most two operations that return values of a parameter. Empty for tables, whose references are more precise.
 pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'a Catalog) -> Vec<&'a Operation> {
     const MAX_RELATED: usize = 2;
-    let is_table = !matches!(of.backing, Backing::None | Backing::Tool(_));
+    let is_table = !matches!(of.origin.backing, Backing::None | Backing::Tool(_));
     if is_table || parameter.is_shared {
         return Vec::new();
     }
     // What needs the value itself does not give it.
     let needs_it =
         |operation: &Operation| operation.parameters.iter().any(|known| known.required && known.name == parameter.name);
-    let fits =
-        |operation: &&Operation| operation.source == of.source && operation.name != of.name && !needs_it(operation);
+    let fits = |operation: &&Operation| {
+        operation.origin.source == of.origin.source && operation.name != of.name && !needs_it(operation)
+    };
     let all = || catalog.operations().iter().map(|operation| &**operation).filter(fits);
     let noun = ENDINGS.iter().find_map(|ending| parameter.name.strip_suffix(ending)).filter(|noun| !noun.is_empty());
     let Some(noun) = noun else {
         let lists = all().filter(|operation| collection(parameter, of).is_some_and(|path| lists(operation, &path)));
         return lists.take(1).collect();
     };
-    let prefix = of.name.strip_suffix(&*of.own_name).unwrap_or_default();
+    let prefix = of.name.strip_suffix(&*of.origin.own_name).unwrap_or_default();
     let plural = plural_name(noun);
     let named = |verbs: &[&str], noun: &str| -> Vec<&'a Operation> {
         let names = verbs.iter().flat_map(|verb| [format!("{prefix}{verb}_{noun}"), format!("{prefix}{noun}_{verb}")]);
@@ -80,7 +81,7 @@ pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'
 
 /// The method and the path of an operation of an HTTP API.
 fn route(operation: &Operation) -> Option<(&str, &str)> {
-    let Backing::Tool(called) = &operation.backing else { return None };
+    let Backing::Tool(called) = &operation.origin.backing else { return None };
     called.split_once(' ').filter(|(_, path)| path.starts_with('/'))
 }
 

@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
             | (Kind::Number, Value::Number(_))
             | (Kind::String, Value::String(_)) => true,
             // Upstreams receive numbers unchanged, however large.
-            (Kind::Integer, Value::Number(_)) if !self.operation.native => type_of(value) == "integer",
+            (Kind::Integer, Value::Number(_)) if !self.operation.origin.native => type_of(value) == "integer",
             (Kind::Integer, Value::Number(number)) => match normalise_whole(number) {
                 false if type_of(value) == "integer" => {
                     return self.invalid(path, "is beyond the range of 64-bit integers", None);
@@ -256,7 +256,7 @@ impl<'a> Checker<'a> {
                 None => {
                     // Changes contain only what the caller sent, because a default would overwrite stored data. An
                     // upstream fills in its own defaults.
-                    let is_filled_in = self.operation.native && !is_change && !field.schema.is_source_default;
+                    let is_filled_in = self.operation.origin.native && !is_change && !field.schema.is_source_default;
                     if let Some(default) = field.schema.default.as_ref().filter(|_| is_filled_in) {
                         object.insert(field.name.to_string(), default.clone());
                     }

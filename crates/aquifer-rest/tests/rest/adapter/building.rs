@@ -133,7 +133,7 @@ fn a_file_needs_a_base_url_and_operations() {
     let (files, _) = build_adapter(&description, &options(), Some("https://here.example/")).unwrap();
     let api = served(&files.adapter, Some(&files.sidecar), false);
     assert_eq!(api.base_url, "https://here.example");
-    assert_eq!(&*api.operations[0].place, "https://here.example");
+    assert_eq!(&*api.operations[0].origin.place, "https://here.example");
     description["paths"] = json!({});
     let nothing = build_adapter(&description, &options(), Some("https://here.example"));
     assert!(matches!(nothing, Err(BuildError::NoOperation)));

@@ -21,7 +21,7 @@ fn quarantined(api: &Api, word: &str) -> BTreeSet<String> {
     let affected = api
         .operations
         .iter()
-        .filter(|operation| operation.quarantine.as_deref().is_some_and(|reason| reason.contains(word)));
+        .filter(|operation| operation.safety.quarantine.as_deref().is_some_and(|reason| reason.contains(word)));
     affected.map(|operation| operation.name.to_string()).collect()
 }
 
@@ -54,7 +54,7 @@ fn r_dis_7a_changed_and_removed_operations_are_quarantined_and_new_ones_not_serv
     let source = RestSource::new(RestSettings::new("pets", api.clone()), |_| None).unwrap();
     assert_eq!(source.status().quarantined, 2);
     let offered = source.offering().operations;
-    assert_eq!(offered.iter().filter(|operation| operation.quarantine.is_some()).count(), 2);
+    assert_eq!(offered.iter().filter(|operation| operation.safety.quarantine.is_some()).count(), 2);
     assert!(api.notes.iter().any(|note| note.starts_with("1 operation is new") && note.contains("GET /owners")));
     assert!(api.operations.iter().all(|operation| !operation.name.contains("owner")));
 }

@@ -39,7 +39,7 @@ fn r_dis_6_files_built_from_installed_descriptions_are_served_like_them() {
         let mut expected = described;
         for operation in &mut expected.operations {
             if expected.routes[&operation.name].base_url.is_none() {
-                operation.place = base_url.as_str().into();
+                operation.origin.place = base_url.as_str().into();
             }
         }
         expected.base_url = base_url;

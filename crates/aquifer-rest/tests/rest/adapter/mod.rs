@@ -119,7 +119,7 @@ fn assert_same(name: &str, served: &Api, described: &Api) {
             .find(|operation| operation.name == expected.name)
             .unwrap_or_else(|| panic!("{name}: '{}' is missing", expected.name))
             .clone();
-        actual.trust = expected.trust;
+        actual.origin.trust = expected.origin.trust;
         assert_eq!(format!("{actual:?}"), format!("{expected:?}"), "{name}: {}", expected.name);
     }
     assert_eq!(served.routes, described.routes, "{name}");

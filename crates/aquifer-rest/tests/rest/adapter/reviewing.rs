@@ -36,7 +36,7 @@ fn operations_can_be_deleted_and_renamed() {
     assert!(!api.routes.contains_key("delete_pet") && !api.routes.contains_key("add_pet"));
     assert_eq!(&*api.routes["register_pet"].path, "/pets");
     assert_eq!(&*api.described_at["register_pet"], "POST /pets");
-    assert_eq!(operation(&api, "register_pet").own_name, operation(&api, "register_pet").name);
+    assert_eq!(operation(&api, "register_pet").origin.own_name, operation(&api, "register_pet").name);
 }
 
 #[test]
@@ -70,10 +70,10 @@ fn parameters_can_be_narrowed_and_left_out() {
 #[test]
 fn r_dis_4_danger_can_be_raised_and_not_denied() {
     let raised = edited(false, |front| named(front, "create", "add_pet")["danger_level"] = json!("dangerous"));
-    assert_eq!(operation(&raised, "add_pet").danger, Danger::Dangerous);
-    assert_eq!(operation(&raised, "add_pet").danger_evidence.as_deref(), Some("its adapter file says so"));
+    assert_eq!(operation(&raised, "add_pet").safety.danger, Danger::Dangerous);
+    assert_eq!(operation(&raised, "add_pet").safety.danger_evidence.as_deref(), Some("its adapter file says so"));
     let asked = edited(false, |front| named(front, "create", "add_pet")["requires_confirmation"] = json!(true));
-    assert!(operation(&asked, "add_pet").safeguards.always_confirm);
+    assert!(operation(&asked, "add_pet").safety.safeguards.always_confirm);
     for is_settled in [false, true] {
         let denied = edited(is_settled, |front| {
             let mut delete = named(front, "delete", "delete_pet").take();
@@ -82,7 +82,7 @@ fn r_dis_4_danger_can_be_raised_and_not_denied() {
             front["operations"]["read"].as_array_mut().unwrap().push(delete);
         });
         let delete = operation(&denied, "delete_pet");
-        assert_eq!((delete.category, delete.danger), (Category::Delete, Danger::Destructive), "{is_settled}");
+        assert_eq!((delete.category, delete.safety.danger), (Category::Delete, Danger::Destructive), "{is_settled}");
         assert!(denied.notes.iter().any(|note| note.contains("delete_pet")));
     }
 }

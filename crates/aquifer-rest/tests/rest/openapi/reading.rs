@@ -73,14 +73,14 @@ fn a_description_becomes_operations_types_and_routes() {
     );
     assert!(api.omitted.is_empty() && api.notes.is_empty(), "{:?} {:?}", api.omitted, api.notes);
     let (show, route) = operation(&api, "show_pet_by_id");
-    assert_eq!((show.category, show.danger, &*show.description), (Category::Read, Danger::Safe, "Show a pet"));
+    assert_eq!((show.category, show.safety.danger, &*show.description), (Category::Read, Danger::Safe, "Show a pet"));
     assert_eq!((&*show.returns.type_name, &*show.returns.description), ("Pet", "One pet"));
-    assert!(show.is_idempotent && !show.native);
+    assert!(show.safety.is_idempotent && !show.origin.native);
     assert_eq!((route.method, &*route.path), (Method::Get, "/pets/{petId}"));
     assert_eq!(parameters(&api, "show_pet_by_id"), ["pet_id: integer in path"]);
     assert_eq!(show.parameters[0].original_name.as_deref(), Some("petId"));
     let (delete, _) = operation(&api, "delete_pet");
-    assert_eq!((delete.category, delete.danger), (Category::Delete, Danger::Destructive));
+    assert_eq!((delete.category, delete.safety.danger), (Category::Delete, Danger::Destructive));
     let (list, _) = operation(&api, "get_pets");
     assert_eq!(&*list.returns.type_name, "PetList");
     assert_eq!(api.types.keys().map(|name| &**name).collect::<Vec<_>>(), ["Pet", "PetList"]);

@@ -23,8 +23,8 @@ struct Rules;
 
 impl Rules {
     fn denies(operation: &Operation, params: &Map<String, Value>) -> bool {
-        &*operation.own_name == "get_secret"
-            || (&*operation.own_name == "get_note" && params.get("id") == Some(&json!(7)))
+        &*operation.origin.own_name == "get_secret"
+            || (&*operation.origin.own_name == "get_note" && params.get("id") == Some(&json!(7)))
     }
 }
 

@@ -34,7 +34,7 @@ impl Gate for CountingGate {
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let is_denied = |needed: &Operation| {
             let id = request.needed_params().get("id").and_then(Value::as_str);
-            &*needed.own_name == "get_note" && id == self.denied_id && id.is_some()
+            &*needed.origin.own_name == "get_note" && id == self.denied_id && id.is_some()
         };
         let decision = match request.also_needs().iter().any(|needed| is_denied(needed)) {
             true => Decision::Refuse(Failure::new(Code::PermissionDenied, "Permission denied")),
@@ -46,7 +46,7 @@ impl Gate for CountingGate {
     fn count_page<'a>(&'a self, operation: &'a Operation, _: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
         let mut counted = self.counted.lock();
         let is_left = self.left.is_none_or(|left| counted.len() < left);
-        counted.push(operation.own_name.to_string());
+        counted.push(operation.origin.own_name.to_string());
         let limit = || Failure::new(Code::RateLimitExceeded, "The limit is reached");
         std::future::ready(if is_left { Ok(()) } else { Err(limit()) }).boxed()
     }
@@ -54,7 +54,7 @@ impl Gate for CountingGate {
 
 impl Gate for DenyingGate {
     fn restricts(&self, operation: &Operation) -> bool {
-        *operation.own_name == *self.0
+        *operation.origin.own_name == *self.0
     }
 
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
@@ -113,7 +113,7 @@ async fn operations_that_cannot_be_called_do_not_read() {
         let mut settings = settings(api(paths()), &server);
         if is_quarantined {
             let reader = settings.api.operations.iter_mut().find(|operation| &*operation.name == "get_note").unwrap();
-            reader.quarantine = Some("its definition changed".into());
+            reader.safety.quarantine = Some("its definition changed".into());
         } else {
             settings.operation_dangers.insert("get_note".to_owned(), Danger::Destructive);
         }

@@ -76,7 +76,7 @@ impl Source for Shop {
         let (mut all, jobs) = (self.database.offering(), self.jobs.offering());
         all.operations.extend(jobs.operations.into_iter().map(|mut operation| {
             // A dry run of a newsletter counts its recipients and sends nothing.
-            operation.has_safe_dry_run |= *operation.name == *jobs::NEWSLETTER;
+            operation.safety.has_safe_dry_run |= *operation.name == *jobs::NEWSLETTER;
             operation
         }));
         all.types.extend(jobs.types);
