@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aquifer_protocol::error::{Code, Fault};
 
-use crate::source::Context;
+use crate::call::Context;
 
 /// Who made a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,26 +3,28 @@
 //! A request passes through the stages in one direction: parse, route and check (pure, in `aquifer-protocol`), then
 //! [`gate`], then a [`source`], then the envelope. The engine does not know which sources exist, and it knows neither
 //! HTTP nor MCP.
+//!
+//! A module uses only modules below it: `engine` uses all of them, then come `snapshot` and `shape`, then the two
+//! interfaces, then `call` with the types that both of them share.
 
-pub mod caller;
+mod call;
 pub mod clients;
 pub mod clock;
-mod configuration;
 mod engine;
 pub mod event;
 pub mod gate;
-pub mod rehearsal;
 pub mod shape;
 mod snapshot;
 pub mod source;
 pub mod store;
-pub mod table_model;
 pub mod trace;
 
-pub use caller::Caller;
-pub use configuration::Validity;
-pub use configuration::configuration_changed;
-pub use configuration::is_configuration_changed;
+pub use call::caller;
+pub use call::caller::Caller;
+pub use call::configuration::Validity;
+pub use call::configuration::configuration_changed;
+pub use call::configuration::is_configuration_changed;
+pub use call::rehearsal;
 pub use engine::BuildError;
 pub use engine::Engine;
 pub use engine::EngineBuilder;
@@ -48,3 +50,4 @@ pub use source::Resolution;
 pub use source::Source;
 pub use source::SourceStatus;
 pub use source::TargetCheck;
+pub use source::table_model;

@@ -32,8 +32,8 @@ use confirmation::{ConfirmStep, TokenStep};
 use deadline::Deadline;
 
 use super::pipeline::{Engine, OperationState, Reply, failure_response, has_warnings};
+use crate::call::rehearsal::RehearsalResult;
 use crate::gate::{BatchEntry, ConfirmationMethod, EntryRequest, Grant};
-use crate::rehearsal::RehearsalResult;
 use crate::snapshot::Snapshot;
 use crate::source::Context;
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Engine, Reply};
 use crate::snapshot::Snapshot;
 use crate::source::Context;
-use crate::trace::{CallLog, CallRecorder, Channel, Step};
+use crate::trace::{CallLog, CallRecorder, Channel, Step, requested_operation};
 
 impl Engine {
     /// The calls whose messages were recorded.
@@ -25,7 +25,14 @@ impl Engine {
         context: Arc<Context>,
     ) -> Reply {
         let trace = context.trace.clone();
-        let _recorder = CallRecorder::new(&self.call_log, &arguments, &context, self.clock.now());
+        let _recorder = CallRecorder {
+            log: &self.call_log,
+            trace: trace.clone(),
+            request_id: context.request_id.clone(),
+            operation: requested_operation(&arguments),
+            principal: context.caller.principal.clone(),
+            started_at: self.clock.now(),
+        };
         add_secrets(&self.snapshot.load(), &arguments, &context);
         trace.record(Step::Received, Channel::Client, || {
             (head(receiver), Cow::Owned(Value::Object(arguments.clone()).to_string()))

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 
 use super::Engine;
 use super::source_call::{panic_message, validity};
-use crate::rehearsal::{Rehearsal, RehearsalResult};
+use crate::call::rehearsal::{Rehearsal, RehearsalResult};
 use crate::snapshot::Snapshot;
 use crate::source::{Call, Context, PageRequest, TargetCheck};
 

@@ -13,11 +13,11 @@ use futures::FutureExt;
 use super::cancellation::run_unless_cancelled;
 use super::introspection;
 use super::pipeline::Engine;
-use crate::configuration::Validity;
+use crate::call::configuration::Validity;
 use crate::event::Event;
 use crate::shape::{ResultShape, Shaping, ShapingEnd, ShapingStart};
 use crate::snapshot::{Route, Snapshot};
-use crate::source::{Answer, Call, Context, Outcome, TargetCheck};
+use crate::source::{Answer, Call, Context, Outcome, TargetCheck, TargetJudge};
 use crate::trace::Stage;
 
 /// The result of calling a source.
@@ -67,7 +67,8 @@ impl Engine {
         let validity = validity(snapshot, category);
         let is_paged = operation.capabilities.shaping.as_ref().is_some_and(|shaping| shaping.is_paged);
         let repeated_params = is_paged.then(|| params.clone());
-        let targets = TargetCheck::new(Some(self.snapshot.load_full()), operation.clone(), context.clone());
+        let snapshot_now: Arc<dyn TargetJudge> = self.snapshot.load_full();
+        let targets = TargetCheck::new(Some(snapshot_now), operation.clone(), context.clone());
         let on_observed = |shape: &ResultShape| {
             let before = route.source.generation();
             let has_new_controls = route.source.record_observation(&route.name, shape);

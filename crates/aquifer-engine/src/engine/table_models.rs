@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use super::Engine;
 use crate::snapshot::{Mount, Snapshot};
-use crate::table_model::TableModel;
+use crate::source::table_model::TableModel;
 
 /// How many tables of a source are looked at to learn how many rows they have.
 const MAX_SAMPLED: usize = 60;

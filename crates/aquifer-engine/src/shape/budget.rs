@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::pages::exact_data;
 use super::{Shaper, Shaping, is_large, may_hold_exact, run_blocking};
-use crate::source::{Answer, Outcome};
+use crate::call::{Answer, Outcome};
 
 impl Shaper {
     /// Removes the budget from the parameters of a call, if the operation offers it. Otherwise the configured budget

@@ -35,9 +35,9 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::Caller;
+use crate::call::caller::Caller;
+use crate::call::{Answer, Context, Outcome, PageRequest};
 use crate::clock::SharedClock;
-use crate::source::{Answer, Context, Outcome, PageRequest};
 use crate::store::StateStore;
 use held_results::HeldResults;
 use observations::Observations;

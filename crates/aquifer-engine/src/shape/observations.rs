@@ -9,7 +9,7 @@ use aquifer_query::shape::Observation;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::caller::Caller;
+use crate::call::caller::Caller;
 
 /// The maximum number of operations, and of observations of all callers.
 const MAX_OBSERVATIONS: usize = 2_000;

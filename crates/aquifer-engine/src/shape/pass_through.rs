@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ResultShape, Shaper, Shaping, is_large, outcome, run_blocking};
-use crate::source::{Answer, Outcome};
+use crate::call::{Answer, Outcome};
 
 impl Shaper {
     pub(super) async fn pass_through(

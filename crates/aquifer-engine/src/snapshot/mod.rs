@@ -3,6 +3,7 @@
 mod mount;
 mod names;
 mod prefix;
+mod target;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +20,7 @@ use aquifer_query::budget;
 use aquifer_search::{Document, DocumentParameter, SearchIndex};
 use serde_json::{Map, Value};
 
-use crate::configuration::Configuration;
+use crate::call::configuration::Configuration;
 use crate::gate::Gate;
 use crate::source::{CatalogState, Source, starting_failure};
 use names::EstablishedNames;

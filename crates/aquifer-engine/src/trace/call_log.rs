@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{Stage, Trace, WireMessage, lock};
-use crate::source::Context;
 
 /// How many calls are kept. The oldest are dropped.
 const MAX_CALLS: usize = 100;
@@ -146,32 +145,20 @@ impl CallLog {
 
 /// Keeps a call in the log when it is dropped, so that a call that was cancelled is kept, too.
 pub(crate) struct CallRecorder<'a> {
-    log: &'a CallLog,
-    trace: Trace,
-    request_id: Arc<str>,
-    operation: String,
-    principal: Option<Arc<str>>,
-    started_at: Timestamp,
+    pub(crate) log: &'a CallLog,
+    pub(crate) trace: Trace,
+    pub(crate) request_id: Arc<str>,
+    /// As [`requested_operation`] returns it.
+    pub(crate) operation: String,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) started_at: Timestamp,
 }
 
-impl<'a> CallRecorder<'a> {
-    pub(crate) fn new(
-        log: &'a CallLog,
-        arguments: &Map<String, Value>,
-        context: &Context,
-        started_at: Timestamp,
-    ) -> Self {
-        let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or("batch");
-        let operation: String = operation.chars().take(MAX_NAME_CHARS).collect();
-        Self {
-            log,
-            trace: context.trace.clone(),
-            request_id: context.request_id.clone(),
-            operation: text::clean(&operation).into_owned(),
-            principal: context.caller.principal.clone(),
-            started_at,
-        }
-    }
+/// The operation that a request names, bounded and fit to be shown; `batch` if it names none.
+pub(crate) fn requested_operation(arguments: &Map<String, Value>) -> String {
+    let operation = arguments.get("operation").and_then(Value::as_str).unwrap_or("batch");
+    let operation: String = operation.chars().take(MAX_NAME_CHARS).collect();
+    text::clean(&operation).into_owned()
 }
 
 impl Drop for CallRecorder<'_> {

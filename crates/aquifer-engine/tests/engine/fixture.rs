@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aquifer_adapter::IntoAdapter as _;
 use aquifer_engine::event::{Event, Observer};
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::source::{Call, Offering, Outcome};
 use aquifer_engine::{Caller, Context, Engine, EngineBuilder, InputRequest, Reply, Source};
 use aquifer_protocol::error::{Code, Failure};
@@ -105,6 +105,12 @@ impl Gate for ConfirmingGate {
         std::future::ready(decision).boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for ConfirmingGate {
     fn confirms(&self) -> bool {
         true
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass, Receipt};
-use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, SourceCapabilities};
+use aquifer_engine::gate::{Decision, Gate, Pass, Receipt, Rules};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, ResourceSource, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::error::{Code, Failure};
@@ -75,12 +75,18 @@ impl Gate for Journal {
         std::future::ready(decided).boxed()
     }
 
-    fn may_confirm(&self, operation: &Operation) -> bool {
-        operation.category == Category::Delete
-    }
-
     fn quota<'a>(&'a self, _context: &'a Context, _source: Option<&'a str>) -> BoxFuture<'a, Value> {
         async { json!({ "quotas": ["asked for"] }) }.boxed()
+    }
+
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for Journal {
+    fn may_confirm(&self, operation: &Operation) -> bool {
+        operation.category == Category::Delete
     }
 }
 
@@ -115,6 +121,12 @@ impl Source for Echo {
         .boxed()
     }
 
+    fn as_resources(&self) -> Option<&dyn ResourceSource> {
+        Some(self)
+    }
+}
+
+impl ResourceSource for Echo {
     fn capabilities(&self) -> SourceCapabilities {
         SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }

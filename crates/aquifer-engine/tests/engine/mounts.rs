@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_adapter::IntoAdapter as _;
-use aquifer_engine::source::{Call, Offering, Outcome};
+use aquifer_engine::source::{Call, LiveSource, Offering, Outcome};
 use aquifer_engine::{Engine, Mount, Source};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -75,15 +75,21 @@ impl Source for SynchronizedSource {
         Offering::default()
     }
 
+    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
+        async { Outcome::from(Ok(json!({}))) }.boxed()
+    }
+
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for SynchronizedSource {
     fn check_for_changes(&self) -> BoxFuture<'_, ()> {
         async move {
             self.1.wait().await;
         }
         .boxed()
-    }
-
-    fn call(&self, _call: Call) -> BoxFuture<'_, Outcome> {
-        async { Outcome::from(Ok(json!({}))) }.boxed()
     }
 }
 

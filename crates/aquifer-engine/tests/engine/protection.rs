@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, Resolution, SourceCapabilities};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
+use aquifer_engine::source::{Call, FetchRequest, Offering, Outcome, Resolution, ResourceSource, SourceCapabilities};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -62,6 +62,12 @@ impl Source for NamedSource {
         async move { Outcome::from(Ok(answer)) }.boxed()
     }
 
+    fn as_resources(&self) -> Option<&dyn ResourceSource> {
+        Some(self)
+    }
+}
+
+impl ResourceSource for NamedSource {
     fn capabilities(&self) -> SourceCapabilities {
         SourceCapabilities { resources: true, prompts: true, completions: true }
     }
@@ -101,6 +107,12 @@ impl Gate for DenyingGate {
         std::future::ready(decision).boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for DenyingGate {
     fn denies_always(&self, operation: &Operation) -> bool {
         self.prefixes.iter().any(|prefix| operation.origin.own_name.starts_with(prefix))
     }

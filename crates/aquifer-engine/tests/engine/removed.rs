@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
-use aquifer_engine::source::{Answer, Call, Offering, Outcome};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
+use aquifer_engine::source::{Answer, Call, LiveSource, Offering, Outcome};
 use aquifer_engine::{Context, Engine, Mount, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -32,6 +32,12 @@ impl Source for ShrinkingSource {
         async { Outcome::Done(Answer::new(json!({}))) }.boxed()
     }
 
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for ShrinkingSource {
     fn removed_operation(&self, operation: &str) -> Option<Operation> {
         let danger = match operation {
             "get_two" => Danger::Safe,
@@ -52,6 +58,12 @@ impl Gate for ConcealingGate {
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for ConcealingGate {
     fn denies_always(&self, operation: &Operation) -> bool {
         let is_judged_whole = &*operation.origin.source == "shop" && operation.origin.trust == Trust::CommunityReviewed;
         assert!(operation.origin.own_name.ends_with("_one") || &*operation.origin.source != "shop" || is_judged_whole);

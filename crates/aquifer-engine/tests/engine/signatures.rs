@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::source::{Answer, Outcome};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::category::Category;
@@ -50,6 +50,12 @@ impl Gate for SortingGate {
         std::future::ready(Decision::Allow(Pass::default())).boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for SortingGate {
     fn denies_always(&self, operation: &Operation) -> bool {
         operation.origin.own_name.starts_with("secret_")
     }

@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
-use aquifer_engine::gate::{BatchConfirmation, BatchDecision, ConfirmationMethod, Decision, Gate, Grant, Pass};
+use aquifer_engine::gate::{
+    BatchConfirmation, BatchDecision, BatchGate, ConfirmationMethod, Decision, Gate, Grant, Pass, Rules,
+};
 use aquifer_engine::rehearsal::Rehearsal;
 use aquifer_engine::store::StateStore;
 use aquifer_engine::{Caller, Context};
@@ -365,28 +367,6 @@ impl Gate for SafetyGate {
         self.decide_with(request, None, Some(rehearsal), context)
     }
 
-    fn confirmation(&self, request: &Checked, context: &Context) -> Option<ConfirmationMethod> {
-        self.confirmation_method(request, context)
-    }
-
-    fn confirm_batch<'a>(
-        &'a self,
-        batch: &'a BatchConfirmation<'a>,
-        context: &'a Context,
-    ) -> BoxFuture<'a, BatchDecision> {
-        self.confirm_calls(batch, context).boxed()
-    }
-
-    fn decide_confirmed<'a>(
-        &'a self,
-        request: &'a Checked,
-        grant: &'a Grant,
-        index: usize,
-        context: &'a Context,
-    ) -> BoxFuture<'a, Decision> {
-        self.decide_with(request, grant.confirmation().map(|grant| (grant, index)), None, context)
-    }
-
     fn admit<'a>(&'a self, reading: &'a Operation, context: &'a Context) -> BoxFuture<'a, Result<(), Failure>> {
         async move {
             let subject =
@@ -417,6 +397,20 @@ impl Gate for SafetyGate {
         .boxed()
     }
 
+    fn quota<'a>(&'a self, context: &'a Context, source: Option<&'a str>) -> BoxFuture<'a, Value> {
+        self.quotas.status(&context.caller, source).boxed()
+    }
+
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+
+    fn as_batch(&self) -> Option<&dyn BatchGate> {
+        Some(self)
+    }
+}
+
+impl Rules for SafetyGate {
     fn confirms(&self) -> bool {
         true
     }
@@ -437,10 +431,6 @@ impl Gate for SafetyGate {
         self.policy.judges_parameters(operation)
     }
 
-    fn quota<'a>(&'a self, context: &'a Context, source: Option<&'a str>) -> BoxFuture<'a, Value> {
-        self.quotas.status(&context.caller, source).boxed()
-    }
-
     fn policy(&self, operation: &Operation, context: &Context) -> &'static str {
         self.default_effect(operation, context).as_str()
     }
@@ -454,5 +444,29 @@ impl Gate for SafetyGate {
             },
             Effect::Deny(_) => Mark::Denied,
         }
+    }
+}
+
+impl BatchGate for SafetyGate {
+    fn confirmation(&self, request: &Checked, context: &Context) -> Option<ConfirmationMethod> {
+        self.confirmation_method(request, context)
+    }
+
+    fn confirm_batch<'a>(
+        &'a self,
+        batch: &'a BatchConfirmation<'a>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, BatchDecision> {
+        self.confirm_calls(batch, context).boxed()
+    }
+
+    fn decide_confirmed<'a>(
+        &'a self,
+        request: &'a Checked,
+        grant: &'a Grant,
+        index: usize,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Decision> {
+        self.decide_with(request, grant.confirmation().map(|grant| (grant, index)), None, context)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aquifer_engine::clock::{Clock, MonotonicClock, SharedClock, SteadyClock, SystemClock};
-use aquifer_engine::source::{Call, FetchRequest, Offering, SourceCapabilities};
+use aquifer_engine::source::{Call, FetchRequest, Offering, ResourceSource, SourceCapabilities};
 use aquifer_engine::store::{MemoryStore, Record, SpendResult, StateStore, StoreError};
 use aquifer_engine::{Answer, Caller, Context, Engine, EngineBuilder, Mount, Outcome, Reply, Settings, Source};
 use aquifer_gate::audit::Audit;
@@ -226,6 +226,12 @@ impl Source for ThingSource {
         std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
     }
 
+    fn as_resources(&self) -> Option<&dyn ResourceSource> {
+        Some(self)
+    }
+}
+
+impl ResourceSource for ThingSource {
     fn capabilities(&self) -> SourceCapabilities {
         SourceCapabilities { resources: true, ..SourceCapabilities::default() }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aquifer_engine::shape::{Controls, ResultShape};
-use aquifer_engine::source::{Answer, Call, Outcome, Resolution, SourceStatus};
+use aquifer_engine::source::{Answer, Call, LiveSource, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
@@ -359,28 +359,8 @@ impl Source for RestSource {
         offering
     }
 
-    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
-        let mut observed = self.observed.lock();
-        // A path, once observed, is kept: the same filter must not mean another list tomorrow.
-        let is_new = observed.get(operation).is_none_or(|known| !known.rows().is_known() && shape.rows().is_known());
-        if !is_new || observed.len() >= MAX_OBSERVED || self.controls_of(operation) == Controls::None {
-            return false;
-        }
-        observed.insert(operation.into(), shape.clone());
-        self.observed_count.fetch_add(1, Ordering::Relaxed);
-        shape.rows().is_known()
-    }
-
-    fn generation(&self) -> u64 {
-        self.observed_count.load(Ordering::Relaxed)
-    }
-
     fn version(&self) -> Option<Arc<str>> {
         self.version.clone()
-    }
-
-    fn status(&self) -> SourceStatus {
-        self.status.clone()
     }
 
     /// A PUT that reads the current state also needs the permissions of the operation that reads it, for the parameters
@@ -401,5 +381,31 @@ impl Source for RestSource {
             }
         }
         .boxed()
+    }
+
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for RestSource {
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        let mut observed = self.observed.lock();
+        // A path, once observed, is kept: the same filter must not mean another list tomorrow.
+        let is_new = observed.get(operation).is_none_or(|known| !known.rows().is_known() && shape.rows().is_known());
+        if !is_new || observed.len() >= MAX_OBSERVED || self.controls_of(operation) == Controls::None {
+            return false;
+        }
+        observed.insert(operation.into(), shape.clone());
+        self.observed_count.fetch_add(1, Ordering::Relaxed);
+        shape.rows().is_known()
+    }
+
+    fn generation(&self) -> u64 {
+        self.observed_count.load(Ordering::Relaxed)
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.status.clone()
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::rehearsal::RehearsalResult;
-use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
+use aquifer_engine::source::{
+    Call, LiveSource, Outcome, Resolution, SourceStatus, TableLines, TableSource, TableSummary,
+};
 use aquifer_engine::store::StateStore;
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Context, Offering, Source, Validity};
@@ -481,22 +483,6 @@ impl Source for Database {
         self.offer.load().offering.clone()
     }
 
-    fn tables(&self) -> Vec<TableSummary> {
-        self.offer.load().table_summaries()
-    }
-
-    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
-        self.describe(tables, is_whole).boxed()
-    }
-
-    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
-        async move { self.examples_from_rows(&operation).await }.boxed()
-    }
-
-    fn table_models(&self) -> Vec<TableModel> {
-        self.offer.load().table_models()
-    }
-
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.offer.load().resolve(operation, params)
     }
@@ -505,14 +491,26 @@ impl Source for Database {
         self.rehearse_change(call).boxed()
     }
 
-    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
-        self.restricted.store(Some(Arc::new(restricted)));
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.answer(call).await {
+                Ok(output) => Outcome::Done(output.into()),
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
     }
 
-    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
-        self.conceal_denied(denied)
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
     }
 
+    fn as_tables(&self) -> Option<&dyn TableSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for Database {
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         Some(self.changes.subscribe())
     }
@@ -540,14 +538,30 @@ impl Source for Database {
     fn reload(&self) -> BoxFuture<'_, Result<(), Failure>> {
         self.reflect().boxed()
     }
+}
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        async move {
-            match self.answer(call).await {
-                Ok(output) => Outcome::Done(output.into()),
-                Err(failure) => Outcome::Failed(failure),
-            }
-        }
-        .boxed()
+impl TableSource for Database {
+    fn tables(&self) -> Vec<TableSummary> {
+        self.offer.load().table_summaries()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.describe(tables, is_whole).boxed()
+    }
+
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        async move { self.examples_from_rows(&operation).await }.boxed()
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.offer.load().table_models()
+    }
+
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.restricted.store(Some(Arc::new(restricted)));
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.conceal_denied(denied)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -43,6 +43,12 @@ impl Gate for TestGate {
         .boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for TestGate {
     fn denies_always(&self, operation: &Operation) -> bool {
         self.always && self.denies(operation)
     }

@@ -49,7 +49,7 @@ async fn r_ext_5_every_call_is_found_whatever_the_grammar() {
     let (server, settings) = prepare(more, &grants).await;
     // As long as the role may call what is not known to be harmless, there is no query_sql, and the reason is shown.
     let database = open(settings.clone()).await.unwrap();
-    let status = format!("{:?}", aquifer_engine::Source::status(&*database));
+    let status = format!("{:?}", aquifer_engine::source::LiveSource::status(&*database));
     let revoke = status.split("To turn it on: ").nth(1).unwrap_or_else(|| panic!("{status}"));
     let revoke = revoke.split_once(" FROM PUBLIC").unwrap().0;
     assert!(revoke.contains("public.leak()") && revoke.contains("public.dblink_exec(text, text)"), "{revoke}");
@@ -164,7 +164,7 @@ async fn r_ext_5_code_outside_of_statements_turns_it_off() {
         let check = if sql.contains("is_fine") { check } else { "" };
         let (server, settings) = prepare(&format!("CREATE SEQUENCE counter; {check}{sql}"), GRANTS).await;
         let database = open(settings.clone()).await.unwrap();
-        let status = format!("{:?}", aquifer_engine::Source::status(&*database));
+        let status = format!("{:?}", aquifer_engine::source::LiveSource::status(&*database));
         let fixture = Fixture::with_settings(settings, Backing::Server(server)).await;
         match expected {
             Some(words) => {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::rehearsal::{Preview, Rehearsal, RehearsalResult, RowCount, RowFate};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::category::Category;
@@ -67,6 +67,12 @@ impl Gate for AskingGate {
         .boxed()
     }
 
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for AskingGate {
     fn restricts(&self, operation: &Operation) -> bool {
         self.restricted.iter().any(|name| *operation.origin.own_name == **name)
     }

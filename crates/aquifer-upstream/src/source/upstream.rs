@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use aquifer_engine::clock::SharedClock;
 use aquifer_engine::shape::{Controls, ResultShape};
-use aquifer_engine::source::{Answer, Call, Context, FetchRequest, Outcome, SourceCapabilities, SourceStatus};
+use aquifer_engine::source::{
+    Answer, Call, Context, FetchRequest, LiveSource, Outcome, ResourceSource, SourceCapabilities, SourceStatus,
+};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::operation::Operation;
@@ -259,6 +261,31 @@ impl Source for Upstream {
         snapshot.load().observed_offering(settings, observed)
     }
 
+    fn version(&self) -> Option<Arc<str>> {
+        let file_version = self.supervisor.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
+        file_version.or_else(|| self.supervisor.snapshot.load().version.clone())
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        async move {
+            match self.execute(call).await {
+                Ok(answer) => Outcome::Done(answer),
+                Err(failure) => Outcome::Failed(failure),
+            }
+        }
+        .boxed()
+    }
+
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
+    }
+
+    fn as_resources(&self) -> Option<&dyn ResourceSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for Upstream {
     fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
         let Supervisor { snapshot, settings, observed, changes, .. } = &*self.supervisor;
         let is_new = settings.controls_of(operation) != Controls::None
@@ -319,30 +346,17 @@ impl Source for Upstream {
         .boxed()
     }
 
-    fn version(&self) -> Option<Arc<str>> {
-        let file_version = self.supervisor.settings.adapter.as_ref().map(|adapter| adapter.version.as_str().into());
-        file_version.or_else(|| self.supervisor.snapshot.load().version.clone())
-    }
-
     fn status(&self) -> SourceStatus {
         self.supervisor.status()
     }
+}
 
+impl ResourceSource for Upstream {
     fn capabilities(&self) -> SourceCapabilities {
         **self.supervisor.source_capabilities.load()
     }
 
     fn fetch(&self, target: FetchRequest, context: Context) -> BoxFuture<'_, Result<Value, Failure>> {
         resources::fetch(&self.supervisor, target, context).boxed()
-    }
-
-    fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
-        async move {
-            match self.execute(call).await {
-                Ok(answer) => Outcome::Done(answer),
-                Err(failure) => Outcome::Failed(failure),
-            }
-        }
-        .boxed()
     }
 }

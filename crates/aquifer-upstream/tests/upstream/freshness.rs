@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use aquifer_engine::Source as _;
-use aquifer_engine::source::CatalogState;
+use aquifer_engine::source::{CatalogState, LiveSource as _};
 use futures::FutureExt;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aquifer_engine::Source as _;
+use aquifer_engine::source::LiveSource as _;
 use serde_json::{Value, json};
 
 use crate::definitions::{ScriptedServer, SharedStore, TRANSPORTS, TransportKind, reader};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
-use aquifer_engine::Source as _;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::CatalogState;
+use aquifer_engine::source::{CatalogState, LiveSource as _};
 use aquifer_upstream::{PinStore, QuarantinePolicy, ReviewError, Settings, Transport, examine, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};

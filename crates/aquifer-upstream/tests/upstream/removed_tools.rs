@@ -2,7 +2,7 @@
 
 use aquifer_discovery::Adapter;
 use aquifer_discovery::adapter::build;
-use aquifer_engine::Source as _;
+use aquifer_engine::source::LiveSource as _;
 use aquifer_upstream::{Settings, interrogate};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aquifer_engine::Engine;
 use aquifer_engine::clock::SystemClock;
-use aquifer_engine::source::FetchRequest;
-use aquifer_engine::{Engine, Source as _};
+use aquifer_engine::source::{FetchRequest, ResourceSource as _};
 use aquifer_protocol::error::Code;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_upstream::{Settings, Upstream};

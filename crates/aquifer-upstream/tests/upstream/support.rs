@@ -105,7 +105,7 @@ impl Gateway {
 
     /// Incremented whenever the upstream changes its offer.
     pub(crate) fn upstream_generation(&self) -> u64 {
-        aquifer_engine::Source::generation(&*self.upstream)
+        aquifer_engine::source::LiveSource::generation(&*self.upstream)
     }
 
     /// The names of all operations but `introspect`.

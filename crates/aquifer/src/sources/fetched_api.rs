@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aquifer_engine::shape::ResultShape;
-use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus};
+use aquifer_engine::source::{Call, LiveSource, Outcome, Resolution, SourceStatus};
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_rest::RestSource;
@@ -44,16 +44,8 @@ impl Source for FetchedApi {
         self.current.load().offering()
     }
 
-    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
-        self.current.load().record_observation(operation, shape)
-    }
-
     fn version(&self) -> Option<Arc<str>> {
         self.current.load().version()
-    }
-
-    fn status(&self) -> SourceStatus {
-        self.current.load().status()
     }
 
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
@@ -64,6 +56,20 @@ impl Source for FetchedApi {
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
         let current = self.current.load_full();
         async move { current.call(call).await }.boxed()
+    }
+
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
+    }
+}
+
+impl LiveSource for FetchedApi {
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        self.current.load().record_observation(operation, shape)
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.current.load().status()
     }
 
     /// The number of descriptions, and that of changes since the last one.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use aquifer_engine::rehearsal::RehearsalResult;
 use aquifer_engine::shape::ResultShape;
 use aquifer_engine::source::{
-    Call, Context, FetchRequest, Outcome, Resolution, SourceCapabilities, SourceStatus, TableLines, TableSummary,
+    Call, Context, FetchRequest, LiveSource, Outcome, Resolution, ResourceSource, SourceCapabilities, SourceStatus,
+    TableLines, TableSource, TableSummary,
 };
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
@@ -70,40 +71,38 @@ impl Source for FilteredSource {
         self.source.rehearse(call)
     }
 
-    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
-        self.source.set_restricted(restricted);
-    }
-
     fn resolve(&self, operation: &str, params: Map<String, Value>) -> Result<Resolution, Failure> {
         self.source.resolve(operation, params)
-    }
-
-    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
-        self.source.conceal(denied)
-    }
-
-    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
-        self.source.record_observation(operation, shape)
     }
 
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
         self.source.collection(operation)
     }
 
-    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
-        self.source.examples(operation)
+    fn session_ended(&self, session: &str) {
+        self.source.session_ended(session);
     }
 
-    fn tables(&self) -> Vec<TableSummary> {
-        self.source.tables()
+    fn version(&self) -> Option<Arc<str>> {
+        self.source.version()
     }
 
-    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
-        self.source.describe_tables(tables, is_whole)
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        self.source.as_live().map(|_| self as &dyn LiveSource)
     }
 
-    fn table_models(&self) -> Vec<TableModel> {
-        self.source.table_models()
+    fn as_tables(&self) -> Option<&dyn TableSource> {
+        self.source.as_tables().map(|_| self as &dyn TableSource)
+    }
+
+    fn as_resources(&self) -> Option<&dyn ResourceSource> {
+        self.source.as_resources().map(|_| self as &dyn ResourceSource)
+    }
+}
+
+impl LiveSource for FilteredSource {
+    fn record_observation(&self, operation: &str, shape: &ResultShape) -> bool {
+        self.source.record_observation(operation, shape)
     }
 
     fn removed_operation(&self, operation: &str) -> Option<Operation> {
@@ -134,18 +133,38 @@ impl Source for FilteredSource {
         self.source.reload()
     }
 
-    fn session_ended(&self, session: &str) {
-        self.source.session_ended(session);
-    }
-
-    fn version(&self) -> Option<Arc<str>> {
-        self.source.version()
-    }
-
     fn status(&self) -> SourceStatus {
         self.source.status()
     }
+}
 
+impl TableSource for FilteredSource {
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.source.set_restricted(restricted);
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.source.conceal(denied)
+    }
+
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        self.source.examples(operation)
+    }
+
+    fn tables(&self) -> Vec<TableSummary> {
+        self.source.tables()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.source.describe_tables(tables, is_whole)
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.source.table_models()
+    }
+}
+
+impl ResourceSource for FilteredSource {
     fn capabilities(&self) -> SourceCapabilities {
         self.source.capabilities()
     }

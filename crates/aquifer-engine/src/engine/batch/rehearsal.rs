@@ -7,7 +7,7 @@ use aquifer_protocol::error::Failure;
 
 use super::super::rehearsal::{SnapshotRehearsal, can_rehearse};
 use super::BatchRun;
-use crate::rehearsal::{Rehearsal as _, RehearsalResult};
+use crate::call::rehearsal::{Rehearsal as _, RehearsalResult};
 
 /// How long the operations of a batch are rehearsed. The rest is confirmed without a rehearsal.
 const REHEARSALS_TIMEOUT: Duration = Duration::from_secs(10);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use aquifer_engine::Source as _;
+use aquifer_engine::source::LiveSource as _;
 use aquifer_rest::openapi::{self, ReadOptions};
 use aquifer_rest::{Api, RestSettings, RestSource};
 use serde_json::{Value, json};

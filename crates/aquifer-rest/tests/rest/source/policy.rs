@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aquifer_engine::gate::{Decision, Gate, Pass};
+use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
@@ -53,10 +53,6 @@ impl Gate for CountingGate {
 }
 
 impl Gate for DenyingGate {
-    fn restricts(&self, operation: &Operation) -> bool {
-        *operation.origin.own_name == *self.0
-    }
-
     fn decide<'a>(&'a self, request: &'a Checked, _context: &'a Context) -> BoxFuture<'a, Decision> {
         let mut needed = std::iter::once(request.operation()).chain(request.also_needs());
         let decision = match needed.any(|operation| self.restricts(operation)) {
@@ -64,6 +60,16 @@ impl Gate for DenyingGate {
             false => Decision::Allow(Pass::default()),
         };
         std::future::ready(decision).boxed()
+    }
+
+    fn as_rules(&self) -> Option<&dyn Rules> {
+        Some(self)
+    }
+}
+
+impl Rules for DenyingGate {
+    fn restricts(&self, operation: &Operation) -> bool {
+        *operation.origin.own_name == *self.0
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {

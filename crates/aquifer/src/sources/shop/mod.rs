@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::Context as _;
 use aquifer_engine::clock::SystemClock;
 use aquifer_engine::rehearsal::RehearsalResult;
-use aquifer_engine::source::{Call, Outcome, Resolution, SourceStatus, TableLines, TableSummary};
+use aquifer_engine::source::{
+    Call, LiveSource, Outcome, Resolution, SourceStatus, TableLines, TableSource, TableSummary,
+};
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::error::Failure;
@@ -94,10 +96,6 @@ impl Source for Shop {
         self.owner(&call.name).rehearse(call)
     }
 
-    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
-        self.database.set_restricted(restricted);
-    }
-
     fn collection(&self, operation: &str) -> Option<Arc<Collection>> {
         self.owner(operation).collection(operation)
     }
@@ -106,26 +104,21 @@ impl Source for Shop {
         self.owner(operation).resolve(operation, params)
     }
 
-    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
-        self.owner(&operation).examples(operation.clone())
+    fn session_ended(&self, session: &str) {
+        self.database.session_ended(session);
+        self.jobs.session_ended(session);
     }
 
-    fn tables(&self) -> Vec<TableSummary> {
-        self.database.tables()
+    fn as_live(&self) -> Option<&dyn LiveSource> {
+        Some(self)
     }
 
-    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
-        self.database.describe_tables(tables, is_whole)
+    fn as_tables(&self) -> Option<&dyn TableSource> {
+        Some(self)
     }
+}
 
-    fn table_models(&self) -> Vec<TableModel> {
-        self.database.table_models()
-    }
-
-    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
-        self.database.conceal(denied)
-    }
-
+impl LiveSource for Shop {
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         self.database.changes()
     }
@@ -153,9 +146,30 @@ impl Source for Shop {
     fn status(&self) -> SourceStatus {
         self.database.status()
     }
+}
 
-    fn session_ended(&self, session: &str) {
-        self.database.session_ended(session);
-        self.jobs.session_ended(session);
+impl TableSource for Shop {
+    fn set_restricted(&self, restricted: HashSet<Arc<str>>) {
+        self.database.set_restricted(restricted);
+    }
+
+    fn examples(&self, operation: Arc<str>) -> BoxFuture<'_, Option<Vec<Map<String, Value>>>> {
+        self.owner(&operation).examples(operation.clone())
+    }
+
+    fn tables(&self) -> Vec<TableSummary> {
+        self.database.tables()
+    }
+
+    fn describe_tables(&self, tables: Vec<Arc<str>>, is_whole: bool) -> BoxFuture<'_, TableLines> {
+        self.database.describe_tables(tables, is_whole)
+    }
+
+    fn table_models(&self) -> Vec<TableModel> {
+        self.database.table_models()
+    }
+
+    fn conceal(&self, denied: &HashSet<Arc<str>>) -> bool {
+        self.database.conceal(denied)
     }
 }

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::source::Context;
+use super::Context;
 
 /// Rehearses calls for the gate.
 pub trait Rehearsal: Send + Sync {

@@ -18,6 +18,7 @@ pub use call_log::CallLog;
 pub(crate) use call_log::CallRecorder;
 pub use call_log::LogSwitch;
 pub use call_log::RecordedCall;
+pub(crate) use call_log::requested_operation;
 pub use message::Channel;
 pub use message::MAX_TEXT_BYTES;
 pub use message::Step;

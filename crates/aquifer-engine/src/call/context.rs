@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::Caller;
+use super::caller::Caller;
 use crate::trace::Trace;
 
 /// The context of a call: the caller, and how to communicate with it while the call runs.
