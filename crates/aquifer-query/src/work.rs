@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
 
     /// A copy of a value, which takes memory until the end.
     pub(crate) fn copy(&self, value: &Value) -> Value {
-        self.reserve(crate::shape::memory_size(value));
+        self.reserve(crate::value::memory_size(value));
         if self.is_stopped() { Value::Null } else { value.clone() }
     }
 

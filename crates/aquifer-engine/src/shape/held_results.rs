@@ -43,7 +43,7 @@ impl HeldContent {
     /// The approximate size in memory.
     fn bytes(&self) -> usize {
         match self {
-            HeldContent::Rows(held) => held.rows.iter().map(aquifer_query::shape::memory_size).sum(),
+            HeldContent::Rows(held) => held.rows.iter().map(aquifer_query::value::memory_size).sum(),
             HeldContent::Text(text) => text.len(),
         }
     }
@@ -100,7 +100,7 @@ impl HeldResults {
 
     /// Whether the rows are small enough to be held.
     pub(super) fn has_room_for(&self, rows: &[Value]) -> bool {
-        self.has_room(rows.iter().map(aquifer_query::shape::memory_size).sum())
+        self.has_room(rows.iter().map(aquifer_query::value::memory_size).sum())
     }
 
     /// Whether the text is short enough to be held.

@@ -1,11 +1,11 @@
 //! The groups of an aggregate in an answer: nested objects, or the rows of a table, as many as fit.
 
+use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
 use crate::answer::table;
 use crate::budget::{self, Budget};
-use crate::evaluate::{Warnings, groups_truncated, insert_nested};
-use crate::plan::{Aggregate, Plan, group_label};
+use crate::plan::{Aggregate, MAX_GROUPS, Plan, group_label};
 
 /// One group: the values it is grouped by, its labels, and the results of the functions.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl<'a> AggregateWriter<'a> {
     }
 
     /// Adds the groups of an aggregate, as many as fit. `total` is the number of all groups.
-    pub fn add_groups(&mut self, aggregate: &Aggregate, groups: Vec<Group>, total: usize, warnings: &mut Warnings) {
+    pub fn add_groups(&mut self, aggregate: &Aggregate, groups: Vec<Group>, total: usize, warnings: &mut Vec<Warning>) {
         let group_count = groups.len();
         let (result, shown) = self.write(aggregate, groups);
         let is_cut = shown < group_count;
@@ -134,4 +134,27 @@ fn result_value(aggregate: &Aggregate, mut results: Vec<Value>) -> Value {
         1 => results.pop().unwrap_or_default(),
         _ => Value::Object(aggregate.names().into_iter().zip(results).collect()),
     }
+}
+
+/// Inserts a result under nested labels, one level for each group field.
+fn insert_nested(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
+    match labels {
+        [] => {}
+        [last] => {
+            answer.insert(last.clone(), result);
+        }
+        [first, rest @ ..] => {
+            let inner = answer.entry(first.clone()).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                insert_nested(inner, rest, result);
+            }
+        }
+    }
+}
+
+/// The warning for more groups than a result shows.
+fn groups_truncated(name: &str) -> Warning {
+    Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MAX_GROUPS} shown"))
+        .detail("aggregate", name)
+        .detail("shown", MAX_GROUPS)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::plan::{Embed, Path};
-use crate::selection::{element_position, parse_index};
+use crate::value::selection::{element_position, parse_index};
 
 /// The name of the member with the columns.
 pub const COLUMNS: &str = "columns";

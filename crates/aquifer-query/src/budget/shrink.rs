@@ -5,7 +5,7 @@ use aquifer_protocol::text::shortened;
 use serde_json::{Map, Value};
 
 use super::estimate::{TokenEstimator, estimate_text, estimate_value_up_to};
-use crate::shape::grapheme_boundary;
+use crate::value::grapheme::grapheme_boundary;
 
 /// Something that was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
-use super::{Match, Warnings, value_at};
+use super::{Match, value_at};
 use crate::answer::groups::{AggregateWriter, Group};
 use crate::budget::Budget;
 use crate::collection::FieldType;
@@ -21,7 +22,7 @@ pub(crate) fn insert_all(
     budget: Option<&mut Budget>,
     work: &Work<'_>,
     data: &mut Map<String, Value>,
-    warnings: &mut Warnings,
+    warnings: &mut Vec<Warning>,
 ) {
     let mut writer = AggregateWriter::new(plan, budget);
     let items: Vec<&Value> = matched.iter().map(|hit| hit.item).collect();
@@ -200,22 +201,6 @@ impl PartialEq for SortedResult<'_> {
 }
 
 impl Eq for SortedResult<'_> {}
-
-/// Inserts a result under nested labels, one level for each group field.
-pub fn insert_nested(answer: &mut Map<String, Value>, labels: &[String], result: Value) {
-    match labels {
-        [] => {}
-        [last] => {
-            answer.insert(last.clone(), result);
-        }
-        [first, rest @ ..] => {
-            let inner = answer.entry(first.clone()).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                insert_nested(inner, rest, result);
-            }
-        }
-    }
-}
 
 /// The results of the functions.
 fn calculate(aggregate: &Aggregate, items: &[&Value], work: &Work<'_>) -> Vec<Value> {

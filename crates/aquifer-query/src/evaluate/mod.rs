@@ -17,13 +17,12 @@ use serde_json::{Map, Value, json};
 use crate::budget::Budget;
 use crate::collection::{Collection, FieldType};
 use crate::cursor::CursorKey;
-use crate::plan::{Embed, MAX_GROUPS, Page, Path, Plan, SortKey};
-use crate::selection::{Selection, element_position, parse_index};
+use crate::plan::{Embed, Page, Path, Plan, SortKey};
 use crate::value::order::compare;
+use crate::value::selection::{Selection, element_position, parse_index};
 use crate::work::Work;
 
 pub use aggregate::CompensatedSum;
-pub use aggregate::insert_nested;
 
 /// A matching item and its rank.
 pub(crate) struct Match<'a> {
@@ -38,15 +37,6 @@ pub struct QueryResult {
     pub data: Value,
     /// What was truncated or not found.
     pub warnings: Vec<Warning>,
-}
-
-pub(crate) type Warnings = Vec<Warning>;
-
-/// The warning for more groups than a result shows.
-pub fn groups_truncated(name: &str) -> Warning {
-    Warning::new("RESULT_TRUNCATED", format!("'{name}' has more groups than the first {MAX_GROUPS} shown"))
-        .detail("aggregate", name)
-        .detail("shown", MAX_GROUPS)
 }
 
 /// Why a page ends early.
@@ -105,7 +95,7 @@ pub fn evaluate(collection: &Collection, plan: &Plan, items: &[Value], key: &Cur
         })
         .collect();
     let mut data = Map::new();
-    let mut warnings = Warnings::new();
+    let mut warnings = Vec::new();
     if collection.open && plan.items {
         warnings.extend(missing_fields_warning(&plan.select, items));
     }

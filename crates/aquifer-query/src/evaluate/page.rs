@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
+use aquifer_protocol::warning::Warning;
 use serde_json::{Map, Value, json};
 
-use super::{Match, PageEnd, Warnings, compare_positions, page_truncated, project_all, related_items, sort_position};
+use super::{Match, PageEnd, compare_positions, page_truncated, project_all, related_items, sort_position};
 use crate::answer::table;
 use crate::budget::{self, Budget, PageBudget};
 use crate::collection::Collection;
@@ -18,7 +19,7 @@ pub(super) fn write_page(
     key: &CursorKey,
     budget: Option<&Budget>,
     data: &mut Map<String, Value>,
-    warnings: &mut Warnings,
+    warnings: &mut Vec<Warning>,
 ) {
     let all = sorted.len();
     let order = plan.order(collection);
@@ -123,7 +124,7 @@ fn limit_bytes(
     plan: &Plan,
     sorted: &[Match<'_>],
     (start, end): (usize, usize),
-    warnings: &mut Warnings,
+    warnings: &mut Vec<Warning>,
 ) -> (usize, usize) {
     let page = sorted.get(start..end).unwrap_or_default();
     let mut bytes = 0;
@@ -161,7 +162,7 @@ fn limit_tokens(
     requested: (usize, usize),
     budget: &Budget,
     position_bytes: &dyn Fn(&Match<'_>) -> usize,
-    warnings: &mut Warnings,
+    warnings: &mut Vec<Warning>,
 ) -> Limited {
     let backward = matches!(plan.page, Page::Backward { .. });
     let mut page: Vec<&Match<'_>> = sorted.get(start..end).unwrap_or_default().iter().collect();

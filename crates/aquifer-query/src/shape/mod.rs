@@ -42,7 +42,6 @@ pub use row_location::RowLocation;
 pub use row_selection::PageStart;
 pub use row_selection::RowSelection;
 pub use text_page::TextPage;
-pub(crate) use text_page::grapheme_boundary;
 pub use write::Cursors;
 pub use write::Rows;
 pub use write::add_envelope;
@@ -51,17 +50,3 @@ pub use write::not_applied_warning;
 pub use write::refuse_without_rows;
 pub use write::shape_object;
 pub use write::without_rows;
-
-/// The approximate number of bytes a value takes in memory. Held results are bounded by it.
-pub fn memory_size(value: &serde_json::Value) -> usize {
-    use serde_json::Value;
-    const NODE: usize = size_of::<Value>();
-    // A name, its hash and its table entry.
-    const ENTRY: usize = size_of::<String>() + 2 * size_of::<usize>() + 8;
-    NODE + match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.capacity(),
-        Value::Array(elements) => elements.iter().map(memory_size).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, field)| ENTRY + name.capacity() + memory_size(field)).sum(),
-    }
-}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::plan::Path;
-use crate::selection::{Selection, element_position, parse_index};
+use crate::value::selection::{Selection, element_position, parse_index};
 use crate::work::Work;
 
 /// What values show about a path.

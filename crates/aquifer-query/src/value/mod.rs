@@ -1,7 +1,10 @@
-//! The values that a caller may send for each type.
+//! JSON values: which of them a caller may send for each type, their order, their parts and their size.
 
 pub mod bucket;
+pub(crate) mod grapheme;
+mod memory;
 pub(crate) mod order;
+pub mod selection;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +14,8 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::collection::FieldType;
+
+pub use memory::memory_size;
 
 /// Converts a value to the canonical form of the type; `None` if it is not of the type. `null` has no type.
 pub fn coerce(field_type: &FieldType, value: &Value) -> Option<Value> {
