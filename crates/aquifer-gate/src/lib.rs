@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod confirm;
+mod fingerprint;
 mod gate;
 pub mod policy;
 pub mod quota;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 
-use crate::route::{Method, Route};
+use crate::route::{Method, Route, Security};
 
 /// An HTTP API.
 #[derive(Debug, Clone, Default)]
@@ -57,24 +57,6 @@ pub struct OmittedOperation {
     pub route: String,
     /// Why it is not served.
     pub reason: String,
-}
-
-/// The credentials that a request needs, as indexes into [`Api::auth`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Security {
-    /// The credential of the first configured scheme, because the description does not say which one is needed.
-    #[default]
-    Any,
-    /// All credentials of the first alternative that is configured. An empty alternative is always met, so it comes
-    /// last. Requests without alternatives get no credentials.
-    OneOf(Arc<[Vec<usize>]>),
-}
-
-impl Security {
-    /// No credentials.
-    pub fn none() -> Self {
-        Self::OneOf(Arc::new([]))
-    }
 }
 
 impl Api {

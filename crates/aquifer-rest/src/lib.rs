@@ -15,9 +15,9 @@ pub mod route;
 mod source;
 
 pub use adapter::{AdapterError, BuildError, beyond_front_matter, build_adapter};
-pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation, Security, UnservedRequest};
+pub use api::{Api, AuthScheme, CredentialPlace, OmittedOperation, UnservedRequest};
 pub use client::{Authenticator, ClientSettings, HttpAnswer, HttpClient, SendRules};
 pub use description::fetch_description;
 pub use error::RestError;
-pub use route::Route;
+pub use route::{Route, Security};
 pub use source::{RestSettings, RestSource};

@@ -10,7 +10,6 @@
 
 mod database;
 mod error;
-mod fair_permits;
 mod offer;
 #[cfg_attr(not(feature = "postgres"), path = "postgres/unavailable.rs")]
 mod postgres;

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
-use super::line::{session_fingerprint, token_fingerprint};
 use crate::confirm::Confirmer;
 use crate::confirm::approvals::Approval;
+use crate::fingerprint::{session_fingerprint, token_fingerprint};
 use crate::redact::{redact, redact_text, truncate};
 
 /// Maximum size of an entry's JSON text.

@@ -4,7 +4,7 @@
 //! length. The hash is SHA-256 over the bytes of the line without `,"hash":"…"`, which is again a JSON object.
 //! `previous` is the hash of the preceding line; in the first line of a chain it is 64 zeros.
 
-use aquifer_protocol::hex::{hex, hex_prefix};
+use aquifer_protocol::hex::hex;
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -104,22 +104,6 @@ pub(super) fn parse(line: &[u8]) -> Result<SealedLine, LineError> {
 /// The hash of a line with this body. The body lacks the closing brace.
 fn hash_line(body: &[u8]) -> String {
     hex(&Sha256::new().chain_update(body).chain_update(b"}").finalize())
-}
-
-/// A loggable identifier for a secret: the beginning of its hash.
-pub(super) fn fingerprint(prefix: &str, secret: &str) -> String {
-    let digest = Sha256::digest(secret.as_bytes());
-    format!("{prefix}{}", hex_prefix(&digest, 8))
-}
-
-/// The fingerprint of a token.
-pub(crate) fn token_fingerprint(token: &str) -> String {
-    fingerprint("token_", token)
-}
-
-/// The fingerprint of a session.
-pub(crate) fn session_fingerprint(session: &str) -> String {
-    fingerprint("session_", session)
 }
 
 #[cfg(test)]

@@ -31,9 +31,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use refusal_limiter::RefusalLimiter;
 
-pub(crate) use line::session_fingerprint;
-pub(crate) use line::token_fingerprint;
-
 pub use entry::Entry;
 pub use entry::EntryPosition;
 pub use entry::Event;

@@ -18,7 +18,7 @@ use super::edit::EditedCall;
 use super::message::{BatchSubject, ConfirmationPrompt};
 use super::record::{RecordedDecision, TokenRecord};
 use super::status::status;
-use crate::audit::session_fingerprint;
+use crate::fingerprint::session_fingerprint;
 use crate::timeout::with_timeout;
 
 pub use super::call::MAX_CALL_BYTES;

@@ -15,7 +15,7 @@ use super::pages::ApprovalReference;
 use super::record::{format_seconds, saturating_add};
 use super::render::{escape, quote};
 use super::scope::{Scope, ScopeMismatch};
-use crate::audit::token_fingerprint;
+use crate::fingerprint::token_fingerprint;
 
 /// The same message for unknown and malformed tokens.
 pub(super) fn invalid(token: &str) -> Failure {

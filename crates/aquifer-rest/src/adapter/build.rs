@@ -11,9 +11,9 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::record::ApiRecord;
-use crate::api::{Api, AuthScheme, CredentialPlace, Security};
+use crate::api::{Api, AuthScheme, CredentialPlace};
 use crate::openapi::{self, DescriptionError, ReadOptions};
-use crate::route::{Pagination, Place, Route};
+use crate::route::{Pagination, Place, Route, Security};
 
 /// Why no adapter can be built.
 #[derive(Debug, thiserror::Error)]

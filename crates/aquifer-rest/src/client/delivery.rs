@@ -10,9 +10,9 @@ use aquifer_engine::Validity;
 use aquifer_engine::trace::Trace;
 use reqwest::{Method, Url};
 
-use crate::api::Security;
 use crate::error::RestProblem;
 use crate::route::Route;
+use crate::route::Security;
 
 /// What an operation does at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

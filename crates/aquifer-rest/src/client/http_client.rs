@@ -20,11 +20,11 @@ use super::delivery::{Delivery, SendRules};
 use super::prepared::{Prepared, apply, operator_headers, remove_query_parameter};
 use super::retry::{MAX_RETRIES, backoff};
 use super::settings::{BaseUrlOrigin, ClientSettings};
-use super::status::StatusError;
+use super::status::status_error;
 use super::wire_log;
-use crate::api::{CredentialPlace, Security};
+use crate::api::CredentialPlace;
 use crate::error::{RestError, RestProblem};
-use crate::route::{HttpRequest, check_base_url, is_same_origin};
+use crate::route::{HttpRequest, Security, check_base_url, is_same_origin};
 
 const MAX_REDIRECTS: usize = 5;
 
@@ -224,7 +224,7 @@ impl HttpClient {
         if is_done_elsewhere(response.status, request, delivery) || (200..300).contains(&response.status) {
             return Ok(response);
         }
-        Err(RestProblem::Status(Box::new(StatusError::new(&response, self.authenticator.secrets()))))
+        Err(RestProblem::Status(Box::new(status_error(&response, self.authenticator.secrets()))))
     }
 
     async fn send_with_redirects(

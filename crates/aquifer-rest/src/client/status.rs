@@ -1,15 +1,13 @@
 //! Error responses of a target: the status, and the message without credentials.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Map, Value};
 
 use super::answer::HttpAnswer;
-use super::rate_limit::RateLimit;
 use super::retry::requested_wait;
 use super::secrets::Secrets;
+use crate::error::{RateLimit, StatusError};
 
 /// Members of an error object that explain the error, the most specific one first (RFC 9457 and common practice).
 const MESSAGE_MEMBERS: &[&str] =
@@ -24,35 +22,18 @@ const PROBLEM_MEMBERS: &[&str] = &["type", "title", "status", "detail", "instanc
 /// The maximum depth at which an error object is searched for a message.
 const MAX_DEPTH: usize = 4;
 
-/// A response whose status is not a success.
-#[derive(Debug, Clone)]
-pub(crate) struct StatusError {
-    pub(crate) status: u16,
-    /// The message of the target. Empty if there is none.
-    pub(crate) text: String,
-    /// Problem details (RFC 9457).
-    pub(crate) problem: Option<Map<String, Value>>,
-    /// How long the target asks to wait.
-    pub(crate) wait: Option<Duration>,
-    /// The rate limit, as far as the response tells it.
-    pub(crate) rate_limit: RateLimit,
-    /// The scope that a token needs.
-    pub(crate) scope: Option<String>,
-}
-
-impl StatusError {
-    pub(super) fn new(response: &HttpAnswer, secrets: &Secrets) -> Self {
-        let json: Option<Value> = serde_json::from_slice(&response.body).ok();
-        let is_problem = response.media_type.as_deref() == Some("application/problem+json");
-        let problem = json.as_ref().filter(|_| is_problem).and_then(|json| problem_details(json, secrets));
-        Self {
-            status: response.status,
-            text: secrets.presentable(&text(response, json.as_ref())),
-            problem,
-            wait: requested_wait(response.status, &response.headers, Timestamp::now()),
-            rate_limit: RateLimit::from_headers(&response.headers, Timestamp::now()),
-            scope: required_scope(&response.headers).map(|scope| secrets.presentable(&scope)),
-        }
+/// Reads a response whose status is not a success.
+pub(super) fn status_error(response: &HttpAnswer, secrets: &Secrets) -> StatusError {
+    let json: Option<Value> = serde_json::from_slice(&response.body).ok();
+    let is_problem = response.media_type.as_deref() == Some("application/problem+json");
+    let problem = json.as_ref().filter(|_| is_problem).and_then(|json| problem_details(json, secrets));
+    StatusError {
+        status: response.status,
+        text: secrets.presentable(&text(response, json.as_ref())),
+        problem,
+        wait: requested_wait(response.status, &response.headers, Timestamp::now()),
+        rate_limit: RateLimit::from_headers(&response.headers, Timestamp::now()),
+        scope: required_scope(&response.headers).map(|scope| secrets.presentable(&scope)),
     }
 }
 

@@ -39,8 +39,8 @@ pub use error::DescriptionError;
 pub use options::{Loader, ReadOptions};
 pub use parse::{MAX_BYTES, parse};
 
-use crate::api::{Api, OmittedOperation, Security, UnservedRequest};
-use crate::route::Method;
+use crate::api::{Api, OmittedOperation, UnservedRequest};
+use crate::route::{Method, Security};
 use document::Document;
 use names::Candidate;
 use notes::Notes;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::operation::Entry;
 use super::security::SchemeReader;
 use super::text::quote;
-use crate::api::Security;
+use crate::route::Security;
 
 /// The maximum number of alternatives of an operation.
 const MAX_ALTERNATIVES: usize = 16;

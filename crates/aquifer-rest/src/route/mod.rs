@@ -11,16 +11,16 @@ mod multipart;
 mod notation;
 mod path;
 mod request;
+mod security;
 
 use std::sync::Arc;
-
-use crate::api::Security;
 
 pub(crate) use header::is_override;
 pub use header::is_reserved_header;
 pub(crate) use header::is_token as is_header_name;
 pub(crate) use request::{BaseUrl, is_same_origin};
 pub use request::{HttpRequest, RequestBody, check_base_url};
+pub use security::Security;
 
 /// Describes the request of an operation.
 #[derive(Debug, Clone, PartialEq)]

@@ -34,11 +34,11 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, Security};
+use crate::api::Api;
 use crate::client::{Authenticator, ClientSettings, Effect, HttpAnswer, HttpClient, LinkCheck, SendRules};
 use crate::error::{RestError, RestProblem};
 use crate::pagination::{self, Position};
-use crate::route::{BaseUrl, HttpRequest, Pagination, Route};
+use crate::route::{BaseUrl, HttpRequest, Pagination, Route, Security};
 use current::Current;
 use files::FileRoots;
 use list::ListCall;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use aquifer_engine::Validity;
 
-use crate::fair_permits::Holder;
 use crate::postgres::Postgres;
 use crate::query_sql::{SqlAccess, SqlRequest};
 use crate::sqlite::Sqlite;
 use crate::statement::Dialect;
 use crate::work::OperationOutput;
+use crate::work::fair_permits::Holder;
 use crate::work::session::{GuardedWork, Work, WorkError};
 
 pub(crate) enum Backend {

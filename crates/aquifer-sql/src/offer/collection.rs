@@ -8,12 +8,12 @@ use aquifer_query::collection::{ComputedValue, Field};
 use aquifer_query::{Collection, FieldType};
 
 use crate::rows::SelectionCache;
+use crate::rows::time_digits::{MICROSECONDS, TimeDigits};
 use crate::schema::exposed_table::{ChildCount, ComputedSource, ExposedTable, Formula};
 use crate::schema::model::{Key, PostgresRead, Store, Table, TextIndex};
 use crate::schema::names::Words;
 use crate::schema::relationship::Relationship;
 use crate::schema::table_sample::SampleCache;
-use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
 use crate::settings::Settings;
 use crate::statement::{Fragment, Name};
 

@@ -10,10 +10,10 @@ use super::session::PostgresSession;
 use super::tls::Tls;
 use super::{explain, fingerprint, reflect, url};
 use crate::error::SqlError;
-use crate::fair_permits::Holder;
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
+use crate::work::fair_permits::Holder;
 use crate::work::session::{TransactionEnd, Work, WorkError};
 
 /// Maximum number of attempts after a serialization failure.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::connection::{Connection, Manager};
 use crate::error::SqlError;
-use crate::fair_permits::{FairPermits, Holder, Permit, Purpose};
+use crate::work::fair_permits::{FairPermits, Holder, Permit, Purpose};
 use crate::work::session::Work;
 
 /// A bounded pool. The connection used last is reused first, because its server-side caches are warm.

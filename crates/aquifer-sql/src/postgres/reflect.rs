@@ -13,6 +13,7 @@ use super::effects::Effects;
 use super::lineage;
 use super::session::PostgresSession;
 use crate::error::SqlError;
+use crate::rows::time_digits::{MICROSECONDS, TimeDigits};
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure::{self, Baseline};
@@ -22,7 +23,6 @@ use crate::schema::model::{
     WithheldColumns,
 };
 use crate::schema::sql_definitions;
-use crate::schema::time_digits::{MICROSECONDS, TimeDigits};
 use crate::settings::{Settings, TableFilter};
 use crate::statement::{Dialect, Fragment, Name, Statement};
 

@@ -1,12 +1,12 @@
 //! Replaces PostgreSQL in builds without the feature `postgres`: the same type, without values.
 
 use crate::error::SqlError;
-use crate::fair_permits::Holder;
 use crate::query_sql::{QuerySqlProblems, SqlAccess, SqlRequest};
 use crate::schema::exposure::Baseline;
 use crate::schema::model::Model;
 use crate::settings::Settings;
 use crate::work::OperationOutput;
+use crate::work::fair_permits::Holder;
 use crate::work::session::{Work, WorkError};
 
 pub(crate) enum Postgres {}

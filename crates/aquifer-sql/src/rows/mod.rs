@@ -6,6 +6,7 @@ mod media_type;
 mod selection_cache;
 mod shape;
 pub(crate) mod time;
+pub(crate) mod time_digits;
 
 pub(crate) use collector::RowCollector;
 pub(crate) use selection_cache::{CachedSelection, SelectionCache};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::cell::write_string;
 use super::media_type;
-use crate::schema::time_digits::TimeDigits;
+use crate::rows::time_digits::TimeDigits;
 
 /// How a cell is decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::rows::cell;
-use crate::schema::time_digits::TimeDigits;
-use crate::schema::time_style::significant_digits;
+use crate::rows::time_digits::TimeDigits;
+use crate::rows::time_digits::significant_digits;
 
 /// The last tick before a timestamp; `None` if the timestamp is on a tick.
 pub(crate) fn tick_before(tick: i128, text: &str) -> Option<String> {

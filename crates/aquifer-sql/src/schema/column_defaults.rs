@@ -6,8 +6,8 @@ use aquifer_query::value::parse_timestamp;
 use serde_json::{Value, json};
 
 use crate::rows::time;
+use crate::rows::time_digits::TimeDigits;
 use crate::schema::sql_tokens::{Token, last_cast, tokens, unwrapped};
-use crate::schema::time_digits::TimeDigits;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnDefault {

@@ -8,10 +8,10 @@ use aquifer_query::plan::Path;
 use aquifer_query::{Collection, FieldType};
 
 use crate::rows::SelectionCache;
+use crate::rows::time_digits::TimeDigits;
 use crate::schema::model::Table;
 use crate::schema::names::Words;
 use crate::schema::table_sample::SampleCache;
-use crate::schema::time_digits::TimeDigits;
 use crate::statement::{Fragment, Name};
 
 /// A table as callers see it.

@@ -15,7 +15,6 @@ pub(crate) mod sql_definitions;
 mod sql_tokens;
 pub(crate) mod style_finder;
 pub(crate) mod table_sample;
-pub(crate) mod time_digits;
 pub(crate) mod time_style;
 pub(crate) mod view_condition;
 pub(crate) mod view_references;

@@ -6,9 +6,9 @@ use aquifer_protocol::schema::Comparison;
 use aquifer_query::FieldType;
 use aquifer_system::FileId;
 
+use crate::rows::time_digits::TimeDigits;
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
-use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Fragment, Name};
 

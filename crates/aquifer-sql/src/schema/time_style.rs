@@ -7,6 +7,7 @@
 
 use aquifer_query::value::parse_timestamp;
 
+use crate::rows::time_digits::significant_digits;
 use crate::statement::Bind;
 
 const SECOND: i128 = 1_000_000_000;
@@ -321,11 +322,6 @@ fn push_digits(text: &mut String, number: u64, width: usize) {
         rest /= 10;
     }
     text.extend(digits.iter().skip(start).map(|digit| char::from(*digit)));
-}
-
-/// The digits of a fraction in nanoseconds, without trailing zeros.
-pub(crate) fn significant_digits(nanos: i128) -> u8 {
-    (0..9).find(|digits| nanos % 10_i128.pow(9 - u32::from(*digits)) == 0).unwrap_or(9)
 }
 
 impl TextFormat {

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use super::joins::{Alias, Joins};
 use super::json;
 use crate::rows::CellType;
+use crate::rows::time_digits::TimeDigits;
 use crate::schema::exposed_table::{ComputedSource, ExposedTable, Formula};
 use crate::schema::model::{Column, PostgresRead, SqliteStore, Store, TextIndex};
-use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::TimeStyle;
 use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
 

@@ -13,9 +13,9 @@ use super::session::{SchemaState, SqliteSession};
 use super::writability::unwritable_reason;
 use super::{error, reflect, views};
 use crate::error::SqlError;
-use crate::fair_permits::{Holder, Purpose};
 use crate::schema::model::{Model, SchemaStamp};
 use crate::settings::Settings;
+use crate::work::fair_permits::{Holder, Purpose};
 use crate::work::session::{TransactionEnd, Work, WorkError};
 
 /// How long a rehearsal waits for a lock and may hold one, because other writers wait in the meantime.

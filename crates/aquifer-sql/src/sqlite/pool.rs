@@ -14,7 +14,7 @@ use super::slow_reads::SlowReads;
 use super::time_formats::TimeFormats;
 use super::{error, functions};
 use crate::error::SqlError;
-use crate::fair_permits::{FairPermits, Holder, Permit, Purpose};
+use crate::work::fair_permits::{FairPermits, Holder, Permit, Purpose};
 use crate::work::session::{Work, WorkError};
 
 /// How long to wait for a lock.

@@ -10,6 +10,7 @@ use super::collation;
 use super::column_kind::{ColumnKind, Sampler, declared_length, declares_number, detect_kind, is_textual};
 use super::full_text::{self, FullTextTable};
 use super::pool::InterruptHandle;
+use crate::rows::time_digits::TimeDigits;
 use crate::schema::column_defaults::ColumnDefault;
 use crate::schema::column_rules::ColumnRules;
 use crate::schema::exposure;
@@ -20,7 +21,6 @@ use crate::schema::model::{
 };
 use crate::schema::sql_definitions;
 use crate::schema::style_finder::TimeConvention;
-use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::TimeStyle;
 use crate::settings::Settings;
 use crate::settings::TableFilter;

@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use crate::rows::cell::{self, write_float, write_integer, write_json, write_string};
 use crate::rows::time;
+use crate::rows::time_digits::TimeDigits;
 use crate::rows::{CellContent, CellType, OutputField, ResultRow, write_objects};
-use crate::schema::time_digits::TimeDigits;
 use crate::schema::time_style::{self, StoredTime};
 use crate::statement::Bind;
 

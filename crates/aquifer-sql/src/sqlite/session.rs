@@ -154,14 +154,17 @@ mod tests {
         other.execute_batch("CREATE TABLE things (id INTEGER PRIMARY KEY)").unwrap();
         let pool = Pool::new(Location::Memory("session-slow".to_owned()), false, 1, Duration::from_secs(30));
         let blocking = async |to| {
-            pool.acquire(crate::fair_permits::Holder::Internal)
+            pool.acquire(crate::work::fair_permits::Holder::Internal)
                 .await
                 .unwrap()
                 .run_blocking(move |pooled| count(pooled, to))
                 .await
         };
         let inline = async |to| {
-            pool.acquire(crate::fair_permits::Holder::Internal).await.unwrap().run_inline(|pooled| count(pooled, to))
+            pool.acquire(crate::work::fair_permits::Holder::Internal)
+                .await
+                .unwrap()
+                .run_inline(|pooled| count(pooled, to))
         };
 
         assert_eq!(blocking(5).await.unwrap(), 5);

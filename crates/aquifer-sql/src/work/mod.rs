@@ -5,6 +5,7 @@ pub(crate) mod change;
 mod dry_run_create;
 pub(crate) mod example_rows;
 mod explain;
+pub(crate) mod fair_permits;
 mod labels;
 mod merge;
 mod output;

@@ -12,17 +12,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::OperationOutput;
-use crate::fair_permits::Purpose;
 use crate::rows::RowCollector;
+use crate::rows::time_digits;
 use crate::schema::exposed_table::{ExposedTable, ExposedTables};
 use crate::schema::row_name::format_key;
-use crate::schema::time_digits;
 use crate::schema::time_style::TimeStyle;
 use crate::sql::joins::Joins;
 use crate::sql::scope::{ColumnStyle, PathTarget, Scope};
 use crate::sql::time_checks::{PageSpan, page_span, time_uses};
 use crate::sql::{aggregate, select};
 use crate::statement::Dialect;
+use crate::work::fair_permits::Purpose;
 use crate::work::sample::count_rows;
 use crate::work::session::{Session, TransactionEnd, Work, WorkError};
 

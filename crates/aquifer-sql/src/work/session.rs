@@ -6,11 +6,11 @@ use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
 use crate::error::SqlError;
-use crate::fair_permits::{Holder, Purpose};
 use crate::rows::{CellType, RowCollector};
 use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::TimeCheck;
 use crate::statement::Statement;
+use crate::work::fair_permits::{Holder, Purpose};
 
 pub(crate) trait Session: Send {
     /// Runs a statement and passes its rows to the collector until it is full.

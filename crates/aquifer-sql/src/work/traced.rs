@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::session::{Session, TransactionEnd, Work, WorkError};
 use crate::error::SqlError;
-use crate::fair_permits::{Holder, Purpose};
 use crate::rows::{CellType, RowCollector};
 use crate::schema::time_style::TimeStyle;
 use crate::sql::time_checks::TimeCheck;
 use crate::statement::{Bind, Dialect, Statement};
+use crate::work::fair_permits::{Holder, Purpose};
 
 /// Work for a call. Its statements are recorded if the trace of the call records.
 pub(crate) struct CallWork<W> {

@@ -11,9 +11,9 @@ use reqwest::Url;
 use super::address::parse_token_url;
 use super::clients::Clients;
 use super::secrets::Secrets;
-use crate::api::{AuthScheme, CredentialPlace, Security};
+use crate::api::{AuthScheme, CredentialPlace};
 use crate::error::RestProblem;
-use crate::route::is_reserved_header;
+use crate::route::{Security, is_reserved_header};
 use token::{Grant, TokenSource};
 
 /// Authenticates requests.

@@ -27,11 +27,11 @@ pub(super) use views::ServedViews;
 use super::pool::PooledConnection;
 use super::{Sqlite, error, rows};
 use crate::error::SqlError;
-use crate::fair_permits::Holder;
 use crate::query_sql::{self, MAX_BINDS, SqlAccess, SqlRequest, TableResult};
 use crate::rows::CellType;
 use crate::schema::model::SchemaStamp;
 use crate::work::OperationOutput;
+use crate::work::fair_permits::Holder;
 use crate::work::session::WorkError;
 use authorizer::Authorizer;
 

@@ -19,7 +19,7 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    pub(super) fn from_headers(headers: &HeaderMap, now: Timestamp) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap, now: Timestamp) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let own = |name: &str| {
             let all = ["ratelimit", "x-ratelimit"].into_iter();

@@ -3,11 +3,15 @@
 //! HTTP statuses map to the codes that the specification publishes for them. Other errors have the codes of its plugin
 //! contracts (`TRANSPORT_*`, `AUTH_*`, `SERIALIZATION_*`).
 
+mod rate_limit;
+mod status;
+
 use aquifer_engine::configuration_changed;
 use aquifer_protocol::error::{Code, Failure, FailureReason, too_large};
 use aquifer_protocol::limits::LimitKind;
 
-use crate::client::StatusError;
+pub(crate) use rate_limit::RateLimit;
+pub(crate) use status::StatusError;
 
 /// A request error. It does not implement `std::error::Error`, so `?` cannot accidentally convert it into an internal
 /// failure.

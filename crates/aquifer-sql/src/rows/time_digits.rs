@@ -52,3 +52,8 @@ impl PartialEq for TimeDigits {
 }
 
 impl Eq for TimeDigits {}
+
+/// The digits of a fraction in nanoseconds, without trailing zeros.
+pub(crate) fn significant_digits(nanos: i128) -> u8 {
+    (0..9).find(|digits| nanos % 10_i128.pow(9 - u32::from(*digits)) == 0).unwrap_or(9)
+}
