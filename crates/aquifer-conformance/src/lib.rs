@@ -10,11 +10,11 @@ pub mod evidence;
 mod mcp;
 pub mod options;
 pub mod published;
-pub mod record;
 pub mod render;
 pub mod report;
 pub mod run;
 mod system;
 mod transport;
 
+pub use evidence::record;
 pub use transport::{Connection, Connector, Target, TransportError};

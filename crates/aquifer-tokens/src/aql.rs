@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::CONFIRMATION;
 use crate::count::TokenCounts;
 use crate::model_view::{self, ModelView};
 use crate::report::{ListCost, Step, StepKind, SurfaceKind};
 use crate::server::{Server, ServerError};
+
+/// The parameter of operations that need confirmation.
+pub(crate) const CONFIRMATION: &str = "confirmation_token";
 
 /// A list with more pages than this is considered endless.
 const MAX_PAGES: usize = 1_000;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::aql::AqlServer;
+use crate::aql::{AqlServer, CONFIRMATION};
 use crate::count::TokenCounts;
 use crate::report::ListCost;
 use crate::server::{Server, ServerError};
@@ -15,9 +15,6 @@ const MAX_DETAILS: usize = 500;
 
 /// Number of operations that are searched for by name, evenly spaced. Independent of the tasks.
 const MAX_SEARCHES: usize = 10;
-
-/// The parameter of operations that need confirmation.
-pub(crate) const CONFIRMATION: &str = "confirmation_token";
 
 /// The operations of a server.
 pub(crate) struct Catalog {

@@ -16,6 +16,7 @@ pub mod render;
 pub mod report;
 mod server;
 pub mod task;
+mod task_runner;
 
 pub use count::TokenCounts;
 pub use definition_cost::DefinitionCost;

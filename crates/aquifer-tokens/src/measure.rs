@@ -9,8 +9,8 @@ use crate::definition_cost::DefinitionCost;
 use crate::model_view::{self, NonText};
 use crate::report::{CostSummary, FORMAT, Introspection, Report, Surface, SurfaceKind};
 use crate::server::{Server, ServerError};
-use crate::task::runner::{DirectTools, TaskRunner};
 use crate::task::{self, Task};
+use crate::task_runner::{DirectTools, TaskRunner};
 
 /// The servers to measure.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ mod oauth;
 mod sanitize;
 mod settings;
 mod source;
+mod state_file;
 mod supervisor;
 mod tasks;
 #[cfg(test)]

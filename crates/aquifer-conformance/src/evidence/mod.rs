@@ -7,6 +7,7 @@
 
 mod capabilities;
 mod cases;
+pub mod record;
 
 use std::fmt;
 

@@ -1,7 +1,5 @@
 //! Tasks for a model: read from a file, or chosen among the read-only operations.
 
-pub(crate) mod runner;
-
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

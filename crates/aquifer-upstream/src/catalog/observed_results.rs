@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capture::run_blocking;
 use crate::settings::Settings;
-use crate::supervisor::{identity_path, read_bounded, write_atomically};
+use crate::state_file::{identity_path, read_bounded, write_atomically};
 
 const FORMAT_VERSION: u32 = 2;
 

@@ -5,6 +5,7 @@
 //! it is pinned, classified and named like any other tool. A server that looks like one but cannot be introspected now
 //! is unavailable: its endpoints are never served as tools, because rules about single operations would not apply.
 
+use aquifer_protocol::operation::TOKEN;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,7 +16,7 @@ use super::connection::Connection;
 use super::delivery::Delivery;
 use super::message::Json;
 use super::pending_calls::CallOrigin;
-use crate::error::{OperationError, UpstreamError};
+use crate::error::{OperationError, UPSTREAM, UpstreamError, token_parameter};
 use crate::settings::Settings;
 
 /// What the names of endpoints contain.
@@ -23,19 +24,6 @@ const MARK: &str = "mcp_aql";
 
 /// The member of a definition's `_meta` that names the endpoint.
 const ENDPOINT: &str = "mcp-aql/endpoint";
-
-/// The parameter for a confirmation in MCP-AQL.
-const TOKEN: &str = "confirmation_token";
-
-/// What the parameter for a token that the server itself asks for begins with. [`TOKEN`] is ours. The server may stand in
-/// front of others that ask for tokens: each level adds this once.
-const UPSTREAM: &str = "upstream_";
-
-/// The name here of a parameter that is for a token: `upstream_confirmation_token` for `confirmation_token`. `None` for
-/// all other parameters.
-pub(crate) fn token_parameter(name: &str) -> Option<String> {
-    (name.trim_start_matches(UPSTREAM) == TOKEN).then(|| format!("{UPSTREAM}{name}"))
-}
 
 /// Maximum number of descriptions that are requested at once.
 const MAX_CONCURRENT: usize = 8;

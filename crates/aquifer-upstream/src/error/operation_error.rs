@@ -4,7 +4,7 @@ use aquifer_protocol::error::{Code, Failure, FailureReason};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::client::aql::token_parameter;
+use super::token_parameter;
 use crate::sanitize::Sanitizer;
 
 /// Codes that mean the same here. A server reports others in its own words.

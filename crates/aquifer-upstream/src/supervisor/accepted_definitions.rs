@@ -16,12 +16,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cache;
 use crate::catalog::capture::{Capture, Origin};
 use crate::catalog::draft::SnapshotDraft;
 use crate::client::interrogation::Interrogation;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
+use crate::state_file;
 
 const FORMAT_VERSION: u32 = 1;
 
@@ -36,8 +36,8 @@ struct AcceptedFile {
 /// The stored definitions that match their pins.
 pub(crate) fn read(settings: &Settings, book: &PinBook) -> BTreeMap<String, Tool> {
     // Earlier versions named the file after the settings.
-    let paths = path(settings).into_iter().chain(cache::catalog_path(settings, FILE_EXTENSION));
-    let known = paths.filter_map(|path| cache::read_bounded(&path)).find_map(|text| parse(&text));
+    let paths = path(settings).into_iter().chain(state_file::catalog_path(settings, FILE_EXTENSION));
+    let known = paths.filter_map(|path| state_file::read_bounded(&path)).find_map(|text| parse(&text));
     let verified = known.unwrap_or_default().into_values().filter_map(|definition| {
         let tool = Tool::from_value(Value::Object(definition)).ok()?;
         book.get(&tool.name).filter(|pinned| pinned.matches(&pin(&tool)))?;
@@ -66,7 +66,7 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
         tools: saved.into_iter().map(|(name, tool)| (name, tool.definition)).collect(),
     };
     if let Err(cause) =
-        serde_json::to_vec(&file).map_err(Into::into).and_then(|text| cache::write_atomically(&path, &text))
+        serde_json::to_vec(&file).map_err(Into::into).and_then(|text| state_file::write_atomically(&path, &text))
     {
         tracing::debug!(source = settings.name, %cause, "the accepted definitions cannot be stored");
     }
@@ -76,7 +76,7 @@ pub(crate) fn save<'a>(settings: &Settings, book: &PinBook, tools: impl Iterator
 /// that the source is new.
 pub(crate) fn recover(settings: &Settings) -> Option<Result<PinBook, PinBookReadError>> {
     let path = path(settings).filter(|path| path.exists())?;
-    let definitions = cache::read_bounded(&path).and_then(|text| parse(&text));
+    let definitions = state_file::read_bounded(&path).and_then(|text| parse(&text));
     Some(definitions.and_then(|definitions| pin_all(settings, definitions)).ok_or(PinBookReadError))
 }
 
@@ -106,5 +106,5 @@ fn parse(text: &str) -> Option<BTreeMap<String, Map<String, Value>>> {
 }
 
 fn path(settings: &Settings) -> Option<PathBuf> {
-    cache::identity_path(settings, FILE_EXTENSION)
+    state_file::identity_path(settings, FILE_EXTENSION)
 }

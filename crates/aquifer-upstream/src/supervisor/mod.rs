@@ -8,9 +8,6 @@ mod pins;
 mod review;
 mod snapshot_updates;
 
-pub(crate) use cache::identity_path;
-pub(crate) use cache::read_bounded;
-pub(crate) use cache::write_atomically;
 pub use pins::DefinitionObserver;
 pub use pins::PinStore;
 pub use review::Examination;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::aql::{AqlServer, Found};
-use crate::catalog::{CONFIRMATION, Catalog};
+use crate::aql::{AqlServer, CONFIRMATION, Found};
+use crate::catalog::Catalog;
 use crate::count::TokenCounts;
 use crate::model_view::{self, NonText};
 use crate::report::{self, Answer, Outcome, Step, StepKind, SurfaceKind, TaskRun};
