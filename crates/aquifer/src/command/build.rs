@@ -11,8 +11,9 @@ use crate::config::target::{OPENAPI, is_http_url};
 use crate::sources::{description, sidecar_of};
 use crate::terminal;
 
+use super::capture;
 use super::table::count;
-use super::{capture, write};
+use crate::files::write;
 
 pub(crate) async fn run(arguments: BuildArgs) -> anyhow::Result<CommandOutcome> {
     match described(&arguments.bundle)? {

@@ -59,7 +59,7 @@ async fn confirm(arguments: &CallArgs, opened: &[OpenSource], snapshot: &Snapsho
         match snapshot.catalog().operation(&name).or_else(|| snapshot.unlisted().operation(&name)) {
             None => return setup::wait(opened, OnUnreachable::FailUnlessCached).await,
             Some(operation) if operation.safety.quarantine.is_some() => {
-                drop(quarantined.insert(operation.origin.source.clone()))
+                quarantined.insert(operation.origin.source.clone());
             }
             Some(_) => {}
         }

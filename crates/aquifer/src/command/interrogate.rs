@@ -9,8 +9,9 @@ use crate::config::target::is_source;
 use crate::sources::gather::gather;
 use crate::terminal;
 
+use super::capture;
 use super::table::count;
-use super::{capture, write};
+use crate::files::write;
 
 pub(crate) async fn run(arguments: InterrogateArgs) -> anyhow::Result<CommandOutcome> {
     let is_name = |source: &String| !is_source(source);

@@ -16,8 +16,8 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
+use crate::system::quoted;
 use crate::terminal;
-use crate::terminal::quoted;
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<CommandOutcome> {
     arguments.assign_positionals()?;

@@ -22,7 +22,6 @@ pub(crate) mod tokens;
 pub(crate) mod trust;
 pub(crate) mod validate;
 pub(crate) mod welcome;
-pub(crate) mod write;
 
 #[cfg(feature = "gateway")]
 pub(crate) mod build;

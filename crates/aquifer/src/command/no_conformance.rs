@@ -2,7 +2,7 @@
 
 use crate::CommandOutcome;
 use crate::cli::{BAD_USAGE, ConformanceArgs};
-use crate::feature;
+use crate::config::feature;
 
 pub(crate) async fn run(_arguments: ConformanceArgs) -> CommandOutcome {
     note!("aquifer: {}", feature::missing("conformance runner", "conformance"));

@@ -1,7 +1,7 @@
 //! Replaces the commands about MCP servers in builds without the feature `gateway`.
 
 use crate::CommandOutcome;
-use crate::feature;
+use crate::config::feature;
 
 fn missing() -> anyhow::Result<CommandOutcome> {
     Err(feature::missing("support for MCP servers", "gateway"))

@@ -2,7 +2,7 @@
 
 use crate::CommandOutcome;
 use crate::cli::TokensArgs;
-use crate::feature;
+use crate::config::feature;
 
 pub(crate) async fn run(_arguments: TokensArgs) -> anyhow::Result<CommandOutcome> {
     Err(feature::missing("token counter", "tokens"))

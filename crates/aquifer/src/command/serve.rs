@@ -15,10 +15,10 @@ use crate::cli::{HttpArgs, ServeArgs, choose_config};
 use crate::config::{Config, HttpConfig};
 use crate::explorer::serve::{self as explorer_settings, ExplorerSetup, LinkPrinting};
 use crate::explorer::{ExplorerOperator, OperatorContext};
-use crate::lifetime;
 use crate::reload::Reloader;
 use crate::reload::watch::{self, WatchedFiles};
 use crate::safety::{Safety, SourceFacts};
+use crate::setup::lifetime;
 use crate::setup::{self, SourceSelection};
 use crate::sources::OnUnreachable;
 

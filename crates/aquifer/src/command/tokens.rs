@@ -19,10 +19,11 @@ use aquifer_tokens::{Options, Report, Server, ServerError, Subject, measure, tas
 use aquifer_upstream::{ClientCapabilities, PlainClient, Settings, Transport};
 use serde_json::Value;
 
-use super::{capture, json, write};
+use super::{capture, json};
 use crate::CommandOutcome;
 use crate::cli::{TokensArgs, choose_config};
 use crate::config::Config;
+use crate::files::write;
 use crate::setup::{self, SourceSelection};
 use crate::sources::{INSPECT_ONLY, OnUnreachable, UnreachableError};
 use crate::terminal;

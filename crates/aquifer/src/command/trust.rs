@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: TrustArgs) -> anyhow::Result<CommandOutcome> {
             .and_then(|()| report.map_or(Ok(()), |report| state.store_validation(ValidationKey::Files(&texts), report)))
             .context("cannot record the trust level")?;
     }
-    super::write::file(&file, &changed.text, true)?;
+    crate::files::write::file(&file, &changed.text, true)?;
     note!("{shown}: trust changed from '{}' to '{}'.", changed.from, changed.to);
     if to > Trust::Generated {
         note!("{SCOPE}");

@@ -7,7 +7,8 @@ use clap::CommandFactory as _;
 
 use crate::CommandOutcome;
 use crate::cli::Cli;
-use crate::terminal::{self, quoted};
+use crate::system::quoted;
+use crate::terminal;
 
 /// The maximum number of databases and descriptions that are named.
 const MAX_FILES: usize = 3;

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+pub(crate) mod feature;
 mod gate;
 mod results;
 mod source;

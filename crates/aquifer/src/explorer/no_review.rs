@@ -19,6 +19,6 @@ impl Reviewer {
         _decision: Value,
         _person: &str,
     ) -> Result<(), ApiError> {
-        Err(ApiError::Unavailable(crate::feature::missing("MCP servers", "gateway").to_string()))
+        Err(ApiError::Unavailable(crate::config::feature::missing("MCP servers", "gateway").to_string()))
     }
 }

@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use super::operator::{OperatorContext, parse};
 use rejections::Rejections;
 
-use crate::command::review::decide;
-use crate::command::write;
 use crate::config::Config;
+use crate::files::write;
 use crate::sources::gateway::{describe_failure, pins};
+use crate::sources::tool_decision;
 
 mod rejections;
 
@@ -196,8 +196,8 @@ impl Reviewer {
             return Err(ApiError::Unavailable(message.to_owned()));
         }
         let invalid = |error: anyhow::Error| ApiError::Invalid(error.to_string());
-        let category = decision.category.as_deref().map(decide::category).transpose().map_err(invalid)?;
-        let danger = decision.danger.as_deref().map(decide::danger).transpose().map_err(invalid)?;
+        let category = decision.category.as_deref().map(tool_decision::category).transpose().map_err(invalid)?;
+        let danger = decision.danger.as_deref().map(tool_decision::danger).transpose().map_err(invalid)?;
         if category.is_none() && danger.is_none() && !decision.reviewed {
             return Err(ApiError::Invalid("Choose a category, a danger level, or 'reviewed'".to_owned()));
         }
@@ -209,7 +209,7 @@ impl Reviewer {
         }
         let file = source.overrides_path(config, &found.bundle);
         let mut overrides = read_overrides(&file).map_err(ApiError::Unavailable)?;
-        let decided = decide::decision(&found.bundle, &mut overrides, &tool.name).map_err(invalid)?;
+        let decided = tool_decision::decision(&found.bundle, &mut overrides, &tool.name).map_err(invalid)?;
         decided.endpoint = category.or(decided.endpoint);
         decided.danger_level = danger.or(decided.danger_level);
         decided.reviewed |= decision.reviewed;

@@ -16,9 +16,9 @@ use super::operator::{OperatorContext, parse};
 use super::redacted_config::RedactedConfig;
 use super::rule_text::{NAME_PREFIX, WantedRule, with_rules};
 use super::unified_diff::unified_diff;
-use crate::command::validate;
-use crate::command::write;
 use crate::config::Config;
+use crate::files::write;
+use crate::setup;
 
 /// The maximum number of operations in one change.
 const MAX_OPERATIONS: usize = 10_000;
@@ -161,9 +161,9 @@ fn check(context: &OperatorContext, path: &Path, old: &str, new: &str) -> Result
     if without_rules(&before) != without_rules(&after) || rules_of_people(&before) != rules_of_people(&after) {
         return Err(ApiError::Internal("a change of rules would change other settings".to_owned()));
     }
-    let known = validate::configuration_problems(old);
+    let known = setup::configuration_problems(old);
     let is_new = |problem: &aquifer_discovery::FileProblem| !known.iter().any(|known| known.message == problem.message);
-    if let Some(problem) = validate::configuration_problems(new).into_iter().find(is_new) {
+    if let Some(problem) = setup::configuration_problems(new).into_iter().find(is_new) {
         return Err(unavailable(problem.message));
     }
     // Rules that name sources need sources with names of their own.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::operator::OperatorContext;
 use super::redacted_config::RedactedConfig;
-use crate::command::validate;
 use crate::config::{AuditSink, Config};
+use crate::setup;
 use crate::state::StoreSetting;
 use crate::{reload, safety, state};
 
@@ -152,7 +152,7 @@ fn defaults(config: &Config) -> Vec<Setting> {
 
 /// The problems of the file, rules without effect, and what is not in effect yet.
 fn file_problems(context: &OperatorContext, path: &Path, text: &str) -> Vec<Value> {
-    let found = validate::configuration_problems(text);
+    let found = setup::configuration_problems(text);
     let mut problems: Vec<Value> = found.iter().map(|found| file_problem(found, "error")).collect();
     if !found.is_empty() {
         return problems;
@@ -167,7 +167,7 @@ fn file_problems(context: &OperatorContext, path: &Path, text: &str) -> Vec<Valu
     let (unknown, planned) = plan_problems(context, &config);
     problems.extend(planned);
     let unused = safety::find_unused(&context.engine, &context.safety.gate_in_force(), &unknown);
-    let unused = unused.iter().map(|unused| validate::unused_rule_problem(unused, text));
+    let unused = unused.iter().map(|unused| setup::unused_rule_problem(unused, text));
     problems.extend(unused.map(|unused| file_problem(&unused, "warning")));
     let waiting = reload::sections_to_restart(&config, &context.config);
     if !waiting.is_empty() {

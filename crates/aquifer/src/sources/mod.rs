@@ -26,6 +26,8 @@ pub(crate) mod rest;
 mod shop;
 mod source_label;
 mod store;
+#[cfg(feature = "gateway")]
+pub(crate) mod tool_decision;
 mod trust;
 mod unique_names;
 mod unreachable_error;

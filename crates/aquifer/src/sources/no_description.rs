@@ -3,7 +3,7 @@
 use aquifer_discovery::adapter::AdapterFiles;
 
 use crate::cli::BuildArgs;
-use crate::feature;
+use crate::config::feature;
 
 pub(crate) fn is_description(_text: &str) -> bool {
     false

@@ -11,8 +11,8 @@ use aquifer_gate::audit::Audit;
 use aquifer_protocol::error::Failure;
 
 use super::{InvalidSource, OnUnreachable, Plan, Plans};
+use crate::config::feature;
 use crate::config::{Config, SourceConfig, StateConfig};
-use crate::feature;
 use crate::state::StateFiles;
 
 pub(crate) enum Settings {}

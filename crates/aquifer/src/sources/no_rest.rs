@@ -7,8 +7,8 @@ use aquifer_discovery::adapter::RateLimits;
 use aquifer_engine::Source;
 
 use super::{InvalidSource, OnUnreachable, Plan};
+use crate::config::feature;
 use crate::config::{SourceConfig, StateConfig};
-use crate::feature;
 use crate::state::StateFiles;
 
 pub(crate) enum Settings {}

@@ -11,8 +11,8 @@ use aquifer_gate::store::{RedisSettings, SqliteStore, open_redis};
 
 use super::StateFiles;
 use super::inspected_store::InspectedStore;
+use crate::config::feature;
 use crate::config::{StateAccess, StateConfig};
-use crate::feature;
 use crate::system::create_private_directory;
 
 /// Maximum number of records in a memory store. The oldest are dropped beyond it.

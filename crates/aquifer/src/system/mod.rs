@@ -4,6 +4,7 @@
 #[cfg_attr(unix, path = "unix/mod.rs")]
 #[cfg_attr(not(unix), path = "windows/mod.rs")]
 mod platform;
+mod shell_word;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ pub(crate) use platform::files::{
 pub(crate) use platform::processes::{Hangup, browser, raise_descriptor_limit};
 pub(crate) use platform::stamp::FileChange;
 pub(crate) use platform::terminal::{EchoGuard, discard_input, read_byte, terminal_size};
+pub(crate) use shell_word::{quoted, quoted_path};
 
 /// What to do with the state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -64,6 +64,7 @@ mod sqlite_access;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod static_memory;
 mod stdio;
+mod structure;
 mod support;
 mod terminal;
 mod tokens;

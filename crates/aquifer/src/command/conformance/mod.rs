@@ -17,12 +17,12 @@ use aquifer_conformance::report::Report;
 use aquifer_conformance::run::Run;
 use aquifer_conformance::{Target, run as drive};
 
-use super::write;
 use crate::CommandOutcome;
 use crate::cli::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
     ReportOutput,
 };
+use crate::files::write;
 use crate::terminal;
 use progress::ProgressDisplay;
 

@@ -6,8 +6,8 @@
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::system::quoted_path;
 use crate::system::{AccessKind, Obstacle, check_access, find_obstacle};
-use crate::terminal::quoted_path;
 
 /// What a file or directory is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,8 @@ use super::Finding;
 use super::access::{self, Role};
 use crate::cli::{DefaultConfig, StateArgs, SurfaceArgs};
 use crate::command::table::count;
-use crate::command::validate::configuration_problems;
 use crate::config::{Config, describe_invalid_lines};
-use crate::setup;
+use crate::setup::{self, configuration_problems};
 use crate::state;
 use crate::system::{distrusted_file_advice, is_open_to_others, private_file_advice};
 

@@ -10,7 +10,7 @@ use aquifer_sql::Target;
 use super::access::{self, Role, is_denied};
 use crate::config::SourceConfig;
 use crate::system::{AccessKind, find_program};
-use crate::terminal::{quoted, quoted_path};
+use crate::system::{quoted, quoted_path};
 
 /// The variable by which a server recognizes that it would start itself.
 const ANCESTRY: &str = "AQUIFER_ANCESTRY";

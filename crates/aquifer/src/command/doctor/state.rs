@@ -14,8 +14,8 @@ use crate::config::{AuditSink, Config, StateConfig};
 use crate::safety;
 use crate::safety::admin::Admin;
 use crate::state::{self, STATE_VERSION, StateFiles, StoreLocation, steady_clock};
+use crate::system::quoted_path;
 use crate::system::{AccessKind, check_access};
-use crate::terminal::quoted_path;
 
 /// How long the store may take to answer.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::clients::{Client, Dialect, is_same_file};
 use super::snippet::{self, NAME, ServeCommand};
 use super::values::Variable;
 use super::{backup, codex, own_entry};
-use crate::command::write;
+use crate::files::write;
 use crate::system::{AccessKind, can_keep_owner, check_access};
 use crate::terminal;
 

@@ -9,7 +9,7 @@ use super::env_file::{self, EnvFile};
 use super::existing::ExistingConfig;
 use super::{backup, prompt_for_missing};
 use crate::cli::InitArgs;
-use crate::command::write;
+use crate::files::write;
 
 /// The files that are about to be written.
 pub(super) struct Plan {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::terminal::quoted;
+use crate::system::quoted;
 
 /// Lines of a `.gitignore` that cover every env file.
 const PATTERNS: &[&str] = &["*", "*.env", "*.env*"];

@@ -14,7 +14,7 @@ use super::clients::{Client, Dialect};
 use super::target::CONFIG;
 use super::{apply, codex, configuration, own_entry};
 use crate::CommandOutcome;
-use crate::command::write;
+use crate::files::write;
 
 /// Restores the file of every client that uses Aquifer. A failure does not affect the other files.
 pub(super) fn run(clients: &[Client]) -> anyhow::Result<CommandOutcome> {

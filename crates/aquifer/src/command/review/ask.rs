@@ -5,8 +5,8 @@ use std::io::BufRead as _;
 use aquifer_discovery::text::presentable;
 use aquifer_discovery::{Bundle, Overrides};
 
-use super::decide;
 use crate::command::table::count;
+use crate::sources::tool_decision;
 use crate::terminal;
 
 const HELP: &str = "  Enter: skip   a: accept as it is   c CATEGORY: CREATE, READ, UPDATE, DELETE or EXECUTE\n  \
@@ -34,12 +34,12 @@ pub(super) fn ask_about_each(bundle: &Bundle, overrides: &mut Overrides) -> anyh
             let decided = match key {
                 "" => break,
                 "q" => return Ok(()),
-                "a" => decide::decision(bundle, overrides, tool).map(|decision| decision.reviewed = true),
-                "c" => decide::category(word.trim()).and_then(|category| {
-                    decide::decision(bundle, overrides, tool).map(|decision| decision.endpoint = Some(category))
+                "a" => tool_decision::decision(bundle, overrides, tool).map(|decision| decision.reviewed = true),
+                "c" => tool_decision::category(word.trim()).and_then(|category| {
+                    tool_decision::decision(bundle, overrides, tool).map(|decision| decision.endpoint = Some(category))
                 }),
-                "d" => decide::danger(word.trim()).and_then(|level| {
-                    decide::decision(bundle, overrides, tool).map(|decision| {
+                "d" => tool_decision::danger(word.trim()).and_then(|level| {
+                    tool_decision::decision(bundle, overrides, tool).map(|decision| {
                         decision.danger_level = Some(level);
                         decision.reviewed = true;
                     })

@@ -6,7 +6,7 @@
 //! digest of the reviewed definition and becomes invalid when the definition changes.
 
 mod ask;
-pub(crate) mod decide;
+mod decide;
 mod diff;
 mod drift;
 mod quarantined;
@@ -25,12 +25,13 @@ use aquifer_discovery::{Bundle, Overrides, escape_name};
 use aquifer_engine::clock::SystemClock;
 use aquifer_upstream::{Examination, Finding, Settings, examine};
 
+use super::capture;
 use super::table::columns;
-use super::{capture, write};
 use crate::CommandOutcome;
 use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::config::target::is_source;
+use crate::files::write;
 use crate::setup::SourceSelection;
 use crate::sources::gateway::pins;
 use crate::sources::gather::{gather, late_message};

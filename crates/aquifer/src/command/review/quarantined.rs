@@ -15,8 +15,8 @@ use crate::cli::ReviewArgs;
 use crate::config::Config;
 use crate::safety;
 use crate::state::{self, StoreLocation};
+use crate::system::quoted;
 use crate::terminal;
-use crate::terminal::quoted;
 
 /// Renders the quarantined definitions, with their differences and the command that accepts each.
 pub(super) fn render(arguments: &ReviewArgs, source: &str, examination: &Examination) -> String {

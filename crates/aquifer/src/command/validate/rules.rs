@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use aquifer_discovery::FileProblem;
-use aquifer_gate::policy::{Policy, RuleKind, UnusedRule};
+use aquifer_gate::policy::UnusedRule;
 use aquifer_protocol::error::Code;
 use aquifer_query::CursorKey;
 
@@ -13,18 +13,8 @@ use super::FileReport;
 use crate::cli::{SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{self, Safety, SourceFacts};
-use crate::setup::{self, SourceSelection};
+use crate::setup::{self, SourceSelection, unused_rule_problem};
 use crate::sources::{NameConflict, OnUnreachable, OpenSource};
-
-/// Adds the errors of rules that do not depend on the sources.
-pub(super) fn check_offline(text: &str, report: &mut FileReport) {
-    let Ok(config) = Config::parse(text) else { return };
-    let has_several = config.source.iter().filter(|source| !source.disabled).count() > 1;
-    let facts = SourceFacts { has_several, ..SourceFacts::default() };
-    if let Ok(policy) = Policy::new(&facts.gate_settings(&config.gate).policy) {
-        report.problems.extend(policy.rules_without_source().iter().map(|lacking| problem(lacking, text)));
-    }
-}
 
 /// Adds every rule without effect to the report.
 pub(super) async fn check(path: &Path, text: &str, report: &mut FileReport) {
@@ -86,7 +76,7 @@ impl ReachableSources {
     pub(crate) fn rule_problems(mut self, config: &Config, text: &str) -> anyhow::Result<Vec<FileProblem>> {
         self.unknown.extend(safety::unknown_sources(&self.opened));
         let unused = find(config, &self)?;
-        Ok(unused.iter().map(|unused| problem(unused, text)).collect())
+        Ok(unused.iter().map(|unused| unused_rule_problem(unused, text)).collect())
     }
 }
 
@@ -127,25 +117,4 @@ fn find(config: &Config, reached: &ReachableSources) -> anyhow::Result<Vec<Unuse
     let safety = Safety::for_inspection(&config, &reached.facts)?;
     let engine = setup::engine(&reached.opened, &SurfaceArgs::default(), &config, &safety)?;
     Ok(safety::find_unused(&engine, &safety.gate, &reached.unknown))
-}
-
-/// A rule without effect as a problem of the file.
-pub(crate) fn problem(unused: &UnusedRule, text: &str) -> FileProblem {
-    let key = match unused.kind {
-        RuleKind::Rule => "rule",
-        RuleKind::RateLimit => "rate_limit",
-        RuleKind::Quota => "quota",
-        RuleKind::Cost => "cost",
-    };
-    let heading = format!("[[gate.{key}]]");
-    let headings = text.lines().zip(1_u64..).filter(|(line, _)| line.trim_start().starts_with(&heading));
-    let line = headings.map(|(_, line)| line).nth(unused.number.saturating_sub(1)).unwrap_or(1);
-    FileProblem {
-        code: Code::SchemaUnresolvedRef,
-        path: format!("gate.{key}[{}]", unused.number.saturating_sub(1)),
-        line,
-        column: 1,
-        message: unused.to_string(),
-        suggestion: None,
-    }
 }

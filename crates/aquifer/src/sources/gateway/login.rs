@@ -7,7 +7,7 @@ use aquifer_upstream::{LoginSettings, Settings, Transport};
 
 use super::super::{Kind, Plan, Plans};
 use crate::state::StateFiles;
-use crate::terminal::quoted;
+use crate::system::quoted;
 
 impl Plans {
     /// Enables logins for every remote server that has no token or header configured. `config` is the file that the

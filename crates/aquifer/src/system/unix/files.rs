@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD};
 
 use super::directory::{ANY_ACCESS_OF_OTHERS, ROOT};
-use crate::system::{AccessKind, Obstacle};
-use crate::terminal::quoted_path;
+use crate::system::{AccessKind, Obstacle, quoted_path};
 
 const WORLD_WRITABLE: u32 = 0o002;
 /// The maximum number of links that are followed to what denies access.

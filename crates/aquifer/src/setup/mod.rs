@@ -1,6 +1,9 @@
 //! Builds an engine from arguments, environment and configuration. Flags override the environment, which overrides the
 //! file.
 
+pub(crate) mod lifetime;
+mod problems;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +27,8 @@ use crate::sources::gather::gather;
 use crate::sources::{self, OnUnreachable, OpenSource, Plan, Plans};
 use crate::state::{self, StateFiles, StoreSetting};
 use crate::terminal;
+
+pub(crate) use problems::{configuration_problems, offline_rule_problems, read_configuration, unused_rule_problem};
 
 /// Logs to stderr, because stdout is for results and MCP.
 pub(crate) fn logging(filter: Option<&str>) {
