@@ -27,10 +27,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::payload::Payload;
-use crate::answer::splice::Carrier;
-use crate::call_path::{CallCounts, CallPath};
-use crate::client::{SessionClient, run_answering_questions};
-use crate::client_name;
+use crate::client::call_context::CallContext;
+use crate::client::client_name;
+use crate::client::session_client::{SessionClient, run_answering_questions};
 use crate::log_forwarder::LogForwarder;
 use crate::progress;
 use crate::question;
@@ -43,15 +42,13 @@ pub(crate) enum Connection {
     Stdio,
     /// Requests over HTTP. Only clients that open a session have one.
     Http,
-    /// Requests over HTTP without a session that take the fast path around the SDK.
-    Stateless,
 }
 
-/// One client's view of the engine. The SDK creates one for each session, and for each request without a session.
+/// One client's view of the engine. The SDK creates one for each session, and for each request without a session. Direct
+/// calls without a session share one.
 pub(crate) struct McpHandler {
     engine: Arc<Engine>,
     connection: Connection,
-    counts: Arc<CallCounts>,
     session: OnceLock<Arc<str>>,
     /// What the client of this session calls itself.
     client_name: OnceLock<Option<Arc<str>>>,
@@ -67,7 +64,7 @@ pub(crate) struct McpHandler {
 }
 
 impl McpHandler {
-    pub(crate) fn new(engine: Arc<Engine>, connection: Connection, counts: Arc<CallCounts>) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, connection: Connection) -> Self {
         let alive = CancellationToken::new();
         let _ends_watchers = alive.clone().drop_guard();
         let watches_changes = AtomicBool::new(false);
@@ -76,7 +73,6 @@ impl McpHandler {
         Self {
             engine,
             connection,
-            counts,
             session,
             client_name,
             watches_changes,
@@ -94,7 +90,7 @@ impl McpHandler {
     }
 
     /// The caller of a request. Nothing in a client's message establishes an identity (R-END-6).
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+    fn caller(&self, context: &CallContext) -> Caller {
         if !self.has_session(context) {
             return Caller::anonymous();
         }
@@ -102,12 +98,11 @@ impl McpHandler {
     }
 
     /// Whether all requests of this handler come from one client.
-    fn has_session(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.connection == Connection::Stdio
-            || context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
+    fn has_session(&self, context: &CallContext) -> bool {
+        self.connection == Connection::Stdio || !context.is_newest()
     }
 
-    fn client_name(&self, context: &RequestContext<RoleServer>) -> Option<Arc<str>> {
+    fn client_name(&self, context: &CallContext) -> Option<Arc<str>> {
         match self.has_session(context) {
             true => self.client_name.get_or_init(|| client_name::find(context)).clone(),
             false => client_name::find(context),
@@ -118,14 +113,14 @@ impl McpHandler {
     fn list_client(&self, info: &Implementation) {
         let transport = match self.connection {
             Connection::Stdio => ClientTransport::Stdio,
-            Connection::Http | Connection::Stateless => ClientTransport::HttpSession,
+            Connection::Http => ClientTransport::HttpSession,
         };
         let now = self.engine.clock().now();
         self.listed.get_or_init(|| self.engine.clients().connect(&info.name, &info.version, transport, now));
     }
 
     /// Lists a client that asks for the tools and has not been listed: it paid for them.
-    fn list_asking_client(&self, context: &RequestContext<RoleServer>) {
+    fn list_asking_client(&self, context: &CallContext) {
         let Some(info) = context.client_info().filter(|_| self.listed.get().is_none()) else { return };
         match self.caller(context).session {
             Some(_) => self.list_client(&info),
@@ -137,7 +132,7 @@ impl McpHandler {
         &self,
         receiver: &Receiver,
         request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        context: &CallContext,
     ) -> Result<Payload, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let asks = question::ElicitationMode::from_context(context);
@@ -176,11 +171,11 @@ impl McpHandler {
         &self,
         receiver: &Receiver,
         arguments: Map<String, Value>,
-        context: &RequestContext<RoleServer>,
+        context: &CallContext,
         asks: &question::ElicitationMode,
         answers: &Map<String, Value>,
     ) -> Reply {
-        let token = context.meta.get_progress_token().or_else(|| progress::token_in(&arguments));
+        let token = context.progress_token().or_else(|| progress::token_in(&arguments));
         let (progress, updates) = match token {
             Some(_) => {
                 let (progress, updates) = Progress::channel();
@@ -193,7 +188,7 @@ impl McpHandler {
             caller: self.caller(context),
             client_name: self.client_name(context),
             request_id: self.engine.next_request_id(),
-            cancelled: context.ct.clone(),
+            cancelled: context.cancelled.clone(),
             progress,
             interaction: match asks {
                 question::ElicitationMode::Never => Interaction::Unavailable,
@@ -221,35 +216,12 @@ impl McpHandler {
         Payload::Response(response.render(&self.engine.settings().limits))
     }
 
-    /// How the answer to this request is carried through the SDK.
-    fn carrier(&self, context: &RequestContext<RoleServer>) -> Carrier {
-        match self.connection {
-            Connection::Stdio | Connection::Stateless => Carrier::Message,
-            Connection::Http => Carrier::from_http(context).cloned().unwrap_or(Carrier::Tree),
-        }
-    }
-
-    /// Handles a tool call that took the fast path.
-    pub(crate) async fn call_directly(
+    /// Handles a tool call, whether it came through the SDK or directly.
+    pub(crate) async fn call(
         &self,
         request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        context: &CallContext,
     ) -> Result<Payload, ErrorData> {
-        let path = match self.connection {
-            Connection::Stdio => CallPath::StdioFast,
-            Connection::Http | Connection::Stateless => CallPath::HttpFast,
-        };
-        self.call(request, context, path).await
-    }
-
-    /// Handles a tool call, whichever path it took.
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-        path: CallPath,
-    ) -> Result<Payload, ErrorData> {
-        self.counts.count(path);
         match self.engine.snapshot().surface().receiver(&request.name) {
             // Panics of handlers are caught where the handlers run. This catches all others, because otherwise the SDK
             // would leave the client waiting. Boxed, because the SDK moves the future of every request several times,
@@ -265,10 +237,10 @@ impl McpHandler {
     }
 
     /// The context of a request that is not a tool call.
-    fn plain_context(&self, context: &RequestContext<RoleServer>) -> Context {
+    fn plain_context(&self, context: &CallContext) -> Context {
         let mut plain = Context::new(self.caller(context), self.engine.next_request_id());
         plain.client_name = self.client_name(context);
-        plain.cancelled = context.ct.clone();
+        plain.cancelled = context.cancelled.clone();
         plain
     }
 
@@ -371,6 +343,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let context = CallContext::from(context);
         self.list_asking_client(&context);
         // In revisions without a handshake, the client becomes known with this request.
         let _ = self.peer.set(context.peer);
@@ -383,13 +356,8 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let carrier = self.carrier(&context);
-        let path = match carrier {
-            Carrier::Message => CallPath::StdioSdk,
-            Carrier::Slot(_) => CallPath::HttpSdk,
-            Carrier::Tree => CallPath::HttpSession,
-        };
-        self.call(request, &context, path).await.map(|payload| carrier.load(payload))
+        let context = CallContext::from(context);
+        Ok(self.call(request, &context).await?.into())
     }
 
     async fn list_resources(
@@ -397,6 +365,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let context = CallContext::from(context);
         self.require(&FetchRequest::Resources, "resources/list")?;
         let resources = resources::list(&self.engine, FetchRequest::Resources, self.plain_context(&context)).await;
         Ok(ListResourcesResult::with_all_items(resources))
@@ -407,6 +376,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let context = CallContext::from(context);
         self.require(&FetchRequest::ResourceTemplates, "resources/templates/list")?;
         let templates =
             resources::list(&self.engine, FetchRequest::ResourceTemplates, self.plain_context(&context)).await;
@@ -418,6 +388,7 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let context = CallContext::from(context);
         let wanted = FetchRequest::Resource(request.uri.clone());
         let resource: Result<ReadResourceResult, _> =
             resources::fetch(&self.engine, wanted, self.plain_context(&context)).await;
@@ -429,6 +400,7 @@ impl ServerHandler for McpHandler {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        let context = CallContext::from(context);
         self.require(&FetchRequest::Prompts, "prompts/list")?;
         let prompts = resources::list(&self.engine, FetchRequest::Prompts, self.plain_context(&context)).await;
         Ok(ListPromptsResult::with_all_items(prompts))
@@ -439,6 +411,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        let context = CallContext::from(context);
         let wanted = FetchRequest::Prompt { name: request.name, arguments: request.arguments };
         let prompt: GetPromptResult = resources::fetch(&self.engine, wanted, self.plain_context(&context)).await?;
         Ok(prompt.into())
@@ -449,6 +422,7 @@ impl ServerHandler for McpHandler {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
+        let context = CallContext::from(context);
         resources::fetch(&self.engine, resources::completion(request), self.plain_context(&context)).await
     }
 

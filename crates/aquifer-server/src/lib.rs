@@ -4,10 +4,8 @@
 //! own byte scanner first. Messages that the scanner refuses are answered here and never reach the SDK.
 
 mod answer;
-mod call_path;
 mod client;
-mod client_name;
-mod fast_path;
+mod direct;
 mod handler;
 mod http;
 mod log_forwarder;
@@ -17,8 +15,6 @@ mod question;
 mod resources;
 mod stdio;
 
-pub use call_path::CallCounts;
-pub use call_path::CallPath;
 pub use http::HttpError;
 pub use http::HttpServer;
 pub use http::HttpSettings;

@@ -8,11 +8,13 @@ use aquifer_protocol::error::FailureReason;
 use aquifer_protocol::response::Response;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitationCapability, ElicitationSchema, InputRequest as McpInputRequest,
-    InputRequests, InputRequiredResult, InputResponses, ProtocolVersion,
+    InputRequests, InputRequiredResult, InputResponses,
 };
-use rmcp::service::{Peer, RequestContext, ServiceError};
+use rmcp::service::{Peer, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
+
+use crate::client::call_context::CallContext;
 
 /// A person who has not answered within this time counts as having refused.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -32,15 +34,11 @@ pub(crate) enum ElicitationMode {
 }
 
 impl ElicitationMode {
-    pub(crate) fn from_context(context: &RequestContext<RoleServer>) -> Self {
-        let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
-        if !elicitation.as_ref().is_some_and(shows_forms) {
+    pub(crate) fn from_context(context: &CallContext) -> Self {
+        if !elicitation(context).is_some_and(shows_forms) {
             return ElicitationMode::Never;
         }
-        match context.protocol_version() {
-            Some(version) if version >= ProtocolVersion::V_2026_07_28 => ElicitationMode::ByRetry,
-            _ => ElicitationMode::Directly,
-        }
+        if context.is_newest() { ElicitationMode::ByRetry } else { ElicitationMode::Directly }
     }
 }
 
@@ -50,10 +48,12 @@ pub(crate) fn shows_forms(elicitation: &ElicitationCapability) -> bool {
 }
 
 /// Whether the client can be asked to open a page for the person while the call waits.
-pub(crate) fn can_open_pages(context: &RequestContext<RoleServer>) -> bool {
-    let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
-    elicitation.is_some_and(|elicitation| elicitation.url.is_some())
-        && context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
+pub(crate) fn can_open_pages(context: &CallContext) -> bool {
+    elicitation(context).is_some_and(|elicitation| elicitation.url.is_some()) && !context.is_newest()
+}
+
+fn elicitation(context: &CallContext) -> Option<&ElicitationCapability> {
+    context.capabilities.as_ref()?.elicitation.as_ref()
 }
 
 /// A page on which a person decides about a call.

@@ -60,7 +60,7 @@ impl Client {
         let engine = Arc::new(Engine::builder(surface).source(Arc::new(Waiting)).build().unwrap());
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(theirs);
-        tokio::spawn(serve_streams(engine, read, write, Arc::default(), CancellationToken::new()));
+        tokio::spawn(serve_streams(engine, read, write, CancellationToken::new()));
         let (read, write) = tokio::io::split(ours);
         Self { lines: BufReader::new(read).lines(), write }
     }

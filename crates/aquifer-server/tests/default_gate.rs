@@ -63,7 +63,7 @@ async fn over_stdio(engine: Arc<Engine>, tool: &str, operation: &str) -> Value {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(theirs);
     let stop = CancellationToken::new();
-    tokio::spawn(serve_streams(engine, read, write, Arc::default(), stop.clone()));
+    tokio::spawn(serve_streams(engine, read, write, stop.clone()));
     let (read, mut write) = tokio::io::split(ours);
     write.write_all(format!("{}\n", message(tool, operation)).as_bytes()).await.unwrap();
     let line = tokio::time::timeout(DEADLINE, BufReader::new(read).lines().next_line()).await.expect("an answer");

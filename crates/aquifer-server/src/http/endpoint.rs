@@ -20,14 +20,9 @@ use super::guard::{self, Guard};
 use super::in_flight::InFlight;
 use super::sessions::{BoundedSessions, SessionRefusal};
 use super::tracked_body::{Content, TrackedBody};
-use super::{
-    HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_RESPONSES, RETRY_SOON_SECS, SESSION_ID_HEADER, body, respond,
-    respond_busy,
-};
+use super::{HttpError, HttpSettings, JSON_CONTENT_TYPE, MIN_RESPONSES, RETRY_SOON_SECS, body, respond, respond_busy};
 use crate::answer::refusal::MAX_FRAME_BYTES;
-use crate::answer::splice::{Carrier, Slot};
-use crate::call_path::CallCounts;
-use crate::fast_path::stateless_http::StatelessHttp;
+use crate::direct::stateless_http::StatelessHttp;
 use crate::handler::{Connection as HandlerConnection, McpHandler};
 
 /// `Retry-After` in seconds if every session is waiting for a response.
@@ -42,7 +37,6 @@ pub(super) struct McpEndpoint {
     limits: Limits,
     in_flight: InFlight,
     connections: Arc<Connections>,
-    counts: Arc<CallCounts>,
     pages: Option<Router>,
 }
 
@@ -76,22 +70,21 @@ impl McpEndpoint {
             // The guard has already checked Host and Origin on every path.
             .disable_allowed_hosts();
         let sessions = Arc::new(BoundedSessions::new(max_sessions, connections.clone()));
-        let counts = Arc::<CallCounts>::default();
-        let (shared_engine, shared_counts) = (engine.clone(), counts.clone());
-        let handler =
-            move || Ok(McpHandler::new(shared_engine.clone(), HandlerConnection::Http, shared_counts.clone()));
+        let shared_engine = engine.clone();
+        let handler = move || Ok(McpHandler::new(shared_engine.clone(), HandlerConnection::Http));
         let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
-        let stateless = StatelessHttp::new(engine.clone(), counts.clone());
+        let stateless = StatelessHttp::new(engine.clone());
         let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
-        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, counts, pages: None }
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, pages: None }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
         &self.connections
     }
 
-    pub(super) fn counts(&self) -> &Arc<CallCounts> {
-        &self.counts
+    #[cfg(test)]
+    pub(super) fn stateless(&self) -> &StatelessHttp {
+        &self.stateless
     }
 
     pub(super) fn in_flight(&self) -> &InFlight {
@@ -175,9 +168,7 @@ impl McpEndpoint {
             Ok(entry) => entry,
             Err(why) => return respond_busy(why, RETRY_SOON_SECS),
         };
-        let has_session = head.headers.contains_key(SESSION_ID_HEADER);
         if let Some(entry) = &entry
-            && !has_session
             && let Some(call) = self.stateless.read(&head.headers, &bytes)
         {
             drop((head, bytes));
@@ -188,9 +179,6 @@ impl McpEndpoint {
         if let Some(entry) = &entry {
             head.extensions.insert(entry.clone());
         }
-        // The SDK stores the messages of a session for resumption, so they must be complete.
-        let carrier = if has_session { Carrier::Tree } else { Carrier::Slot(Slot::default()) };
-        head.extensions.insert(carrier.clone());
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Body::from(bytes.clone()));
         let handled = self.mcp.handle(request);
@@ -203,11 +191,7 @@ impl McpEndpoint {
         if ends_session && head.status == StatusCode::ACCEPTED {
             head.status = StatusCode::NO_CONTENT;
         }
-        let content = match carrier {
-            Carrier::Slot(slot) => slot.restore(Body::new(body)).await,
-            Carrier::Tree | Carrier::Message => Body::new(body),
-        };
-        let content = Content::stream(content);
+        let content = Content::stream(Body::new(body));
         let content = match entry {
             Some(entry) => content.counted(entry),
             None => content,

@@ -31,7 +31,6 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::call_path::CallCounts;
 use accept::ConnectionLimits;
 use endpoint::McpEndpoint;
 use in_flight::InFlight;
@@ -53,7 +52,7 @@ const MIN_RESPONSES: usize = 4;
 const RETRY_SOON_SECS: u64 = 1;
 
 /// The header that identifies a client's session.
-const SESSION_ID_HEADER: &str = "mcp-session-id";
+pub(crate) const SESSION_ID_HEADER: &str = "mcp-session-id";
 
 const JSON_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -132,11 +131,6 @@ impl HttpServer {
     /// The address it listens on. If port 0 was requested, it contains the assigned port.
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// How many tool calls took each path so far.
-    pub fn call_counts(&self) -> Arc<CallCounts> {
-        self.endpoint.counts().clone()
     }
 
     /// Serves until `stop` is cancelled, then lets running calls finish.

@@ -7,6 +7,8 @@
 
 mod outgoing;
 mod pending;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::refusal;
-use crate::call_path::CallCounts;
-use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
+use crate::direct::direct_calls::{Call, DirectCalls};
 use crate::handler::{Connection, McpHandler};
 use crate::memory_estimate::estimate_bytes;
 use outgoing::{Output, send, send_answer};
@@ -46,25 +47,34 @@ pub enum StdioError {
 /// ten seconds to finish. After a stop, the client gets the same ten seconds to read their answers.
 pub async fn serve_stdio(engine: Arc<Engine>, stop: CancellationToken) -> Result<(), StdioError> {
     let (read, write) = stdio_pipes();
-    serve_streams(engine, read, write, Arc::default(), stop).await
+    serve_streams(engine, read, write, stop).await
 }
 
-/// Serves the client on any pair of streams, one message per line, and counts its tool calls.
+/// Serves the client on any pair of streams, one message per line.
 pub async fn serve_streams(
     engine: Arc<Engine>,
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
-    counts: Arc<CallCounts>,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, counts));
+    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
+    serve_handler(handler, engine.settings(), read, write, stop).await
+}
+
+async fn serve_handler(
+    handler: Arc<McpHandler>,
+    settings: &Settings,
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
     let given_up = CancellationToken::new();
     let _gives_up = given_up.clone().drop_guard();
     let output = Output::new(write, given_up.clone());
     let direct_calls = DirectCalls::new(handler.clone());
-    let transport = StdioTransport::new(read, output, engine.settings(), direct_calls, stop.clone(), given_up.clone());
+    let transport = StdioTransport::new(read, output, settings, direct_calls, stop.clone(), given_up.clone());
     let serving = async {
-        let running = match SharedHandler(handler).serve(transport).await {
+        let running = match handler.serve(transport).await {
             Ok(running) => running,
             // A client may disconnect before its first message.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
@@ -201,7 +211,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> StdioTranspor
         }
     }
 
-    /// Parses the line. `Ok(None)` if it is empty or took the fast path. `Err` if it is not a message, with the answer,
+    /// Parses the line. `Ok(None)` if it is empty or a direct call. `Err` if it is not a message, with the answer,
     /// if any.
     fn read_line(&mut self) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<Vec<u8>>> {
         let line = std::mem::take(&mut self.line);
@@ -337,41 +347,5 @@ where
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.output.close().await
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use std::pin::pin;
-    use std::task::Poll;
-
-    use aquifer_protocol::surface::{Mode, Profile, Surface};
-    use tokio::io::AsyncWriteExt;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_refusal_that_is_not_read_does_not_outlast_a_stop() {
-        let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
-        let engine = Arc::new(Engine::builder(surface).build().unwrap());
-        let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio, Arc::default()));
-        let (stop, given_up) = (CancellationToken::new(), CancellationToken::new());
-        // Less than a refusal takes.
-        let (ours, mut theirs) = tokio::io::duplex(64);
-        let (read, write) = tokio::io::split(ours);
-        let output = Output::new(write, given_up.clone());
-        let calls = DirectCalls::new(handler);
-        let mut transport = StdioTransport::new(read, output, engine.settings(), calls, stop.clone(), given_up.clone());
-        theirs.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}\n").await.unwrap();
-        {
-            let mut receiving = pin!(transport.receive());
-            assert!(futures::poll!(&mut receiving).is_pending());
-            stop.cancel();
-            assert!(futures::poll!(&mut receiving).is_pending(), "a slow client gets some time");
-            given_up.cancel();
-            assert!(matches!(futures::poll!(&mut receiving), Poll::Ready(None)));
-        }
-        assert!(futures::poll!(pin!(transport.close())).is_ready());
     }
 }

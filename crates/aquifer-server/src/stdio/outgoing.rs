@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::pending::Pending;
 use crate::answer::payload::CallAnswer;
 use crate::answer::refusal;
-use crate::answer::splice;
 
 /// The stream to the client. Everything is written through it, because each write may have to wait for a client that
 /// does not read, and all of these waits have to end when the client is given up.
@@ -48,7 +47,7 @@ impl<W: AsyncWrite + Send + Unpin> Output<W> {
     }
 }
 
-/// Writes the answer to a call on the fast path.
+/// Writes the answer to a direct call.
 pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
     answer: CallAnswer,
     output: &Output<W>,
@@ -61,12 +60,12 @@ pub(super) async fn send_answer<W: AsyncWrite + Send + Unpin>(
 
 /// Writes a message from the SDK. An answer ends its request.
 pub(super) async fn send<W: AsyncWrite + Send + Unpin>(
-    mut message: TxJsonRpcMessage<RoleServer>,
+    message: TxJsonRpcMessage<RoleServer>,
     output: &Output<W>,
     pending: &Pending,
     limits: &Limits,
 ) -> std::io::Result<()> {
-    let line = splice::write(&mut message)?;
+    let line = serde_json::to_vec(&message)?;
     let answered = match message {
         JsonRpcMessage::Response(response) => {
             let is_call = matches!(response.result, ServerResult::CallToolResult(_));

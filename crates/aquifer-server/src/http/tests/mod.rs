@@ -4,8 +4,8 @@
 
 mod answers;
 mod bodies;
+mod direct;
 mod hosts;
-mod paths;
 mod sessions;
 
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The fast path of a tool call over HTTP without a session, as used by clients of the newest revision.
+//! Direct tool calls over HTTP without a session, as clients of the newest revision make them.
 //!
 //! For each message, the SDK tries to parse it as one of dozens of kinds, serializes it again to compare it with the
 //! headers, and starts a service, which accounts for most of the cost of a call. A call whose headers and metadata are
@@ -9,36 +9,36 @@ use std::io;
 use std::sync::Arc;
 
 use aquifer_engine::Engine;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 
-use crate::call_path::CallCounts;
-use crate::fast_path::direct_calls::{Call, DirectCalls, SharedHandler};
+use crate::direct::direct_calls::{Call, DirectCalls};
 use crate::handler::{Connection, McpHandler};
+use crate::http::SESSION_ID_HEADER;
 
 const JSON_MEDIA_TYPE: &str = "application/json";
 const EVENT_STREAM_MEDIA_TYPE: &str = "text/event-stream";
 
-/// Handles calls on the fast path.
+/// Handles direct calls without a session.
 pub(crate) struct StatelessHttp {
     direct_calls: DirectCalls,
     peer: Peer<RoleServer>,
-    _unconnected: RunningService<RoleServer, SharedHandler>,
+    _unconnected: RunningService<RoleServer, Arc<McpHandler>>,
 }
 
 impl StatelessHttp {
-    pub(crate) fn new(engine: Arc<Engine>, counts: Arc<CallCounts>) -> Self {
-        let handler = Arc::new(McpHandler::new(engine, Connection::Stateless, counts));
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        let handler = Arc::new(McpHandler::new(engine, Connection::Http));
         // A handler needs a peer. These calls carry everything in their own metadata and never use it, so it is
         // connected to nothing.
-        let unconnected = serve_directly(SharedHandler(handler.clone()), NullTransport, None);
+        let unconnected = serve_directly(handler.clone(), NullTransport, None);
         Self { direct_calls: DirectCalls::new(handler), peer: unconnected.peer().clone(), _unconnected: unconnected }
     }
 
-    /// Parses a request without a session as a call that can take the fast path.
+    /// Parses a request as a call that can be handled directly.
     pub(crate) fn read(&self, headers: &HeaderMap, body: &[u8]) -> Option<Call> {
         let newest = ProtocolVersion::V_2026_07_28;
         let only = |name: &str| {
@@ -53,11 +53,12 @@ impl StatelessHttp {
         if !(is_json && accepted.contains(JSON_MEDIA_TYPE) && accepted.contains(EVENT_STREAM_MEDIA_TYPE)) {
             return None;
         }
-        if headers.keys().any(|name| name.as_str().starts_with("mcp-param-")) {
+        let is_left_to_sdk = |name: &HeaderName| name == SESSION_ID_HEADER || name.as_str().starts_with("mcp-param-");
+        if headers.keys().any(is_left_to_sdk) {
             return None;
         }
         let call = self.direct_calls.read(body, Some(&self.peer))?;
-        // Progress notifications need a stream, which only the SDK's path has.
+        // Progress notifications need a stream, which only the SDK makes.
         let is_plain = call.is_newest && !call.wants_progress();
         (is_plain && only("mcp-name")? == call.tool() && self.direct_calls.has_tool_of(&call)).then_some(call)
     }

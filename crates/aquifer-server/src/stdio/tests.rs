@@ -1,8 +1,8 @@
 //! The MCP handler on in-memory streams, for cases that need a source or a gate that the binary does not have.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::pin::pin;
+use std::task::Poll;
 
 use aquifer_engine::gate::{Decision, Gate, Pass};
 use aquifer_engine::source::{Call, ClientCapability, Offering, Outcome};
@@ -13,15 +13,13 @@ use aquifer_protocol::operation::Operation;
 use aquifer_protocol::response::Attachment;
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Checked;
-use aquifer_server::{CallCounts, CallPath, serve_streams};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::io::{AsyncWriteExt, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+
+use super::*;
 
 /// How many messages a source logs during one call.
 const FLOOD: u64 = 20_000;
@@ -125,7 +123,7 @@ struct Client {
     write: WriteHalf<DuplexStream>,
     engine: Arc<Engine>,
     source: Arc<Changing>,
-    counts: Arc<CallCounts>,
+    handler: Arc<McpHandler>,
 }
 
 impl Client {
@@ -144,10 +142,11 @@ impl Client {
         let engine = Arc::new(Engine::builder(surface).source(source.clone()).gate(Arc::new(Careful)).build().unwrap());
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(theirs);
-        let counts = Arc::<CallCounts>::default();
-        tokio::spawn(serve_streams(engine.clone(), read, write, counts.clone(), CancellationToken::new()));
+        let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
+        let (served, settings) = (handler.clone(), engine.settings().clone());
+        tokio::spawn(async move { serve_handler(served, &settings, read, write, CancellationToken::new()).await });
         let (read, write) = tokio::io::split(ours);
-        Self { lines: BufReader::new(read).lines(), write, engine, source, counts }
+        Self { lines: BufReader::new(read).lines(), write, engine, source, handler }
     }
 
     async fn initialized(capabilities: Value) -> Self {
@@ -159,12 +158,12 @@ impl Client {
         client
     }
 
-    /// The calls on the fast path and on the SDK's path so far.
-    fn taken(&self) -> (u64, u64) {
-        (self.counts.get(CallPath::StdioFast), self.counts.get(CallPath::StdioSdk))
+    /// Whether a message is a call that is handled without the SDK.
+    fn is_direct(&self, message: &str) -> bool {
+        DirectCalls::new(self.handler.clone()).read(message.as_bytes(), None).is_some()
     }
 
-    /// Waits until the SDK has completed the handshake: calls take the fast path from then on.
+    /// Waits until the SDK has completed the handshake: calls are handled directly from then on.
     async fn greeted(&mut self) {
         self.send(call(1000, "mcp_aql_read", "get_x")).await;
         assert_eq!(self.receive().await["id"], 1000);
@@ -180,9 +179,12 @@ impl Client {
     }
 
     async fn receive(&mut self) -> Value {
-        let line =
-            tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await.expect("an answer in time");
-        serde_json::from_str(&line.unwrap().unwrap()).unwrap()
+        serde_json::from_str(&self.receive_line().await).unwrap()
+    }
+
+    async fn receive_line(&mut self) -> String {
+        let line = tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await;
+        line.expect("an answer in time").unwrap().unwrap()
     }
 
     fn grow(&self) {
@@ -383,17 +385,17 @@ async fn r_req_7_more_calls_than_fit_are_refused_and_the_rest_answered() {
     assert_eq!(client.receive().await["id"], 300, "there is room again");
 }
 
-/// The same message with the slash of its method escaped. The fast path recognizes the method only as it is.
+/// The same message with the slash of its method escaped. Direct calls are recognized only by the method as it is.
 fn for_the_sdk(message: &Value) -> String {
     message.to_string().replace("tools/call", "tools\\/call")
 }
 
 #[tokio::test]
-async fn both_paths_give_the_same_answers() {
+async fn direct_calls_have_the_answers_of_the_sdk() {
     let with = |params: Value| json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
     let read = |arguments: Value| with(json!({ "name": "mcp_aql_read", "arguments": arguments }));
-    // The calls that the fast path takes, and those that it leaves to the SDK.
-    let fast = [
+    // The calls that are handled directly, and those that are left to the SDK.
+    let direct = [
         call(1, "mcp_aql_read", "get_x"),
         call(2, "mcp_aql_read", "get_picture"),
         call(3, "mcp_aql_read", "get_nothing"),
@@ -411,7 +413,7 @@ async fn both_paths_give_the_same_answers() {
         with(json!({ "name": "mcp_aql_read", "arguments": { "operation": "get_x" }, "_meta": { "a": 1 }, "more": 2 })),
         json!({ "jsonrpc": "2.0", "id": "text", "method": "tools/call", "params": { "name": "mcp_aql_read", "arguments": { "operation": "get_x" } } }),
     ];
-    let slow = [
+    let indirect = [
         read(json!([])),
         with(json!({ "name": 1 })),
         with(json!({ "arguments": {} })),
@@ -424,23 +426,15 @@ async fn both_paths_give_the_same_answers() {
     for capabilities in [json!({}), json!({ "roots": {}, "sampling": {} })] {
         let mut client = Client::initialized(capabilities).await;
         client.greeted().await;
-        for (message, is_fast) in
-            fast.iter().map(|message| (message, true)).chain(slow.iter().map(|message| (message, false)))
-        {
-            let start = client.taken();
-            client.send(message.clone()).await;
-            let one = client.receive().await;
-            let between = client.taken();
-            client.send_bytes(for_the_sdk(message).as_bytes()).await;
-            let other = client.receive().await;
-            let end = client.taken();
-            assert_eq!(one, other, "{message}");
-            let (first, second) = ((between.0 - start.0, between.1 - start.1), (end.0 - between.0, end.1 - between.1));
-            if is_fast {
-                assert_eq!((first, second), ((1, 0), (0, 1)), "{message}: one on each path");
-            } else {
-                assert_eq!((first.0, first), (0, second), "{message}: both on the SDK's path");
-            }
+        let messages =
+            direct.iter().map(|message| (message, true)).chain(indirect.iter().map(|message| (message, false)));
+        for (message, is_direct) in messages {
+            let (text, for_the_sdk) = (message.to_string(), for_the_sdk(message));
+            assert_eq!((client.is_direct(&text), client.is_direct(&for_the_sdk)), (is_direct, false), "{message}");
+            client.send_bytes(text.as_bytes()).await;
+            let one = client.receive_line().await;
+            client.send_bytes(for_the_sdk.as_bytes()).await;
+            assert_eq!(client.receive_line().await, one, "{message}");
         }
     }
 }
@@ -532,6 +526,30 @@ async fn malformed_client_answers_are_not_answered_under_their_id() {
         )
         .await;
     assert!(client.receive().await["error"].is_object(), "an id too long to repeat still gets an answer");
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_not_read_does_not_outlast_a_stop() {
+    let surface = Surface::new(Mode::Semantic, Profile::known("crude").unwrap(), "").unwrap();
+    let engine = Arc::new(Engine::builder(surface).build().unwrap());
+    let handler = Arc::new(McpHandler::new(engine.clone(), Connection::Stdio));
+    let (stop, given_up) = (CancellationToken::new(), CancellationToken::new());
+    // Less than a refusal takes.
+    let (ours, mut theirs) = tokio::io::duplex(64);
+    let (read, write) = tokio::io::split(ours);
+    let output = Output::new(write, given_up.clone());
+    let calls = DirectCalls::new(handler);
+    let mut transport = StdioTransport::new(read, output, engine.settings(), calls, stop.clone(), given_up.clone());
+    theirs.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}\n").await.unwrap();
+    {
+        let mut receiving = pin!(transport.receive());
+        assert!(futures::poll!(&mut receiving).is_pending());
+        stop.cancel();
+        assert!(futures::poll!(&mut receiving).is_pending(), "a slow client gets some time");
+        given_up.cancel();
+        assert!(matches!(futures::poll!(&mut receiving), Poll::Ready(None)));
+    }
+    assert!(futures::poll!(pin!(transport.close())).is_ready());
 }
 
 proptest! {

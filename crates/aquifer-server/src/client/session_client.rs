@@ -18,12 +18,13 @@ use futures::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientResult, CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
-    ListRootsRequest, ProtocolVersion, ServerRequest,
+    ListRootsRequest, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::client::call_context::CallContext;
 use crate::log_forwarder::LogForwarder;
 use crate::question;
 
@@ -58,16 +59,16 @@ impl std::fmt::Debug for SessionClient {
 impl SessionClient {
     /// The client behind a request. `None` if it cannot be sent requests, as in the newest revision.
     pub(crate) fn from_context(
-        context: &RequestContext<RoleServer>,
+        context: &CallContext,
         log_forwarder: &Arc<LogForwarder>,
     ) -> Option<(Arc<dyn ClientSide>, mpsc::Receiver<Question>)> {
-        if context.protocol_version().is_none_or(|version| version >= ProtocolVersion::V_2026_07_28) {
+        if context.protocol_version.is_none() || context.is_newest() {
             return None;
         }
-        let capabilities = context.client_capabilities()?;
+        let capabilities = context.capabilities.as_ref()?;
         let shows_forms = capabilities.elicitation.as_ref().is_some_and(question::shows_forms);
         let can = [shows_forms, capabilities.sampling.is_some(), capabilities.roots.is_some()];
-        let can_sample_with_tools = capabilities.sampling.is_some_and(|sampling| sampling.tools.is_some());
+        let can_sample_with_tools = capabilities.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some());
         let (questions, receiver) = mpsc::channel(MAX_QUESTIONS);
         let log_forwarder = log_forwarder.clone();
         let client = Self { peer: context.peer.clone(), can, can_sample_with_tools, questions, log_forwarder };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use aquifer_protocol::text::presentable;
-use rmcp::RoleServer;
-use rmcp::service::RequestContext;
 use serde_json::Value;
+
+use super::call_context::CallContext;
 
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 80;
@@ -17,7 +17,7 @@ const MAX_RAW_CHARS: usize = 400;
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// The name and version from the metadata of a request, otherwise from the handshake.
-pub(crate) fn find(context: &RequestContext<RoleServer>) -> Option<Arc<str>> {
+pub(crate) fn find(context: &CallContext) -> Option<Arc<str>> {
     if let Some(info) = context.meta.get(CLIENT_INFO) {
         let member = |name: &str| info.get(name).and_then(Value::as_str).unwrap_or_default();
         return clean(member("name"), member("version"));

@@ -13,20 +13,18 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use memchr::memmem;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::model::{
-    CallToolRequestParams, ClientNotification, ClientRequest, JsonRpcVersion2_0, ProtocolVersion, RequestId,
-    RequestMetaObject, ServerConfig, ServerResult,
-};
-use rmcp::service::{NotificationContext, Peer, RequestContext, Service};
-use rmcp::{ErrorData, RoleServer};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, JsonRpcVersion2_0, ProtocolVersion, RequestId, RequestMetaObject};
+use rmcp::service::Peer;
 use serde::Deserialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::answer::payload::{CallAnswer, ResultForm};
+use crate::client::call_context::CallContext;
 use crate::handler::McpHandler;
 use crate::progress;
 
-/// The calls of one client that take the fast path.
+/// The direct calls of one connection.
 pub(crate) struct DirectCalls {
     handler: Arc<McpHandler>,
     running: Arc<RunningCalls>,
@@ -88,7 +86,7 @@ impl DirectCalls {
         Self { handler, running: Arc::default(), alive, _ends_calls }
     }
 
-    /// Parses a message as a call that can take the fast path. `peer` is its client; `None` stands for the only client
+    /// Parses a message as a call that can be handled directly. `peer` is its client; `None` stands for the only client
     /// of this connection, which is known after the handshake.
     pub(crate) fn read(&self, message: &[u8], peer: Option<&Peer<RoleServer>>) -> Option<Call> {
         let peer = peer.or_else(|| self.handler.peer())?;
@@ -122,14 +120,12 @@ impl DirectCalls {
     /// its largest part.
     pub(crate) fn answer(&self, call: Call, cancelled: CancellationToken) -> BoxFuture<'static, CallAnswer> {
         let Call { id, params, meta, is_newest, peer } = call;
-        let mut context = RequestContext::new(id.clone(), peer);
-        context.ct = cancelled;
-        context.meta = meta;
+        let context = CallContext::new(meta, peer, cancelled);
         let handler = self.handler.clone();
         async move {
             // This replaces everything that the SDK does around a request: `read` has checked version and metadata, and
             // the rest happens here.
-            let result = handler.call_directly(params, &context).await;
+            let result = handler.call(params, &context).await;
             let form = if is_newest { ResultForm::Typed } else { ResultForm::Untyped };
             CallAnswer { id, result, form }
         }
@@ -149,38 +145,9 @@ impl DirectCalls {
         }
     }
 
-    /// Cancels a call. Returns `false` if no call with this id is running on the fast path.
+    /// Cancels a call. Returns `false` if no direct call with this id is running.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.running.lock().remove(id);
         cancelled.inspect(CancellationToken::cancel).is_some()
-    }
-}
-
-/// Shares one handler between the SDK and the fast path.
-pub(crate) struct SharedHandler(pub(crate) Arc<McpHandler>);
-
-impl Service<RoleServer> for SharedHandler {
-    async fn handle_request(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
-        self.0.handle_request(request, context).await
-    }
-
-    async fn handle_notification(
-        &self,
-        notification: ClientNotification,
-        context: NotificationContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.0.handle_notification(notification, context).await
-    }
-
-    fn get_info(&self) -> ServerConfig {
-        Service::get_info(&*self.0)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Service::supported_protocol_versions(&*self.0)
     }
 }
