@@ -110,9 +110,10 @@ async fn a_stuck_reader_is_closed_and_a_slow_reader_is_not() {
     stuck.send(&call("get_large")).await;
     let mut idle = server.connect().await;
     assert_eq!(idle.ask(&call("get_small")).await.status, 200);
-    until("both wait", || server.held() >= 2 * LARGE_MESSAGE).await;
-
     let connections = server.endpoint.connections();
+    let blocked_count = || connections.lock().values().filter(|other| other.unwritten_for(0).is_some()).count();
+    until("both wait", || blocked_count() == 2).await;
+
     let stuck_connection = connections
         .lock()
         .values()
