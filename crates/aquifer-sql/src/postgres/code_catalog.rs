@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::catalog::query_catalog;
-use super::code;
 use super::safe_code::SafeCode;
 use super::session::PostgresSession;
 use crate::error::SqlError;
 use crate::rows::CellType;
-use crate::statement::{Bind, Statement};
+use crate::statement::Statement;
 use crate::work::session::Session as _;
 
 /// A common table expression: what an extension brought. Somebody may have added functions of their own to it, which are
@@ -37,7 +36,7 @@ pub(super) const OWNED: &str = "
             AND NOT (d.classid = 'pg_type'::regclass AND EXISTS (SELECT FROM pg_type t
                 WHERE t.oid = d.objid AND t.typtype IN ('c', 'd') AND t.xmin <> e.xmin)))";
 
-/// Code that runs implicitly, and names that hide built-in ones.
+/// Code that runs implicitly.
 const IMPLICIT: &str = "
     SELECT json_build_object('part', 'operator', 'id', p.oid::int8, 'function', p.oprcode::oid::int8, 'extension', o.extname,
         'types', json_build_array(p.oprleft::int8, p.oprright::int8))::text
@@ -45,23 +44,9 @@ const IMPLICIT: &str = "
     UNION ALL
     SELECT json_build_object('part', 'cast', 'extension', o.extname,
         'types', json_build_array(k.castsource::int8, k.casttarget::int8))::text
-    FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384
-    UNION ALL
-    SELECT json_build_object('part', 'of_row', 'name', p.proname, 'extension', o.extname)::text
-    FROM pg_proc p JOIN pg_type t ON t.oid = p.proargtypes[0] AND t.typtype IN ('c', 'd', 'p')
-    LEFT JOIN owned o ON o.classid = 'pg_proc'::regclass AND o.objid = p.oid WHERE p.oid >= 16384
-    UNION ALL
-    SELECT json_build_object('part', 'shadow', 'name', x.name, 'extension', o.extname)::text
-    FROM (SELECT 'pg_proc'::regclass AS class, p.oid, p.proname AS name FROM pg_proc p
-          UNION ALL
-          SELECT 'pg_type'::regclass, t.oid, t.typname FROM pg_type t) x
-    LEFT JOIN owned o ON o.classid = x.class AND o.objid = x.oid
-    WHERE x.oid >= 16384 AND (x.name IN (SELECT unnest(p.proargnames) FROM pg_proc p WHERE p.oid >= 16384) OR x.name = ANY(";
-const IMPLICIT_END: &str = "::text[]))";
+    FROM pg_cast k LEFT JOIN owned o ON o.classid = 'pg_cast'::regclass AND o.objid = k.oid WHERE k.castfunc >= 16384";
 
-/// Functions by their numbers. Parameters named like keywords are omitted, so that a keyword is not mistaken for a
-/// parameter. The source of a body that was parsed at creation is not stored as text; defaults of parameters do not
-/// appear in the call.
+/// Functions by their numbers.
 const FUNCTIONS: &str = include_str!("catalog/functions.sql");
 
 /// Completes a question that has [`OWNED`] and ends with `UNION ALL`.
@@ -69,8 +54,7 @@ pub(super) async fn query_parts(
     session: &mut PostgresSession<'_>,
     mut question: Statement,
 ) -> Result<Vec<Value>, SqlError> {
-    let names = crate::sql::json::array_literal(code::known_names().iter().map(|name| Some(name.as_str())));
-    question.push(IMPLICIT).bind(Bind::Text(names)).push(IMPLICIT_END);
+    question.push(IMPLICIT);
     let rows = session.rows(&question, &[CellType::Json]).await?;
     Ok(rows.into_iter().flatten().collect())
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::catalog::{flag, number, query_catalog, text};
 use super::safe_code::{self, SafeCode};
 use super::session::PostgresSession;
-use super::{code_catalog, fingerprint};
+use super::{code_catalog, fingerprint, trigger_body};
 use crate::error::SqlError;
 use crate::schema::model::{DefaultPrediction, DryRunSupport, UntestableDefault};
-use crate::statement::{Dialect, Fragment, Name, Statement};
+use crate::statement::{Bind, Dialect, Fragment, Name, Statement};
 
 /// Everything that may run with a change of any table, because references may lead to any table. Objects with numbers
 /// below 16384 are built into PostgreSQL.
@@ -96,6 +96,10 @@ const PARTS_OF_TABLES: &str = "
     UNION ALL
     SELECT json_build_object('part', 'foreign', 'id', c.oid::int8)::text FROM pg_class c WHERE c.relkind = 'f'
     UNION ALL
+    SELECT json_build_object('part', 'redefined', 'name', p.proname)::text FROM pg_proc p
+    WHERE p.oid >= 16384 AND p.proname = ANY(";
+const PARTS_END: &str = "::text[])
+    UNION ALL
 ";
 
 /// Defaults of the offered tables, and the sequences they use.
@@ -164,7 +168,8 @@ impl Effects {
         // In one snapshot of the catalog, after the tables were read: a proof must not be older than the tables.
         session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let mut question = Statement::new(Dialect::Postgres);
-        question.push(PARTS).push(code_catalog::OWNED).push(PARTS_OF_TABLES);
+        let times = crate::sql::json::array_literal(trigger_body::FUNCTIONS.map(Some));
+        question.push(PARTS).push(code_catalog::OWNED).push(PARTS_OF_TABLES).bind(Bind::Text(times)).push(PARTS_END);
         let parts = code_catalog::query_parts(session, question).await?;
         let defaults = query_catalog(session, DEFAULTS, schemas).await?;
         let parts_of = |part: &'static str| parts.iter().filter(move |row| text(row, "part") == part);
@@ -187,7 +192,7 @@ impl Effects {
         checks.extend(parts_of("column").filter(is_opaque).map(|row| number(row, "id")));
         let mut effects = Self {
             triggers: parts_of("trigger")
-                .filter(|row| !safe_code.is_safe_function(number(row, "function")))
+                .filter(|row| !safe_code.is_safe_trigger(number(row, "function")))
                 .chain(parts_of("condition").filter(is_loud))
                 .map(|row| (number(row, "id"), number(row, "kind")))
                 .collect(),

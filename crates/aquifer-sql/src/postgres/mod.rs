@@ -2,7 +2,6 @@
 
 mod backend;
 mod catalog;
-mod code;
 mod code_catalog;
 mod connection;
 mod effects;
@@ -19,6 +18,7 @@ mod safe_code;
 mod session;
 mod tls;
 mod tls_stream;
+mod trigger_body;
 mod url;
 
 pub(crate) use backend::Postgres;

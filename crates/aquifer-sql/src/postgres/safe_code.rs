@@ -1,15 +1,26 @@
 //! Determines which functions, expressions and types of a PostgreSQL database leave no trace after a rollback.
 //!
 //! Sequences are not rolled back, and neither are effects outside the transaction: other servers, files, locks that
-//! outlast it. Code is safe only if all of it is recognized. Everything else requires a confirmation.
+//! outlast it. Code is safe only if all of it is recognized: functions of PostgreSQL and of known extensions, and triggers
+//! that set times. Other functions of the database are never safe. What is not safe requires a confirmation.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::catalog::{contains_word, flag, number, text, texts};
-use super::code::{self, FUNCTIONS, Names};
 use super::expression::Expression;
+use super::trigger_body;
+
+/// Functions of PostgreSQL that are not immutable, and only compute. Its immutable functions are always safe.
+pub(super) const FUNCTIONS: &str = "\
+    age array_to_json array_to_string clock_timestamp concat concat_ws convert_from convert_to current_database \
+    current_schema current_setting current_user date date_part date_trunc extract format gen_random_uuid json_agg \
+    json_build_array json_build_object json_object_agg jsonb_agg jsonb_build_array jsonb_build_object \
+    jsonb_object_agg length make_timestamptz now numeric phraseto_tsquery plainto_tsquery quote_literal \
+    quote_nullable random row_to_json session_user statement_timestamp time timeofday timestamp timestamptz timezone \
+    to_char to_date to_json to_jsonb to_number to_timestamp to_tsquery to_tsvector transaction_timestamp uuidv4 \
+    uuidv7 websearch_to_tsquery";
 
 /// Built-in triggers that only change the row.
 const TRIGGERS: &str = "\
@@ -35,8 +46,6 @@ const NEXTVAL: i64 = 1574;
 /// A function in the catalog.
 pub(super) struct Function {
     pub(super) name: String,
-    language: String,
-    body: String,
     extension: Option<String>,
     pub(super) is_immutable: bool,
     pub(super) is_volatile: bool,
@@ -48,9 +57,8 @@ pub(super) struct Function {
     pub(super) is_executable: bool,
     /// Whether it takes values of any type, and may look up the casts and operators of that type.
     is_polymorphic: bool,
-    /// Whether its body is stored as text and it has no parameter defaults and only built-in types.
-    is_plain: bool,
-    parameters: Vec<String>,
+    /// The body of a trigger function in PL/pgSQL that changes no settings but the search path.
+    trigger_body: Option<String>,
 }
 
 impl Function {
@@ -90,9 +98,9 @@ pub(super) struct SafeCode {
     types: HashMap<i64, Type>,
     /// Types with user-defined casts or operators, which run wherever values are read or compared.
     types_with_own_code: HashSet<i64>,
-    shadowed: HashSet<String>,
-    row_functions: HashSet<String>,
-    /// Whether function bodies may call unknown functions implicitly, through operators or casts.
+    /// Functions for the current time that the database also defines.
+    redefined: HashSet<String>,
+    /// Whether built-in functions and assignments may call unknown functions implicitly, through operators or casts.
     has_implicit_calls: bool,
     /// Whether functions that the database user may not call are safe: the server refuses to call them.
     permissions_count: bool,
@@ -112,8 +120,6 @@ impl SafeCode {
             "function" => {
                 let function = Function {
                     name: text(row, "name").to_owned(),
-                    language: text(row, "language").to_owned(),
-                    body: text(row, "body").to_owned(),
                     extension: extension(),
                     is_immutable: flag(row, "immutable"),
                     is_volatile: flag(row, "volatile"),
@@ -121,8 +127,7 @@ impl SafeCode {
                     is_cast: flag(row, "cast"),
                     is_executable: flag(row, "executable"),
                     is_polymorphic: flag(row, "polymorphic"),
-                    is_plain: flag(row, "plain"),
-                    parameters: texts(&row["parameters"]),
+                    trigger_body: row["trigger_body"].as_str().map(str::to_owned),
                 };
                 self.functions.insert(id, function);
             }
@@ -138,11 +143,8 @@ impl SafeCode {
                 self.add_implicit(row, is_known);
             }
             "cast" => self.add_implicit(row, is_known_extension(row["extension"].as_str())),
-            "shadow" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
-                self.shadowed.insert(text(row, "name").to_owned());
-            }
-            "of_row" if !row["extension"].as_str().is_some_and(|name| contains_word(EXTENSIONS, name)) => {
-                self.row_functions.insert(text(row, "name").to_owned());
+            "redefined" => {
+                self.redefined.insert(text(row, "name").to_owned());
             }
             _ => {}
         }
@@ -190,15 +192,14 @@ impl SafeCode {
                     || contains_word(FUNCTIONS, &function.name)
                     || contains_word(TRIGGERS, &function.name));
         }
-        if function.extension.is_some() {
-            return function.is_of_known_extension();
-        }
-        let names =
-            Names { shadowed: &self.shadowed, row_functions: &self.row_functions, parameters: &function.parameters };
-        matches!(&*function.language, "sql" | "plpgsql")
-            && function.is_plain
-            && !self.has_implicit_calls
-            && code::is_pure(&function.body, &names)
+        function.is_of_known_extension()
+    }
+
+    /// Whether a trigger that calls this function leaves no trace.
+    pub(super) fn is_safe_trigger(&self, id: i64) -> bool {
+        let body = self.functions.get(&id).and_then(|function| function.trigger_body.as_deref());
+        let sets_times = |body| !self.has_implicit_calls && trigger_body::only_sets_times(body, &self.redefined);
+        self.is_pure_function(id) || body.is_some_and(sets_times)
     }
 
     /// Whether an expression leaves no trace.

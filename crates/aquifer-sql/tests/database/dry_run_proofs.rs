@@ -37,23 +37,28 @@ async fn assert_proven(common: &str, cases: &[(&str, [bool; 3])]) {
 
 /// A trigger with this body, for every event.
 fn with_trigger(body: &str) -> String {
+    declared("", body)
+}
+
+/// A trigger whose function has this body and these settings.
+fn declared(settings: &str, body: &str) -> String {
     format!(
-        "CREATE TABLE @ (id int PRIMARY KEY, a text, n bigint);
-         CREATE FUNCTION f_@() RETURNS trigger LANGUAGE plpgsql AS $body$ {body} $body$;
+        "CREATE TABLE @ (id int PRIMARY KEY, a text, b timestamptz, n bigint);
+         CREATE FUNCTION f_@() RETURNS trigger LANGUAGE plpgsql {settings} AS $body$ {body} $body$;
          CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON @ FOR EACH ROW EXECUTE FUNCTION f_@();"
     )
 }
 
 #[tokio::test]
 async fn r_req_9_ordinary_tables_stay_proven() {
-    let quiet = [
+    let bodies = [
         "BEGIN NEW.a = now(); RETURN NEW; END",
         "\r\nBEGIN\r\n  -- don't forget\r\n  NEW.a := CURRENT_TIMESTAMP AT TIME ZONE 'utc';\r\n  RETURN NEW;\r\nEND;\r\n",
-        "BEGIN IF TG_OP = 'UPDATE' AND NEW.a IS DISTINCT FROM OLD.a THEN NEW.n := coalesce(OLD.n, 0) + 1; END IF; RETURN NEW; END",
-        "BEGIN IF NEW.a IS NULL THEN RAISE EXCEPTION 'can''t be null, % please', NEW.id USING ERRCODE = '23502'; END IF; RETURN NEW; END",
-        "BEGIN PERFORM pg_notify('changed', row_to_json(NEW)::text); RETURN NEW; END",
-    ]
-    .map(with_trigger);
+        "begin new.a := pg_catalog.clock_timestamp(); new.\"b\" = statement_timestamp(); return new; end;",
+    ];
+    let settings = ["SECURITY DEFINER", "SET search_path = ''", "SET search_path = evil, public"];
+    let quiet = bodies.map(with_trigger).into_iter().chain(settings.map(|set| declared(set, bodies[0])));
+    let quiet: Vec<String> = quiet.collect();
     let tables = [
         "CREATE TABLE @ (id serial PRIMARY KEY, price numeric(8,2) CHECK (price >= 0),
              status text NOT NULL DEFAULT 'new' CHECK (status = ANY (ARRAY['new', 'old'])), kind varchar(9) CHECK (kind IN ('a', 'b')),
@@ -63,10 +68,10 @@ async fn r_req_9_ordinary_tables_stay_proven() {
              loud text GENERATED ALWAYS AS (upper(name)) STORED, code text DEFAULT md5(random()::text));
          CREATE UNIQUE INDEX ON @ (lower(name)) WHERE status = 'new';",
         "CREATE TABLE @ (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, m mood DEFAULT 'ok', e email DEFAULT 'a@b', l email[], p place,
-             CHECK (m <> 'sad'), CHECK ((p).city <> ''), CHECK (valid(e)));",
+             CHECK (m <> 'sad'), CHECK ((p).city <> ''));",
         "CREATE TABLE @ (id int PRIMARY KEY, owner text DEFAULT CURRENT_USER, a text); ALTER TABLE @ ENABLE ROW LEVEL SECURITY;
          CREATE POLICY p ON @ USING (owner = CURRENT_USER OR owner = current_setting('app.user', true));",
-        "CREATE TABLE @ (id int PRIMARY KEY, a text, n bigint DEFAULT next_one(1));
+        "CREATE TABLE @ (id int PRIMARY KEY, a text, n bigint DEFAULT 1 + 1);
          CREATE TRIGGER t BEFORE UPDATE ON @ FOR EACH ROW WHEN (OLD.a IS DISTINCT FROM NEW.a) EXECUTE FUNCTION touch();
          CREATE TRIGGER u BEFORE UPDATE ON @ FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION touch();",
         "CREATE TABLE @ (id int, r text, a text, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
@@ -77,46 +82,42 @@ async fn r_req_9_ordinary_tables_stay_proven() {
         quiet.iter().map(String::as_str).chain(tables).map(|made| (made, ALL)).collect();
     let common = "
         CREATE TYPE mood AS ENUM ('ok', 'sad');
-        CREATE FUNCTION valid(text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$ SELECT $1 LIKE '%@%' $$;
-        CREATE FUNCTION next_one(n int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN n + 1; END $$;
-        CREATE DOMAIN word AS text CHECK (VALUE <> ''); CREATE DOMAIN email AS word CHECK (valid(VALUE));
+        CREATE SCHEMA evil;
+        CREATE DOMAIN word AS text CHECK (VALUE <> ''); CREATE DOMAIN email AS word CHECK (VALUE LIKE '%@%');
         CREATE TYPE place AS (street text, city word);
-        CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := now()::text; RETURN NEW; END $$;";
+        CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := now(); RETURN NEW; END $$;";
     assert_proven(common, &cases).await;
 }
 
 #[tokio::test]
 async fn r_req_9_unrecognized_code_is_not_proven_safe() {
     let loud = [
+        // Code that only computes, but sets no time.
+        "BEGIN RETURN NEW; END",
+        "BEGIN NEW.a := lower(NEW.a); RETURN NEW; END",
+        "BEGIN IF NEW.a IS NULL THEN NEW.b := now(); END IF; RETURN NEW; END",
+        "BEGIN NEW.b := now() + interval '1 day'; RETURN NEW; END",
+        // Statements next to the time.
+        "BEGIN PERFORM nextval('s'); NEW.b := now(); RETURN NEW; END",
+        "BEGIN NEW.b := now(); INSERT INTO log DEFAULT VALUES; RETURN NEW; END",
+        "BEGIN NEW.b := now(); EXECUTE 'SELECT nextval(''s'')'; RETURN NEW; END",
+        "BEGIN NEW.b := (SELECT leak()); RETURN NEW; END",
+        "BEGIN NEW.b := leak(); RETURN NEW; END",
+        "BEGIN NEW.b := evil.now(); RETURN NEW; END",
+        "DECLARE x drawn := 'x'; BEGIN NEW.b := now(); RETURN NEW; END",
         // Text that looks like code, and code that looks like text.
-        "BEGIN IF NEW.a IS NULL THEN RAISE EXCEPTION $$can't be null$$; END IF; PERFORM nextval('s'); RAISE NOTICE $$it's done$$; RETURN NEW; END",
-        "BEGIN /* outer /* inner */ don't */ PERFORM nextval('s'); /* ' */ RETURN NEW; END",
-        "BEGIN PERFORM U&\"n!0065xtval\" UESCAPE '!' ('s'); RETURN NEW; END",
-        "BEGIN -- \rPERFORM nextval('s'); --\n RETURN NEW; END",
-        // Functions in column notation.
-        "BEGIN NEW.n := (SELECT max(t.draw) FROM rows t); RETURN NEW; END",
-        "BEGIN NEW.n := (NEW).draw; RETURN NEW; END",
-        // Code behind a relation.
-        "BEGIN SELECT x INTO NEW.a FROM as_xml; RETURN NEW; END",
-        "BEGIN SELECT x INTO NEW.n FROM calls_stable; RETURN NEW; END",
-        "BEGIN SELECT count(*) INTO NEW.n FROM guarded; RETURN NEW; END",
-        "BEGIN IF EXISTS (TABLE guarded) THEN NULL; END IF; RETURN NEW; END",
-        // Types with checks.
-        "BEGIN NEW.a := 'x'::drawn; RETURN NEW; END",
-        "DECLARE x drawn := 'x'; BEGIN RETURN NEW; END",
-        // User-defined functions.
-        "BEGIN NEW.n := with_default(1); RETURN NEW; END",
-        "BEGIN NEW.a := NEW.a::date; RETURN NEW; END",
+        "BEGIN /* outer /* inner */ NEW.b := */ PERFORM nextval('s'); /* now(); */ RETURN NEW; END",
+        "BEGIN NEW.b := U&\"n!006fw\" UESCAPE '!' (); RETURN NEW; END",
+        "BEGIN -- \rPERFORM nextval('s'); --\n NEW.b := now(); RETURN NEW; END",
+        "BEGIN NEW.b := n\u{43e}w(); RETURN NEW; END",
+        "BEGIN NEW.b := now() AT TIME ZONE $$utc$$; RETURN NEW; END",
     ]
     .map(with_trigger);
     let tables = [
         "CREATE TABLE @ (id int PRIMARY KEY, a text, CHECK (nextval('s') > 0));",
         "CREATE TABLE @ (id int PRIMARY KEY, a text, CHECK (pg_try_advisory_lock(4711)));",
         "CREATE TABLE @ (id int PRIMARY KEY, a text, CHECK (pg_logical_emit_message(false, 'x', 'y') IS NOT NULL));",
-        "CREATE TABLE @ (id int PRIMARY KEY, a text, CHECK (atomic(id)));",
-        "CREATE TABLE @ (id int PRIMARY KEY, a int, CHECK (with_default(a) > 0));",
-        "CREATE TABLE @ (id int PRIMARY KEY, a text, CHECK (keywords(a, a) > 0));",
-        "CREATE TABLE @ (id int PRIMARY KEY, a int, CHECK (harmless(a) > 0 AND harmless(a::text) > 0));",
+        "CREATE TABLE @ (id int PRIMARY KEY, a int, CHECK (doubled(a) > 0));",
         "CREATE TABLE @ (id int PRIMARY KEY, a text);
          CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON @ FOR EACH ROW WHEN (nextval('s') > 0) EXECUTE FUNCTION quiet();",
         "CREATE TABLE @ (id int PRIMARY KEY, a text); ALTER TABLE @ ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON @ USING (nextval('s') > 0);",
@@ -126,7 +127,6 @@ async fn r_req_9_unrecognized_code_is_not_proven_safe() {
         "CREATE TABLE @ (id int PRIMARY KEY, a drawn_again);",
         "CREATE TABLE @ (id int PRIMARY KEY, a drawn_again[]);",
         "CREATE TABLE @ (id int PRIMARY KEY, a holder);",
-        "CREATE TABLE @ (id int PRIMARY KEY, a odd_range);",
         "CREATE TABLE @ (id int PRIMARY KEY, a text); CREATE INDEX ON @ (liar(a));",
         "CREATE TABLE @ (id int PRIMARY KEY, a text); CREATE INDEX ON @ (a) WHERE liar(a) > 0;",
         "CREATE TABLE @ (id int PRIMARY KEY, a text, g bigint GENERATED ALWAYS AS (liar(a)) STORED);",
@@ -144,66 +144,57 @@ async fn r_req_9_unrecognized_code_is_not_proven_safe() {
     cases.extend([(&*inserted, [false, false, true]), (&*deleted, [true, false, false])]);
     let common = "
         CREATE SEQUENCE s;
-        CREATE TABLE rows (id int PRIMARY KEY);
-        CREATE FUNCTION draw(rows) RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('s') $$;
-        CREATE FUNCTION atomic(bigint) RETURNS bool LANGUAGE sql BEGIN ATOMIC SELECT nextval('s') > 0; END;
-        CREATE FUNCTION with_default(int, bigint DEFAULT nextval('s')) RETURNS int LANGUAGE sql AS $$ SELECT $1 $$;
         CREATE TABLE log (id serial);
-        CREATE FUNCTION keywords(\"insert\" text, \"into\" text) RETURNS int LANGUAGE sql AS $$ INSERT INTO log SELECT 1; SELECT 1 $$;
-        CREATE FUNCTION harmless(int) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$;
-        CREATE FUNCTION harmless(text) RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('s') $$;
+        CREATE FUNCTION doubled(int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT 2 * $1 $$;
+        CREATE SCHEMA evil;
+        CREATE FUNCTION leak() RETURNS timestamptz LANGUAGE sql AS $$ SELECT nextval('s'); SELECT now() $$;
         CREATE FUNCTION liar(text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN nextval('s'); END $$;
-        CREATE FUNCTION stable_one() RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN nextval('s'); END $$;
-        CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN coalesce(NEW, OLD); END $$;
+        CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a = now(); RETURN NEW; END $$;
         CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN NULL; END $$;
         CREATE VIEW as_xml AS SELECT query_to_xml('select nextval(''s'')', true, true, '')::text AS x;
-        CREATE VIEW calls_stable AS SELECT stable_one() AS x;
         CREATE TABLE guarded (id int PRIMARY KEY); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
         CREATE POLICY p ON guarded USING (nextval('s') > 0);
-        CREATE SCHEMA other; CREATE DOMAIN other.date AS text;
         CREATE DOMAIN drawn AS text CHECK (liar(VALUE) > 0);
         CREATE DOMAIN drawn_again AS drawn;
-        CREATE TYPE holder AS (a drawn_again);
-        CREATE TYPE odd_range AS RANGE (SUBTYPE = int);";
+        CREATE TYPE holder AS (a drawn_again);";
+    let recognized = with_trigger("BEGIN NEW.b := now(); RETURN NEW; END");
+    cases.push((&recognized, ALL));
     assert_proven(common, &cases).await;
+    let range = "CREATE TABLE @ (id int PRIMARY KEY, a odd_range);";
+    assert_proven("CREATE TYPE odd_range AS RANGE (SUBTYPE = int);", &[(range, NONE)]).await;
 }
 
-/// Defaults that may advance a sequence are never tried, whatever they look like.
+/// Defaults that may advance a sequence are never tried, and neither are those that call a function of the database.
 #[tokio::test]
 async fn r_req_9_unrecognized_defaults_are_not_tried() {
     let fixture = Fixture::postgres(
         "CREATE SEQUENCE s;
-         CREATE FUNCTION atomic() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT nextval('s'); END;
-         CREATE FUNCTION twice(int) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$;
-         CREATE FUNCTION twice(text) RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('s') $$;
-         CREATE FUNCTION more(int, bigint DEFAULT nextval('s')) RETURNS bigint LANGUAGE sql AS $$ SELECT 1::bigint $$;
+         CREATE FUNCTION drawn() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('s') $$;
+         CREATE FUNCTION one() RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 1::bigint $$;
          CREATE FUNCTION checked(bigint) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN true; END $$;
          CREATE DOMAIN inner_one AS bigint CHECK (checked(VALUE)); CREATE DOMAIN outer_one AS inner_one;
-         CREATE TABLE a_things (id int PRIMARY KEY, n bigint DEFAULT atomic());
-         CREATE TABLE b_things (id int PRIMARY KEY, n bigint DEFAULT twice(1) + twice('x'::text));
-         CREATE TABLE c_things (id int PRIMARY KEY, n bigint DEFAULT more(1));
-         CREATE TABLE d_things (id int PRIMARY KEY, n text DEFAULT (5::bigint)::outer_one::text);
-         CREATE TABLE e_things (id int PRIMARY KEY, n text DEFAULT query_to_xml('select nextval(''s'')', true, true, '')::text);
-         CREATE TABLE f_things (id int PRIMARY KEY, n bigint DEFAULT nextval('s') + nextval('s'::text));",
+         CREATE TABLE a_things (id int PRIMARY KEY, n bigint DEFAULT drawn());
+         CREATE TABLE b_things (id int PRIMARY KEY, n bigint DEFAULT one());
+         CREATE TABLE c_things (id int PRIMARY KEY, n text DEFAULT (5::bigint)::outer_one::text);
+         CREATE TABLE d_things (id int PRIMARY KEY, n text DEFAULT query_to_xml('select nextval(''s'')', true, true, '')::text);
+         CREATE TABLE e_things (id int PRIMARY KEY, n bigint DEFAULT nextval('s') + nextval('s'::text));",
     )
     .await;
-    for table in ["a_thing", "b_thing", "c_thing", "d_thing", "e_thing", "f_thing"] {
+    for table in ["a_thing", "b_thing", "c_thing", "d_thing", "e_thing"] {
         let answer = fixture.call(&format!("create_{table}"), json!({ "id": 1, "dry_run": true })).await;
         assert_eq!(answer["warnings"][0]["code"], "DRY_RUN_NOT_TRIED", "{table}: {answer}");
         assert_eq!(fixture.value("SELECT is_called FROM s").await, "f", "{table}: {answer}");
     }
 }
 
-/// Functions of a known extension do not make PostgreSQL's own doubtful.
+/// Functions of known extensions are known, too.
 #[tokio::test]
 async fn r_req_9_extensions_that_compute_are_known() {
     let extended = "CREATE EXTENSION citext; CREATE EXTENSION moddatetime; CREATE EXTENSION dblink;";
-    let largest =
-        with_trigger("BEGIN NEW.n := (SELECT max(NEW.n)); NEW.a := replace(NEW.a, 'a', 'b'); RETURN NEW; END");
     assert_proven(
         extended,
         &[
-            (&largest, ALL),
+            (&with_trigger("BEGIN NEW.a = now(); RETURN NEW; END"), ALL),
             (&with_trigger("BEGIN PERFORM dblink_exec('x', 'y'); RETURN NEW; END"), NONE),
             (
                 "CREATE TABLE @ (id int PRIMARY KEY, a citext UNIQUE CHECK (a <> ''), at timestamptz);
@@ -216,7 +207,7 @@ async fn r_req_9_extensions_that_compute_are_known() {
     .await;
 }
 
-/// User-defined operators and casts call functions that bodies do not name. Expressions name all of them.
+/// User-defined operators and casts call functions that no text names. Expressions name all of them.
 #[tokio::test]
 async fn r_req_9_operators_of_the_database_are_followed() {
     let operators = "
@@ -230,7 +221,7 @@ async fn r_req_9_operators_of_the_database_are_followed() {
         &[
             ("CREATE TABLE @ (id int PRIMARY KEY, a int CHECK (a > 0));", ALL),
             ("CREATE TABLE @ (id int PRIMARY KEY, a int CHECK (a <%> 1 > 0));", NONE),
-            (&with_trigger("BEGIN NEW.n := NEW.n <%> 1; RETURN NEW; END"), NONE),
+            (&with_trigger("BEGIN NEW.b := now() <%> 1; RETURN NEW; END"), NONE),
         ],
     )
     .await;
@@ -257,6 +248,7 @@ async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
         "ALTER TABLE things ADD CHECK (nextval('s') > 0)",
         "CREATE TRIGGER u BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION loud()",
         "CREATE OR REPLACE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN NEW; END $$",
+        "CREATE SCHEMA evil; CREATE FUNCTION evil.now() RETURNS date LANGUAGE sql AS 'SELECT NULL::date'",
         "ALTER DOMAIN word ADD CHECK (nextval('s') > 0)",
         "ALTER TABLE things ENABLE TRIGGER disabled",
         "ALTER TABLE things ENABLE ROW LEVEL SECURITY",
@@ -264,7 +256,7 @@ async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
         let fixture = Fixture::postgres(
             "CREATE SEQUENCE s; CREATE DOMAIN word AS text CHECK (VALUE <> '');
              CREATE TABLE things (id int PRIMARY KEY, a word);
-             CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+             CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a = now(); RETURN NEW; END $$;
              CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('s'); RETURN NEW; END $$;
              CREATE TRIGGER t BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION quiet();
              CREATE TRIGGER disabled BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION loud();
@@ -284,65 +276,44 @@ async fn r_req_9_a_dry_run_is_refused_once_its_proof_is_outdated() {
     }
 }
 
-/// A function or type may have the name of any keyword: then the keyword is not recognized.
+/// The search path decides which function a body calls, so a name that the database also defines is not recognized.
 #[tokio::test]
-async fn r_req_9_keywords_shadowed_by_functions_or_types_are_not_recognized() {
-    let calls = [
-        "BEGIN NEW.a := perform(NEW.a); RETURN NEW; END",
-        "BEGIN PERFORM perform(NEW.a); RETURN NEW; END",
-        "BEGIN NEW.a := \"perform\"(NEW.a); RETURN NEW; END",
-        "BEGIN NEW.a := elsif(NEW.a); RETURN NEW; END",
-        "BEGIN NEW.a := info 'x'; RETURN NEW; END",
-        "BEGIN NEW.a := info -- a comment\n 'x'; RETURN NEW; END",
-        "BEGIN NEW.a := log 'x'; RETURN NEW; END",
-        "BEGIN NEW.a := notice '(x)'; RETURN NEW; END",
-    ]
-    .map(with_trigger);
-    let in_path = calls.map(|made| made.replace("LANGUAGE plpgsql", "LANGUAGE plpgsql SET search_path = evil, public"));
-    let deferred = "CREATE TABLE @ (id int PRIMARY KEY, a text);
-        CREATE FUNCTION f_@() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM perform(NEW.a); RETURN NULL; END $$;
-        CREATE CONSTRAINT TRIGGER t AFTER INSERT OR UPDATE OR DELETE ON @ DEFERRABLE INITIALLY DEFERRED
-            FOR EACH ROW EXECUTE FUNCTION f_@();";
-    let checked = |function: &str| {
-        format!("CREATE FUNCTION f_@{function}; CREATE TABLE @ (id int PRIMARY KEY, a text CHECK (f_@(a)));")
-    };
-    let checks = [
-        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT if(x) IS NOT NULL $$",
-        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT like(x, x, 1) $$",
-        "(x text) RETURNS bool LANGUAGE sql AS $$ SELECT ilike(x, x, 1) $$",
-        "(odd text) RETURNS bool LANGUAGE sql AS $$ SELECT odd 'x' IS NOT NULL AND odd IS NOT NULL $$",
-        "(held text) RETURNS bool LANGUAGE sql AS $$ SELECT held '(x)' IS NOT NULL $$",
-    ]
-    .map(checked);
-    let assert_harmless = [
-        checked(
-            "(other text) RETURNS bool LANGUAGE sql AS $$ SELECT other <> 'c' AND other NOT BETWEEN 'a' AND 'b' $$",
-        ),
-        with_trigger("BEGIN NEW.a := 'x'; RAISE WARNING 'it is %', NEW.a; RETURN NEW; END"),
-    ];
-    let loud = in_path.iter().chain(&checks).map(|made| (made.as_str(), NONE)).chain([(deferred, NONE)]);
-    let cases: Vec<(&str, [bool; 3])> = loud.chain(assert_harmless.iter().map(|made| (made.as_str(), ALL))).collect();
-    let mut common = "CREATE SEQUENCE s; CREATE SCHEMA evil;".to_owned();
-    for (name, arguments, result) in [
-        ("perform", "text", "text"),
-        ("\"if\"", "text", "text"),
-        ("\"elsif\"", "text", "text"),
-        ("\"like\"", "text, text, int", "bool"),
-        ("\"ilike\"", "text, text, int", "bool"),
-        ("draw_ok", "text", "bool"),
-    ] {
-        let value = if result == "bool" { "true" } else { "$1" };
-        common += &format!(
-            "CREATE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('public.s'); RETURN {value}; END $$;"
-        );
-    }
-    common += "CREATE DOMAIN info AS text CHECK (draw_ok(VALUE)); CREATE DOMAIN evil.log AS text CHECK (public.draw_ok(VALUE));
-        CREATE DOMAIN odd AS text CHECK (draw_ok(VALUE)); CREATE TABLE notice (a info); CREATE TABLE held (a info);";
-    assert_proven(&common, &cases).await;
-    // Every trigger contains this word.
-    let returned = "CREATE SEQUENCE s; CREATE FUNCTION \"return\"(text) RETURNS text LANGUAGE sql AS $$ SELECT nextval('s')::text $$;";
-    let loud = with_trigger("BEGIN NEW.a := return(NEW.a); RETURN NEW; END");
-    assert_proven(returned, &[(&loud, NONE)]).await;
+async fn r_req_9_redefined_functions_for_the_time_are_not_recognized() {
+    let common = "CREATE SEQUENCE s; CREATE SCHEMA evil;
+        CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT to_timestamp(nextval('public.s')) $$;";
+    let unqualified = "BEGIN NEW.b = now(); RETURN NEW; END";
+    assert_proven(
+        common,
+        &[
+            (&with_trigger(unqualified), NONE),
+            (&declared("SET search_path = evil, pg_catalog", unqualified), NONE),
+            (&declared("SECURITY DEFINER SET search_path = pg_catalog", unqualified), NONE),
+            (&with_trigger("BEGIN NEW.b = pg_catalog.now(); RETURN NEW; END"), ALL),
+            (&with_trigger("BEGIN NEW.b = clock_timestamp(); RETURN NEW; END"), ALL),
+            (&with_trigger("BEGIN NEW.b = CURRENT_TIMESTAMP; RETURN NEW; END"), ALL),
+        ],
+    )
+    .await;
+}
+
+/// A trigger function may set the search path and nothing else, and its assignments call casts of the database.
+#[tokio::test]
+async fn r_req_9_the_declaration_of_a_trigger_function_counts() {
+    let harmless = "BEGIN NEW.b = now(); RETURN NEW; END";
+    let own_type = with_trigger(harmless).replace("b timestamptz", "b made");
+    let to_text = with_trigger("BEGIN NEW.a = now(); RETURN NEW; END");
+    let own_cast = "CREATE TYPE made AS ENUM ('a');
+        CREATE FUNCTION to_it(timestamptz) RETURNS made LANGUAGE sql AS $$ SELECT 'a'::made $$;
+        CREATE CAST (timestamptz AS made) WITH FUNCTION to_it(timestamptz) AS ASSIGNMENT;
+        CREATE SEQUENCE s;
+        CREATE FUNCTION to_words(timestamptz) RETURNS text LANGUAGE sql AS $$ SELECT nextval('s')::text $$;
+        CREATE CAST (timestamptz AS text) WITH FUNCTION to_words(timestamptz) AS ASSIGNMENT;";
+    let set = ["work_mem = '1MB'", "search_path = public SET session_replication_role = replica"];
+    let set = set.map(|setting| declared(&format!("SET {setting}"), harmless));
+    let unset = with_trigger(harmless);
+    let cases: Vec<_> = set.iter().map(|made| (made.as_str(), NONE)).chain([(unset.as_str(), ALL)]).collect();
+    assert_proven("", &cases).await;
+    assert_proven(own_cast, &[(&own_type, NONE), (&to_text, NONE)]).await;
 }
 
 /// User-defined casts and operators run implicitly, even in the statements of a dry run itself.
@@ -400,16 +371,11 @@ async fn r_req_9_objects_added_to_an_extension_are_not_trusted() {
              CREATE TABLE functions (id int PRIMARY KEY, a text CHECK (evil(a)));
              CREATE TABLE operators (id int PRIMARY KEY, a text CHECK (<%> a));
              CREATE TABLE domains (id int PRIMARY KEY, a info);
-             CREATE TABLE words (id int PRIMARY KEY, a text);
-             CREATE FUNCTION words() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := info 'x'; RETURN NEW; END $$;
-             CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON words FOR EACH ROW EXECUTE FUNCTION words();
              CREATE TABLE plain_ones (id int PRIMARY KEY, a hstore CHECK (exist(a, 'x')));",
         )
         .await;
     let database = open(server.settings()).await.unwrap();
-    for (table, expected) in
-        [("function", NONE), ("operator", NONE), ("domain", NONE), ("word", NONE), ("plain_one", ALL)]
-    {
+    for (table, expected) in [("function", NONE), ("operator", NONE), ("domain", NONE), ("plain_one", ALL)] {
         assert_eq!(proven(&database, table), expected, "{table}");
     }
 }

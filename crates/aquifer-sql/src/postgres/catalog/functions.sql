@@ -1,13 +1,9 @@
-SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'language', l.lanname,
-    'body', CASE WHEN p.oid >= 16384 THEN p.prosrc END, 'immutable', p.provolatile = 'i',
+SELECT json_build_object('part', 'function', 'id', p.oid::int8, 'name', p.proname, 'immutable', p.provolatile = 'i',
     'volatile', p.provolatile = 'v', 'executable', has_function_privilege(p.oid, 'EXECUTE'),
     'built_in', p.oid < 16384 AND p.pronamespace = 'pg_catalog'::regnamespace,
     'cast', EXISTS (SELECT FROM pg_cast k WHERE k.castfunc = p.oid),
-    'plain', p.proargdefaults IS NULL AND to_jsonb(p) ->> 'prosqlbody' IS NULL
-        AND coalesce(to_jsonb(p) ->> 'prokind', 'f') = 'f' AND p.prorettype < 16384
-        AND coalesce((SELECT max(x.id::oid::int8) FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) x (id)), 0) < 16384,
-    'parameters', (SELECT json_agg(x.name) FROM unnest(p.proargnames) x (name)
-        WHERE x.name IN ('key', 'name', 'type', 'value') OR x.name NOT IN (SELECT k.word FROM pg_get_keywords() k)),
+    'trigger_body', CASE WHEN p.prorettype = 'trigger'::regtype AND l.lanname = 'plpgsql' AND NOT EXISTS (
+        SELECT FROM unnest(p.proconfig) x (setting) WHERE split_part(x.setting, '=', 1) <> 'search_path') THEN p.prosrc END,
     'polymorphic', EXISTS (SELECT FROM unnest(p.proargtypes::oid[]) x (id) JOIN pg_type t ON t.oid = x.id
                            WHERE t.typtype = 'p'),
     'extension', (SELECT e.extname FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid

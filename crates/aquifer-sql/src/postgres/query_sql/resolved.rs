@@ -8,9 +8,8 @@ use aquifer_protocol::error::Failure;
 use serde_json::Value;
 
 use super::super::catalog::{contains_word, flag, number, query_catalog, text, texts};
-use super::super::code;
 use super::super::expression::Expression;
-use super::super::safe_code::{FIRST_OWN_ID, Function, SafeCode};
+use super::super::safe_code::{self, FIRST_OWN_ID, Function, SafeCode};
 use super::super::session::PostgresSession;
 use super::functions::{CATALOG_TYPES, FUNCTIONS, GRAMMAR_FUNCTIONS};
 use crate::query_sql::refused;
@@ -163,7 +162,7 @@ impl Judge<'_> {
     fn is_harmless_behind_table(&self, id: i64) -> bool {
         match self.safe_code.function(id) {
             Some(function) if function.is_built_in => {
-                !function.is_volatile || is_allowed(function) || contains_word(code::FUNCTIONS, &function.name)
+                !function.is_volatile || is_allowed(function) || contains_word(safe_code::FUNCTIONS, &function.name)
             }
             // Those of `information_schema` only read.
             Some(function) => id < FIRST_OWN_ID && !function.is_volatile || self.safe_code.is_safe_function(id),
