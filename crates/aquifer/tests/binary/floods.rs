@@ -177,7 +177,7 @@ impl SlowDatabases {
 
 /// A server on HTTP in front of one of them, where a list takes as long as it likes.
 fn serve_slow(folder: &Folder, target: &str) -> HttpServer {
-    let config = format!("[batch]\ntimeout_seconds = 600\n[[source]]\ntarget = \"{target}\"\ntimeout_seconds = 600\n");
+    let config = format!("[[source]]\ntarget = \"{target}\"\ntimeout_seconds = 600\n");
     let config = folder.file("slow.toml", &config);
     HttpServer::spawn(forgetful(folder).args(["serve", "--config", &config, "--http", "127.0.0.1:0"]))
 }

@@ -273,8 +273,8 @@ fn r_ext_5_statements_call_no_functions_that_change_something() {
         };
 
         let mut server = start();
-        server.has_said("To turn it on: ");
         refuse_all(&mut server, "NOT_FOUND_OPERATION");
+        server.has_said("To turn it on: ");
         let shown = match &server {
             Server::Stdio(piped) => piped.stderr_so_far(),
             Server::Http(served) => served.stderr_so_far(),

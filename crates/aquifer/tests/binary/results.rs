@@ -397,8 +397,8 @@ fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
             let listed = [sessions[1].call("introspect", all.clone()), read(&mut other_process, "introspect", &all)];
             listed.iter().all(|listed| listed.to_string().contains("get_inbox")).then_some(())
         });
-        let seen = sessions[0].call("get_inbox", json!({ "of": "ann" }));
-        assert_eq!(seen["warnings"][0]["code"], "CONTROLS_ADDED", "{seen}");
+        // However often they are seen.
+        let seen: Vec<Value> = (0..4).map(|_| sessions[0].call("get_inbox", json!({ "of": "ann" }))).collect();
         assert!(!is_clean(&sessions[0].call("introspect", full.clone())), "what the caller saw itself");
         for (operation, params) in &everything {
             for answer in [
@@ -409,6 +409,8 @@ fn r_dis_8a_names_in_results_reach_only_the_caller_who_got_them() {
                 assert!(is_clean(&answer), "{operation} {params}: {answer}");
             }
         }
+        let warned = seen.iter().filter(|answer| answer["warnings"][0]["code"] == "CONTROLS_ADDED");
+        assert_eq!(warned.count(), 1, "{seen:?}");
         // The controls are for everybody.
         let rows = sessions[1].call("get_inbox", json!({ "of": "ann", "first": 1 }));
         assert_eq!(rows["data"]["items"].as_array().map(Vec::len), Some(1), "{rows}");

@@ -159,6 +159,9 @@ fn r_saf_5_the_record_says_who_or_what_confirmed() {
             let params = json!({ "id": rounds });
             // The model sends back the token that it was given.
             assert_eq!(world.confirmed("delete", "delete_plain", params.clone()).0["success"], true);
+            let (plain, intents) = (world.name("delete_plain"), world.audited("OPERATION_INTENT"));
+            let last = intents.iter().rfind(|entry| entry["operation"] == plain.as_str()).unwrap();
+            assert_eq!(last["confirmed_by"], "caller", "{last}");
             // The person at the client answers a question of the call.
             let arguments = json!({ "operation": world.name("delete_elicited"), "params": params });
             let capabilities = world.capabilities.clone();

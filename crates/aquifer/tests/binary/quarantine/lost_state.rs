@@ -1,6 +1,7 @@
 //! State files that were damaged, emptied or removed.
 
 use super::*;
+use crate::support::alter;
 
 /// What is lost with the state does not make a changed definition new, neither for a server that runs nor after a restart.
 #[test]
@@ -88,7 +89,10 @@ fn r_dis_7a_an_emptied_or_shortened_state_file_lifts_no_quarantine() {
             if !is_running {
                 servers.drain(..).for_each(Server::stop);
             }
-            let file = std::fs::OpenOptions::new().write(true).open(fixture.folder.path("state/state.sqlite")).unwrap();
+            let store = fixture.folder.path("state/state.sqlite");
+            // Nothing is left in the file beside it.
+            alter(&store, "PRAGMA wal_checkpoint(TRUNCATE)");
+            let file = std::fs::OpenOptions::new().write(true).open(&store).unwrap();
             assert!(file.metadata().unwrap().len() > PAGE);
             file.set_len(length).unwrap();
             servers.iter_mut().for_each(check);
