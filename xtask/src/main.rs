@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints its output")]
 
+mod agentdojo;
 mod applications;
 mod bench;
 mod check_dependencies;
@@ -52,6 +53,7 @@ Tasks:
   spec-conformance  Run the specification's own runner on evidence of our servers (MCPAQL_SPEC_DIR names a checkout)
   mcp-conformance   Run the MCP project's own conformance suite on Aquifer as a server and as a client
   applications [NAME]  Serve databases of real applications from PyPI and npm, and compare them with SQL
+  agentdojo [ARG...]  Replay AgentDojo through the gateway: which attacks reach their effect, what people are asked
   tau2 [ARG...]     Replay τ²-bench through the gateway, and compare it with plain Python
   soak [ARG...]     Make upstreams of the gateway misbehave 1,000 times each, and look for leaks
   postgres          Start a disposable PostgreSQL like that of the tests, print its URL and run it until Ctrl-C
@@ -64,7 +66,7 @@ Examples:
   cargo xtask fuzz 300                   five minutes for each target
 
 Tasks install their requirements in target/clients, target/servers, target/applications, target/mcp-conformance,
-target/tau2, target/dist and target/tools. These folders can be deleted; they are created again when needed.
+target/tau2, target/agentdojo, target/dist and target/tools. These folders can be deleted; they are created again when needed.
 
 The tests need Node.js, Python, openssl, and the PostgreSQL and Redis servers. If run as root on a system with apt, xtask
 installs them. It starts a PostgreSQL and a Redis for the tests and always stops them afterwards. To use your own servers
@@ -74,7 +76,7 @@ one such as redis://:PASSWORD@HOST:PORT.";
 /// A task: its name, its own help text if any, and its function.
 type Task = (&'static str, Option<&'static str>, fn(&[String]) -> Result<()>);
 
-const TASKS: [Task; 18] = [
+const TASKS: [Task; 19] = [
     ("test", Some(test::USAGE), test::run),
     ("ci", Some(HELP), |_| ci::run()),
     ("fuzz", Some(HELP), fuzz::run),
@@ -89,6 +91,7 @@ const TASKS: [Task; 18] = [
     ("spec-conformance", Some(spec_conformance::USAGE), spec_conformance::run),
     ("mcp-conformance", Some(mcp_conformance::USAGE), mcp_conformance::run),
     ("applications", Some(applications::USAGE), applications::run),
+    ("agentdojo", Some(agentdojo::USAGE), agentdojo::run),
     ("tau2", Some(tau2::USAGE), tau2::run),
     ("soak", Some(soak::USAGE), soak::run),
     ("postgres", Some(HELP), |_| postgres::run()),

@@ -12,7 +12,8 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const PAGES: [&str; 4] = ["docs/performance.md", "docs/tokens.md", "docs/soak.md", "docs/openapi-survey.md"];
+const PAGES: [&str; 5] =
+    ["docs/performance.md", "docs/tokens.md", "docs/soak.md", "docs/openapi-survey.md", "docs/hijacked-models.md"];
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- figures end -->";
 

@@ -156,6 +156,7 @@ pub static PAGES: &[Page] = pages![
     Reference "CHANGELOG.md" "What changed.",
     Explanation "README.md" "What Aquifer is, and what it can do.",
     Explanation "docs/safety.md" "What an agent can do: danger, trust, rules, confirmation, quotas.",
+    Explanation "docs/hijacked-models.md" "What a model that obeys an attacker reaches, measured with a public benchmark.",
     Explanation "SECURITY.md" "What is defended, and what is not.",
     Explanation "ARCHITECTURE.md" "How it is built: the path of a request, the crates, the invariants.",
     Explanation "docs/tokens.md" "What a model pays for tools, and how it is counted.",

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::agentdojo;
 use crate::check_dependencies;
 use crate::dist;
 use crate::fuzz;
@@ -27,6 +28,7 @@ pub(super) fn run() -> Result<()> {
         announce("NOT CHECKED: packages are made, and faults are tried, on Linux");
     }
     tau2::run(&[])?;
+    agentdojo::run(&[])?;
     if fuzz::is_available() {
         fuzz::run(&[])?;
     } else {
