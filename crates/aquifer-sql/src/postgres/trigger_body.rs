@@ -20,7 +20,7 @@ enum Token<'b> {
     /// A quoted name.
     Quoted,
     /// A string that could be the name of a time zone.
-    String,
+    Text,
     /// `=` or `:=`.
     Assign,
     Mark(char),
@@ -43,7 +43,7 @@ pub(super) fn only_sets_times(body: &str, redefined: &HashSet<String>) -> bool {
 
 /// Whether a statement sets a column of the new row to the current time, which may be in parentheses and in a time zone.
 fn sets_time(statement: &[Token<'_>], redefined: &HashSet<String>) -> bool {
-    use Token::{Assign, Mark, Quoted, String, Word};
+    use Token::{Assign, Mark, Quoted, Text, Word};
 
     let [Word("new"), Mark('.'), Word(_) | Quoted, Assign, value @ ..] = statement else { return false };
     let value = match value {
@@ -51,7 +51,7 @@ fn sets_time(statement: &[Token<'_>], redefined: &HashSet<String>) -> bool {
         _ => value,
     };
     let time = match value {
-        [time @ .., Word("at"), Word("time"), Word("zone"), String] => time,
+        [time @ .., Word("at"), Word("time"), Word("zone"), Text] => time,
         _ => value,
     };
     match time {
@@ -82,7 +82,7 @@ fn tokens(body: &str) -> Option<Vec<Token<'_>>> {
             '\'' | '"' => {
                 let (content, _) = rest.get(1..)?.split_once(first)?;
                 let is_plain = |c: char| is_part_of_name(c) || (first == '\'' && "/+-".contains(c));
-                let token = if first == '"' { Token::Quoted } else { Token::String };
+                let token = if first == '"' { Token::Quoted } else { Token::Text };
                 (content.chars().all(is_plain).then_some(Some(token))?, content.len() + 2)
             }
             _ => return None,
