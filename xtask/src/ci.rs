@@ -26,17 +26,20 @@ pub(crate) fn run() -> Result<()> {
     let mut clippy = cargo(&["clippy", "--all-targets", "--workspace", "--profile", "test", "--", "-D", "warnings"]);
     step::run(&mut clippy, "Fix the problems listed above (clippy: rustup component add clippy)")?;
 
-    slim_build::check_smallest()?;
     check_dependencies::check_declared()?;
 
-    announce("documentation");
-    let mut docs = cargo(&["doc", "--no-deps", "--workspace", "--profile", "test"]);
-    step::run(docs.env("RUSTDOCFLAGS", "-D warnings"), "Fix the problems listed above.")?;
-
-    test::run_and_install(|| {
+    let install = || {
         spec_conformance::install()?;
         mcp_conformance::install()
-    })?;
+    };
+    // Most tests wait, so these builds cost little beside them.
+    let beside = || {
+        slim_build::check_smallest_beside()?;
+        let mut docs = cargo(&["doc", "--no-deps", "--workspace", "--profile", "test"]);
+        docs.env("RUSTDOCFLAGS", "-D warnings");
+        step::run_beside(&mut docs, &step::target().join("documentation.log"), "Fix the problems listed above.")
+    };
+    test::run_with_others(install, beside)?;
     spec_conformance::run(&[])?;
     mcp_conformance::run(&[])?;
     if cfg!(target_os = "linux") {

@@ -60,6 +60,20 @@ pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
     check(status, &line, remedy)
 }
 
+/// Like [`run`], for a command that runs beside another one: its output goes to a file, and is shown if it fails.
+pub(crate) fn run_beside(command: &mut Command, file: &Path, remedy: &str) -> Result<()> {
+    let line = line_of(command);
+    let log = File::create(file).with_context(|| format!("cannot create {}", file.display()))?;
+    let started = Instant::now();
+    let status = command.stdout(log.try_clone()?).stderr(log).status();
+    let status = status.with_context(|| format!("cannot start '{line}'. {remedy}"))?;
+    if !status.success() {
+        print!("{}", std::fs::read_to_string(file)?);
+    }
+    println!("==> beside: '{line}' took {} s", started.elapsed().as_secs());
+    check(status, &line, remedy)
+}
+
 fn check(status: ExitStatus, line: &str, remedy: &str) -> Result<()> {
     if !status.success() {
         bail!("'{line}' ended with {status}.\n{remedy}");

@@ -34,20 +34,28 @@ const REMEDY: &str = "The failures are listed above. One test alone: cargo xtask
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, [])) if first == "--long" => {
-            run_with(&[], &long::SETTINGS, || Ok(()))?;
+            run_with(&[], &long::SETTINGS, || Ok(()), || Ok(()))?;
             long::run()
         }
-        _ => run_with(arguments, &[], || Ok(())),
+        _ => run_with(arguments, &[], || Ok(()), || Ok(())),
     }
 }
 
-/// Runs all tests, and installs what later steps need while the tests are built. If that fails, the step that needs it
-/// tries again.
-pub(crate) fn run_and_install(more: impl FnOnce() -> Result<()>) -> Result<()> {
-    run_with(&[], &[], more)
+/// Runs all tests. Installs what later steps need while the tests are built, and if that fails, the step that needs it
+/// tries again. Does `beside` while the tests run.
+pub(crate) fn run_with_others(
+    install: impl FnOnce() -> Result<()>,
+    beside: impl FnOnce() -> Result<()> + Send,
+) -> Result<()> {
+    run_with(&[], &[], install, beside)
 }
 
-fn run_with(chosen: &[String], settings: &[(&str, &str)], install_more: impl FnOnce() -> Result<()>) -> Result<()> {
+fn run_with(
+    chosen: &[String],
+    settings: &[(&str, &str)],
+    install_more: impl FnOnce() -> Result<()>,
+    beside: impl FnOnce() -> Result<()> + Send,
+) -> Result<()> {
     let printed = CapturedOutput::new()?;
     let nextest = output("cargo-nextest", &["nextest", "--version"]).is_some();
     install::check_programs()?;
@@ -91,8 +99,14 @@ fn run_with(chosen: &[String], settings: &[(&str, &str)], install_more: impl FnO
             tests.args(["--filterset", &format!("not test(/^{PUBLISHED}/)")]);
         }
         // nextest itself keeps the output of every test.
-        step::run(tests.args(chosen), REMEDY)?;
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(beside);
+            let passed = step::run(tests.args(chosen), REMEDY);
+            let beside = beside.join().unwrap_or_else(|_| bail!("what runs beside the tests did not end"));
+            passed.and(beside)
+        })?;
     } else {
+        beside()?;
         tests.args(chosen);
         if !chosen.iter().any(|word| word == "--") {
             tests.arg("--");
