@@ -137,6 +137,23 @@ fn what_the_documents_say_of_tokens_works() {
     assert_eq!(output.status.code(), Some(1), "the file is read, and the shop has no issues: {}", text(&output.stderr));
 }
 
+/// The figures of the README are those of the page that is made from the measurements.
+#[test]
+fn the_readme_has_the_measured_tokens() {
+    let page = read("docs/tokens.md");
+    let row = page.lines().find(|line| line.starts_with("| all ten together")).unwrap();
+    let cells: Vec<&str> = row.split('|').map(|cell| cell.split('/').next().unwrap_or_default().trim()).collect();
+    let [_, _, tools, direct, semantic, single, .., first_call, _] = cells[..] else { panic!("{row}") };
+    let readme = read("README.md").replace('\n', " ");
+    for sentence in [
+        format!("Ten real servers with {tools} tools cost {direct} tokens at connect"),
+        format!("Behind Aquifer they cost {single} tokens as one tool, or {semantic} as five"),
+        format!("(connect, one search, one look at the operation) costs {first_call} with one tool"),
+    ] {
+        assert!(readme.contains(&sentence), "README.md lacks: {sentence}");
+    }
+}
+
 #[test]
 fn the_configurations_in_the_documents_are_valid() {
     let folder = Folder::new();
