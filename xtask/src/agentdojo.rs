@@ -21,7 +21,7 @@ Suites: workspace, travel, banking, slack; all of them by default.
   --update  Record the figures in bench/figures/agentdojo.json and update docs/hijacked-models.md
 
 Fails if a row of the table is worse than recorded; needs all suites. What was asked, and every question, is in
-target/agentdojo/work. It takes a few minutes and is part of the long run of the tests.";
+target/agentdojo/work. It takes about eight minutes and is part of the long run of the tests.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     install::check_interpreters()?;
