@@ -29,10 +29,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::answer::payload::Payload;
 use crate::client::call_context::CallContext;
 use crate::client::client_name;
+use crate::client::question;
 use crate::client::session_client::{SessionClient, run_answering_questions};
 use crate::log_forwarder::LogForwarder;
 use crate::progress;
-use crate::question;
 use crate::resources;
 
 /// How the client is connected.

@@ -11,7 +11,6 @@ mod http;
 mod log_forwarder;
 mod memory_estimate;
 mod progress;
-mod question;
 mod resources;
 mod stdio;
 

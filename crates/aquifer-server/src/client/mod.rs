@@ -2,4 +2,5 @@
 
 pub(crate) mod call_context;
 pub(crate) mod client_name;
+pub(crate) mod question;
 pub(crate) mod session_client;

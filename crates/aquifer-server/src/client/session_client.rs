@@ -25,8 +25,8 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::client::call_context::CallContext;
+use crate::client::question;
 use crate::log_forwarder::LogForwarder;
-use crate::question;
 
 /// Maximum number of questions that may wait per request.
 const MAX_QUESTIONS: usize = 8;

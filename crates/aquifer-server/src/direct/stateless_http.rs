@@ -17,7 +17,9 @@ use rmcp::transport::Transport;
 
 use crate::direct::direct_calls::{Call, DirectCalls};
 use crate::handler::{Connection, McpHandler};
-use crate::http::SESSION_ID_HEADER;
+
+/// The header that identifies a client's session.
+const SESSION_ID_HEADER: &str = "mcp-session-id";
 
 const JSON_MEDIA_TYPE: &str = "application/json";
 const EVENT_STREAM_MEDIA_TYPE: &str = "text/event-stream";

@@ -51,9 +51,6 @@ const MIN_RESPONSES: usize = 4;
 /// `Retry-After` in seconds if there will be room as soon as calls finish.
 const RETRY_SOON_SECS: u64 = 1;
 
-/// The header that identifies a client's session.
-pub(crate) const SESSION_ID_HEADER: &str = "mcp-session-id";
-
 const JSON_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 pub use router::router;
