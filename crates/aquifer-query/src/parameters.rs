@@ -112,14 +112,13 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
     let open_fields = collection.open.then_some(fields);
     let mut all = Vec::new();
     if family == QueryKind::Search {
-        let text = Schema::string()
-            .describe("Words to search for, any of them; \"a quoted phrase\" is exact. The best match comes first.");
+        let text = Schema::string().describe("Words to search for, any of them; \"a quoted phrase\" is exact.");
         all.push(Parameter::required("query", text));
     }
     all.extend([
         Parameter::optional("filter", Schema::named(FILTER).describe(&filter_description(collection, open_fields))),
-        Parameter::optional("sort", sort_schema().describe("'field' or '-field', or several.")),
-        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("If 'sort' is a plain name.")),
+        Parameter::optional("sort", sort_schema().describe("'field' or '-field'.")),
+        Parameter::optional("order", Schema::one_of(["asc", "desc"]).describe("For a plain 'sort'.")),
         Parameter::optional("fields", selection_schema(collection)),
         Parameter::optional(
             "preset",
@@ -138,20 +137,20 @@ pub fn parameters_with_fields(collection: &Collection, family: QueryKind, fields
         ..count(minimum).describe(words)
     };
     all.extend([
-        Parameter::optional("first", size(0.0, &format!("Items or groups, up to {}; 0 for none.", pages.max_size))),
+        Parameter::optional("first", size(0.0, &format!("Items or groups, up to {}.", pages.max_size))),
         Parameter::optional("after", Schema::string().describe("An endCursor.")),
         Parameter::optional("last", count(0.0).describe("Items from the end.")),
         Parameter::optional("before", Schema::string().describe("A startCursor.")),
         Parameter::optional("limit", size(0.0, "Prefer 'first'.")),
         Parameter::optional("offset", count(0.0).describe("Items to skip.")),
-        Parameter::optional("page", count(1.0).describe("From 1. Prefer 'first'.")),
+        Parameter::optional("page", count(1.0).describe("Prefer 'first'.")),
         Parameter::optional("page_size", size(1.0, "Items on a page.")),
         Parameter::optional(
             "shape",
             Schema::one_of(["items", "table"]).describe("'table' is {columns, rows}: half the tokens."),
         ),
         Parameter::optional("edges", flag("A cursor for each item.")),
-        Parameter::optional("total", flag("Count all matching items.")),
+        Parameter::optional("total", flag("All matching items.")),
         crate::budget::parameter(),
     ]);
     // All except the words to search for.

@@ -227,7 +227,11 @@ fn computed(
                         .collect(),
                 }),
             },
-            described(format!("How many {} refer to it by '{}'", words.plural, relationship.name)),
+            described(format!(
+                "Number of {} ({})",
+                words.plural,
+                relationship.name.rsplit('.').next().unwrap_or_default()
+            )),
         ));
     }
     // Configured fields come first, and each name is used once.

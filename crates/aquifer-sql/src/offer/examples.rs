@@ -29,7 +29,7 @@ pub(super) fn list(verb: Verb, exposed: &ExposedTable) -> Map<String, Value> {
     }
     let sorted = collection.fields.iter().find(|field| matches!(field.field_type, FieldType::Time | FieldType::Date));
     if let Some(field) = sorted.or_else(|| collection.fields.iter().find(|field| field.field_type.is_ordered())) {
-        params.insert("sort".to_owned(), json!({ "field": &*field.name, "order": "desc" }));
+        params.insert("sort".to_owned(), format!("-{}", field.name).into());
     }
     if let Some(fields) = collection.preset("minimal").filter(|fields| !fields.is_empty()) {
         params.insert("fields".to_owned(), fields.iter().map(|name| Value::from(&**name)).collect());

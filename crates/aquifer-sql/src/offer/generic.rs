@@ -186,11 +186,10 @@ pub(super) fn offering(offer: &Offer, related: bool) -> (Vec<(Action, Operation)
         all.push((Action::Generic(verb), operation));
     };
     let questions = |family: QueryKind| parameters_with_fields(&open, family, FIELDS);
-    let paging = format!("Pages of {}, no more than {}.", open.pages.default_size, open.pages.max_size);
-    let listing = format!("List the records of a table: filter, sort, select fields, sum. {paging}");
-    define(Verb::List, "list_records", Category::Read, &listing, questions(QueryKind::List));
-    let searching = format!("Search the records of a table by words in its text. {paging}");
-    define(Verb::Search, "search_records", Category::Read, &searching, questions(QueryKind::Search));
+    let listing = "List the records of a table: filter, sort, select fields, sum.";
+    define(Verb::List, "list_records", Category::Read, listing, questions(QueryKind::List));
+    let searching = "Search the records of a table by words in its text.";
+    define(Verb::Search, "search_records", Category::Read, searching, questions(QueryKind::Search));
     let selection = questions(QueryKind::List);
     let selection = selection.into_iter().filter(|one| ["fields", "preset", MAX_TOKENS].contains(&&*one.name));
     let getting = std::iter::once(key()).chain(selection).collect();

@@ -184,30 +184,19 @@ pub(super) fn can_change(exposed: &ExposedTable, column: &Column) -> bool {
 fn define(verb: Verb, exposed: &ExposedTable, type_name: &Arc<str>, references: &[(Arc<str>, String)]) -> Operation {
     let (one, many) = (&exposed.words.singular, &exposed.words.plural);
     let (spoken, spoken_many) = (one.replace('_', " "), many.replace('_', " "));
-    let pages = exposed.collection.pages;
     let word = if matches!(verb, Verb::List | Verb::Search) { many } else { one };
     let about = format!("{}{}", about(exposed), table_note(exposed, word));
     let (category, description) = match verb {
         Verb::List => (
             Category::Read,
-            format!(
-                "List {spoken_many}: filter, sort, select fields, sum.{about} Pages of {}, no more than {}.{}",
-                pages.default_size,
-                pages.max_size,
-                left_out(exposed)
-            ),
+            format!("List {spoken_many}: filter, sort, select fields, sum.{about}{}", left_out(exposed)),
         ),
         Verb::Search => {
             let index =
                 if exposed.table.index.is_some() { "" } else { " There is no index for it, so it reads every row." };
             (
                 Category::Read,
-                format!(
-                    "Search {spoken_many} by words in {}.{about}{index} Pages of {}, no more than {}; ranked pages may shift while rows change.",
-                    exposed.collection.text.join(", "),
-                    pages.default_size,
-                    pages.max_size
-                ),
+                format!("Search {spoken_many} by words in {}.{about}{index}", exposed.collection.text.join(", ")),
             )
         }
         Verb::Get => (Category::Read, format!("Get one {spoken} by its key.{about}")),
