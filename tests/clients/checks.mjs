@@ -206,8 +206,8 @@ async function checkProgress(server) {
   const params = { ms_each: 20, wait: true };
   const end = await server.data('execute', 'execute_tasks', params, { onprogress: (progress) => seen.push(progress) });
   assert.equal(end.status, 'completed');
-  const last = seen.at(-1);
-  assert.ok(last?.total && last.progress === last.total, `the last of ${seen.length} notifications: ${JSON.stringify(last)}`);
+  // The client drops a notification that it handles after the response, and the server joins those that come too fast.
+  assert.ok(seen.length >= 1 && seen.every(({ total }) => total === tasks.length), JSON.stringify(seen));
   assert.ok(seen.every(({ progress }, at) => at === 0 || progress > seen[at - 1].progress), JSON.stringify(seen));
   for (const task of tasks) {
     assert.equal((await server.data('read', 'get_task', { id: task.id })).done, true);
