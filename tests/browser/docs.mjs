@@ -39,7 +39,7 @@ await main(async (world) => {
   world.passed('the theme is changed and remembered');
 
   await page.getByRole('link', { name: 'Next:' }).click();
-  await heading(page, 'Security');
+  await heading(page, 'Hijacked models');
   world.passed('the next page follows');
 
   await page.setViewportSize(PHONE);

@@ -195,4 +195,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0028-shared-http-clients.md" "",
     Explanation "docs/adr/0029-cost-of-dependencies.md" "",
     Explanation "docs/adr/0030-operating-systems.md" "",
+    Explanation "docs/adr/0031-effects.md" "",
 ];

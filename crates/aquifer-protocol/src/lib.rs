@@ -17,6 +17,6 @@ pub mod surface;
 pub mod text;
 pub mod validate;
 
-pub use catalog::{category, danger, operation, protocol_types, published, requirement, trust};
+pub use catalog::{category, danger, effect, operation, protocol_types, published, requirement, trust};
 pub use message::{batch, reference, request, response, warning};
 pub use text::{canonical_json, case, exact_number, glob, hex, inflect, percent, secrets, spelling, suggest};

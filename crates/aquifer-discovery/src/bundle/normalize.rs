@@ -120,8 +120,7 @@ fn operation(
         parameters: &parameter_names,
         annotations: tool.annotations,
     };
-    let (decision, (danger_level, danger_from)) =
-        classify::classify_tool(tool, subject, prefix, !review_reasons.is_empty());
+    let (decision, judged) = classify::classify_tool(tool, subject, prefix, !review_reasons.is_empty());
     for reason in &decision.review_reasons {
         let message = format!("Needs review: {reason}.");
         own.push(BundleWarning::new(warning::NEEDS_REVIEW, message).field("endpoint").heuristic("classification"));
@@ -136,7 +135,7 @@ fn operation(
         description,
         endpoint: decision.category,
         endpoint_confidence: decision.confidence,
-        danger_level,
+        danger_level: judged.danger,
         needs_review,
         review_reasons,
         params,
@@ -159,7 +158,7 @@ fn operation(
                 },
                 description: description_from,
                 endpoint: decision.category_from,
-                danger_level: danger_from,
+                danger_level: judged.from,
                 maps_to: Inference::DeterministicNormalization,
             }),
         },

@@ -1,6 +1,7 @@
 //! Evidence of a tool's effect in its name, description and parameters.
 
 use super::OwnPrefix;
+use super::effects;
 use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
 
@@ -56,6 +57,7 @@ pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
         None => soft(0).or_else(|| last.and_then(soft)).map(|soft| (soft, false)),
     };
     let Some(((index, word, effect), is_firm)) = lead else { return NameEvidence::default() };
+    let effect = if is_other_verb(&words, index) { VerbEffect::Acts } else { effect };
     let lead = Some((word.to_owned(), effect));
     let is_first = index == prefix.count_words(&words);
     let mut evidence = NameEvidence { lead, firm: is_firm, is_first, ..NameEvidence::default() };
@@ -80,6 +82,18 @@ pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
     }
     evidence.object = find_read_object(word, words.iter().skip(index + 1).copied());
     evidence
+}
+
+/// Whether a verb of reading and the words after it are a verb of another kind: `check_in_guest`, `list_for_sale`.
+fn is_other_verb(words: &[&str], index: usize) -> bool {
+    let after = |distance: usize| words.get(index + distance).copied().unwrap_or_default();
+    match words.get(index).copied().unwrap_or_default() {
+        "check" => matches!(after(1), "in" | "out" | "off"),
+        "list" => words.windows(2).any(|pair| matches!(pair, ["for", "sale" | "rent"])),
+        "count" => matches!(after(1), "down"),
+        "show" | "get" => matches!(after(1), "off" | "rid"),
+        _ => false,
+    }
 }
 
 /// The object of an empty verb: the first read verb after "execute", "run" or the like, if no write verb is near.
@@ -111,6 +125,8 @@ pub(super) struct DescriptionEvidence {
     pub(super) joined: Option<(String, VerbEffect)>,
     /// The object of an empty verb, if it denotes a read: "Execute a SELECT query".
     pub(super) object: Option<(String, VerbEffect)>,
+    /// A verb in a later sentence for which a person has to agree: "It also sends an email".
+    pub(super) besides: Option<String>,
 }
 
 impl DescriptionEvidence {
@@ -124,9 +140,10 @@ impl DescriptionEvidence {
 /// Finds verbs in the first sentence of a description.
 pub(super) fn verbs_in_description(description: &str) -> DescriptionEvidence {
     let sentence = first_sentence(description);
+    let besides = effects::find_besides(description);
     let mut words = sentence.split(|c: char| c.is_whitespace() || "/(".contains(c)).filter(|word| !word.is_empty());
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let mut evidence = DescriptionEvidence::default();
+    let mut evidence = DescriptionEvidence { besides, ..DescriptionEvidence::default() };
     let Some(first) = words.next() else { return evidence };
     if let Some((effect, firm)) = effect_of_sentence_word(&plain(first)) {
         evidence.lead = Some((plain(first), effect));
@@ -161,8 +178,34 @@ const WRITING_PARAMETERS: &[&str] =
 const PROGRAM_PARAMETERS: &[&str] =
     &["command", "cmd", "script", "code", "shell", "sql", "statement", "expression", "javascript", "python"];
 
+/// Parameters that contain the place where a file is written.
+const TARGET_PATHS: &[&str] = &[
+    "path",
+    "dest",
+    "destination",
+    "target",
+    "target_path",
+    "output",
+    "output_path",
+    "output_file",
+    "output_dir",
+    "save_path",
+    "save_to",
+    "local_path",
+    "directory",
+    "download_path",
+    "download_dir",
+];
+
+/// Whether a parameter contains the place where a file is written.
+pub(super) fn is_target_path(parameter: &str) -> bool {
+    TARGET_PATHS.contains(&parameter)
+}
+
 /// A parameter that implies that the operation changes or runs something.
-pub(super) fn write_parameter<'a>(names: &[&'a str]) -> Option<&'a str> {
+/// A calculation takes a formula, which changes nothing.
+pub(super) fn write_parameter<'a>(names: &[&'a str], name: &NameEvidence) -> Option<&'a str> {
+    let calculates = name.lead.as_ref().is_some_and(|(verb, _)| matches!(&**verb, "calculate" | "compute" | "convert"));
     let known = |name: &&&str| WRITING_PARAMETERS.contains(*name) || PROGRAM_PARAMETERS.contains(*name);
-    names.iter().find(known).copied()
+    names.iter().find(known).copied().filter(|name| !(calculates && *name == "expression"))
 }

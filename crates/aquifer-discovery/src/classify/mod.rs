@@ -7,16 +7,19 @@
 //! is more often a noun (`suspend_mailing_list`). A tool that declares no danger is reversible only if its wording says
 //! clearly that it adds or changes something.
 
+mod effects;
 mod evidence;
 mod floor;
 mod own_prefix;
 mod reversible;
 mod verbs;
+mod words;
 
 use std::cmp::Ordering;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::Effects;
 use serde::{Deserialize, Serialize};
 
 use crate::tool::{Annotations, Tool};
@@ -111,14 +114,14 @@ pub fn classify(subject: Subject<'_>) -> Classification {
 }
 
 /// Classifies a tool of a source whose names may be the prefix of the tool's.
-fn classify_with_prefix(subject: Subject<'_>, prefix: &OwnPrefix) -> Classification {
+pub fn classify_with_prefix(subject: Subject<'_>, prefix: &OwnPrefix) -> Classification {
     let name = evidence::verbs_in_name(subject.name, prefix);
     let words = evidence::verbs_in_description(subject.description);
-    let doubt = evidence::write_parameter(subject.parameters);
+    let doubt = evidence::write_parameter(subject.parameters, &name);
     let mut decision = match subject.annotations.read_only {
-        Some(true) => annotated_read(&name, &words),
+        Some(true) => annotated_read(&name, &words, subject, prefix),
         Some(false) => annotated_write(&name, &words, subject.annotations),
-        None => unannotated(&name, &words, doubt, subject.annotations),
+        None => unannotated(&name, &words, doubt, subject),
     };
     decision.evidence = describe_evidence(&name, &words, doubt, subject.annotations);
     decision
@@ -132,12 +135,12 @@ pub(crate) fn classify_tool(
     operation: Subject<'_>,
     prefix: &OwnPrefix,
     needs_review: bool,
-) -> (Classification, (Danger, Inference)) {
+) -> (Classification, Judgement) {
     let judged = |subject: Subject<'_>| {
         let decision = classify_with_prefix(subject, prefix);
         let is_open = needs_review || !decision.review_reasons.is_empty();
-        let danger = danger(subject, decision.category, is_open);
-        (decision, danger)
+        let judged = judge(subject, decision.category, is_open, prefix);
+        (decision, judged)
     };
     let own_name = normalized_name(&tool.name);
     let own = judged(Subject { name: &own_name, ..operation });
@@ -146,7 +149,7 @@ pub(crate) fn classify_tool(
     }
     let renamed = judged(operation);
     let is_more_severe_category = more_severe(own.0.category, renamed.0.category) != own.0.category;
-    match renamed.1.0.cmp(&own.1.0) {
+    match renamed.1.danger.cmp(&own.1.danger) {
         Ordering::Greater => renamed,
         Ordering::Equal if is_more_severe_category => renamed,
         _ => own,
@@ -161,26 +164,50 @@ pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -
     if renamed.0 > own.0 { renamed } else { own }
 }
 
+/// What a call of an operation does, and how dangerous that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// Its danger (R-SAF-1).
+    pub danger: Danger,
+    /// How the danger was derived.
+    pub from: Inference,
+    /// Its effects (R-DIS-4b).
+    pub effects: Effects,
+}
+
+/// Whether a name in snake_case begins with a verb.
+pub fn begins_with_verb(name: &str) -> bool {
+    name.split('_').next().is_some_and(|word| verbs::effect_of_word(word).is_some())
+}
+
 /// The danger of an operation (R-SAF-1, R-DIS-4), and how it was derived.
-///
-/// The server's declaration decides. Without one, a clear addition or change is reversible and everything else
-/// destructive.
 pub fn danger(subject: Subject<'_>, category: Category, needs_review: bool) -> (Danger, Inference) {
+    let judged = judge(subject, category, needs_review, &OwnPrefix::default());
+    (judged.danger, judged.from)
+}
+
+/// The effects and the danger of an operation.
+///
+/// What sends, pays, grants, removes or runs something is destructive, whatever the server declares. For the rest, its
+/// declaration decides. Without one, a clear addition or change is reversible and everything else destructive.
+pub fn judge(subject: Subject<'_>, category: Category, needs_review: bool, prefix: &OwnPrefix) -> Judgement {
     let annotations = subject.annotations;
+    let effects = effects::find(subject, category, prefix);
     let inferred = Danger::infer(subject.name, category);
-    if needs_review {
-        return (inferred.max(Danger::Destructive), Inference::HeuristicClassification);
-    }
-    match (category, annotations.destructive) {
+    let asks = inferred.max(Danger::Destructive);
+    let (danger, from) = match (category, annotations.destructive) {
+        _ if needs_review => (asks, Inference::HeuristicClassification),
         (Category::Read, _) if annotations.read_only == Some(true) => (inferred, Inference::DirectSourceMetadata),
         (Category::Read, _) => (inferred, Inference::HeuristicClassification),
-        (_, Some(true)) => (inferred.max(Danger::Destructive), Inference::DirectSourceMetadata),
+        (_, Some(true)) => (asks, Inference::DirectSourceMetadata),
+        _ if effects.first_for_person().is_some() => (asks, Inference::HeuristicClassification),
         (_, Some(false)) => (inferred, Inference::HeuristicClassification),
-        (_, None) if reversible::is_reversible_change(subject, category) => {
+        (_, None) if reversible::is_reversible_change(subject, category, prefix) => {
             (inferred, Inference::HeuristicClassification)
         }
-        (_, None) => (inferred.max(Danger::Destructive), Inference::HeuristicClassification),
-    }
+        (_, None) => (asks, Inference::HeuristicClassification),
+    };
+    Judgement { danger, from, effects }
 }
 
 fn decided(category: Category, confidence: Confidence, category_from: Inference) -> Classification {
@@ -198,7 +225,12 @@ fn doubtful(category: Category, reason: String) -> Classification {
 
 /// Classifies a tool with `readOnlyHint: true`. A verb of writing or acting that leads or is joined to the leading verb
 /// contradicts it: such a tool is not READ (R-DIS-4a).
-fn annotated_read(name: &NameEvidence, words: &DescriptionEvidence) -> Classification {
+fn annotated_read(
+    name: &NameEvidence,
+    words: &DescriptionEvidence,
+    subject: Subject<'_>,
+    prefix: &OwnPrefix,
+) -> Classification {
     let in_name =
         name.joined.as_ref().or(name.lead.as_ref().filter(|_| name.firm)).filter(|(_, effect)| effect.is_write());
     if let Some((verb, effect)) = in_name {
@@ -215,9 +247,26 @@ fn annotated_read(name: &NameEvidence, words: &DescriptionEvidence) -> Classific
     if let Some(verb) = words.acting_verb().filter(|_| !reads) {
         return doubtful(Category::Execute, format!("readOnlyHint is true, but the description says '{verb}'"));
     }
+    if let Some(verb) = effects::find_leading(subject.name, prefix) {
+        return doubtful(Category::Execute, format!("readOnlyHint is true, but the name says '{verb}'"));
+    }
+    if let Some(reason) = speaks_against_reading(name, words, subject.parameters) {
+        return doubtful(Category::Execute, format!("readOnlyHint is true, but {reason}"));
+    }
     let agrees = reads && name.beside.is_none();
     let confidence = if agrees { Confidence::High } else { Confidence::Medium };
     decided(Category::Read, confidence, Inference::DirectSourceMetadata)
+}
+
+/// What besides the verbs of the name and the first sentence says that something is done: a later sentence, or a path
+/// that a download is written to.
+fn speaks_against_reading(name: &NameEvidence, words: &DescriptionEvidence, parameters: &[&str]) -> Option<String> {
+    if let Some(word) = &words.besides {
+        return Some(format!("the description also says '{word}'"));
+    }
+    let is_download = name.lead.as_ref().is_some_and(|(verb, _)| verb == "download");
+    let path = parameters.iter().find(|parameter| evidence::is_target_path(parameter)).filter(|_| is_download)?;
+    Some(format!("it takes '{path}'"))
 }
 
 /// Classifies a tool with `readOnlyHint: false` by its name and description.
@@ -257,7 +306,7 @@ fn unannotated(
     name: &NameEvidence,
     words: &DescriptionEvidence,
     doubt: Option<&str>,
-    annotations: Annotations,
+    subject: Subject<'_>,
 ) -> Classification {
     let (Some((verb, _)), Some(effect)) = (&name.lead, name.effect()) else {
         let category =
@@ -279,7 +328,9 @@ fn unannotated(
         Some(format!("the name says that it reads, but the description says '{verb}'"))
     } else if let Some(parameter) = doubt {
         Some(format!("the name says that it reads, but it takes '{parameter}'"))
-    } else if annotations.destructive == Some(true) {
+    } else if let Some(reason) = speaks_against_reading(name, words, subject.parameters) {
+        Some(format!("the name says that it reads, but {reason}"))
+    } else if subject.annotations.destructive == Some(true) {
         Some("the name says that it reads, but destructiveHint is true".to_owned())
     } else if !(name.firm || words.firm && matches!(words.lead, Some((_, VerbEffect::Reads)))) {
         Some(format!("no annotation, and '{verb}' in the name could mean anything"))

@@ -23,7 +23,7 @@ impl OwnPrefix {
     }
 
     /// How many words of a name belong to the prefix. The last word never does.
-    pub(super) fn count_words(&self, words: &[&str]) -> usize {
+    pub fn count_words(&self, words: &[&str]) -> usize {
         let generic = usize::from(words.len() > 1 && words.first().is_some_and(|word| GENERIC_WORDS.contains(word)));
         let longest = (generic + 1..words.len()).rev().find(|end| {
             let joined: String = words.get(generic..*end).unwrap_or_default().concat();

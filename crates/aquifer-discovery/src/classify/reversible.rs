@@ -11,24 +11,16 @@ use super::OwnPrefix;
 use super::Subject;
 use super::evidence::{verbs_in_description, verbs_in_name};
 use super::verbs::VerbEffect;
-use crate::text::first_sentence;
 
 /// Verbs of additions and changes that can be undone.
 const REVERSIBLE_VERBS: &str = "create add insert new make generate register clone duplicate mkdir init initialize initialise \
                            attach draft bookmark star note update edit modify patch rename append prepend assign unassign \
                            mark pin unpin archive unarchive mute unmute hide unhide reopen reorder reassign increment \
-                           decrement adjust bump";
+                           decrement adjust bump set change enable disable toggle resume pause \
+                           reschedule configure save";
 
-/// Words that make an addition or a change more than that, in a name or in the first sentence of a description.
-const HAZARDS: &str = "delete remove destroy drop purge wipe erase clear discard reset revoke truncate overwrite overwritten \
-                       replace merge rebase send resend email mail sms message notify notification invite invitation \
-                       publish broadcast share tweet forward reply pay payment charge refund transfer payout purchase buy \
-                       sell trade order bid withdraw withdrawal deposit transaction subscription billing checkout deploy \
-                       release execute permission grant role collaborator credential all bulk mass every";
-
-/// Words that raise doubt in a name but are harmless in a sentence. A review or an approval is sent to others and
-/// affects their work.
-const NAME_HAZARDS: &str = "post batch force access review approval";
+/// Words in a name that make an addition or a change more than that: it affects much at once, or other people's work.
+const NAME_HAZARDS: &str = "all bulk mass every batch force access approval merge rebase release post";
 
 /// Objects that are overwritten as a whole when they are updated.
 const WHOLE_OBJECTS: &str = "file content document blob";
@@ -52,11 +44,11 @@ const DECIDING_PARAMETERS: &[&str] = &[
 ];
 
 /// Whether the wording of a tool says clearly that it only adds or changes something.
-pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category) -> bool {
+pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, prefix: &OwnPrefix) -> bool {
     if !matches!(category, Category::Create | Category::Update) {
         return false;
     }
-    let name = verbs_in_name(subject.name, &OwnPrefix::default());
+    let name = verbs_in_name(subject.name, prefix);
     // Two verbs are in doubt, even if each is not: "create or update" may overwrite something unintentionally.
     if name.joined.is_some() || !name.lead.as_ref().is_some_and(|(verb, _)| has(REVERSIBLE_VERBS, verb)) {
         return false;
@@ -72,18 +64,12 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category) -> 
         return false;
     }
     // A merge request does not merge anything.
-    let words = |text: &str| -> Vec<String> {
-        let text = text.to_lowercase().replace("merge_request", "request").replace("merge request", "request");
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let in_name = words(subject.name);
-    let in_sentence = words(first_sentence(subject.description));
-    let is_whole = |word: &String| category == Category::Update && has_stem(WHOLE_OBJECTS, word);
+    let text = subject.name.replace("merge_request", "request");
+    let in_name: Vec<&str> = text.split('_').filter(|word| !word.is_empty()).collect();
+    let is_whole = |word: &str| category == Category::Update && has_stem(WHOLE_OBJECTS, word);
     let is_brought_up_to_date = name.lead.as_ref().is_some_and(|(verb, _)| verb == "update");
-    let is_merged = |word: &String| is_brought_up_to_date && has_stem(MERGED_OBJECTS, word);
-    let is_unclear =
-        |word: &String| has_stem(HAZARDS, word) || has_stem(NAME_HAZARDS, word) || is_whole(word) || is_merged(word);
-    !in_name.iter().any(is_unclear) && !in_sentence.iter().any(|word| has_stem(HAZARDS, word))
+    let is_merged = |word: &str| is_brought_up_to_date && has_stem(MERGED_OBJECTS, word);
+    !in_name.iter().any(|word| has_stem(NAME_HAZARDS, word) || is_whole(word) || is_merged(word))
 }
 
 fn has(list: &str, wanted: &str) -> bool {

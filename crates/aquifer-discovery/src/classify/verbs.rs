@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use aquifer_protocol::category::Category;
 
+use super::words::{self, Place};
+
 /// The effect that a verb implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VerbEffect {
@@ -58,7 +60,7 @@ const FIRM: &[(VerbEffect, &str)] = &[
     (
         VerbEffect::Reads,
         "get list read search find fetch show view describe retrieve lookup inspect browse explain enumerate peek \
-         discover locate summarize summarise preview whoami",
+         discover locate summarize summarise preview whoami check can count verify estimate download calculate compute",
     ),
     (
         VerbEffect::Creates,
@@ -71,7 +73,7 @@ const FIRM: &[(VerbEffect, &str)] = &[
          enable disable toggle scale resize configure apply mark mutate overwrite rotate sync restore revert \
          rollback transfer upgrade downgrade migrate promote demote archive unarchive lock unlock pin unpin \
          rebase stash reopen resolve approve reject grant pause resume mute unmute hide unhide increment \
-         decrement alter adjust bump store persist reorder reassign unset swap prepend chmod chown withdraw deposit",
+         decrement alter adjust bump store persist reorder reassign unset swap prepend chmod chown withdraw deposit reschedule",
     ),
     (
         VerbEffect::Deletes,
@@ -93,9 +95,9 @@ const FIRM: &[(VerbEffect, &str)] = &[
 const SOFT: &[(VerbEffect, &str)] = &[
     (
         VerbEffect::Reads,
-        "log logs status diff tree info details stats statistics summary version history schema help count \
-         metrics health ping top query check verify validate compare analyze analyse calculate compute convert \
-         estimate watch open lint wait screenshot snapshot capture download export echo monitor trace profile \
+        "log logs status diff tree info details stats statistics summary version history schema help \
+         metrics health ping top query validate compare analyze analyse convert \
+         watch open lint wait screenshot snapshot capture export echo monitor trace profile \
          parse extract translate suggest recommend identify detect select load tail head exists decode encode \
          hash sum current return provide report display",
     ),
@@ -143,15 +145,18 @@ pub(crate) fn effect_of_sentence_word(word: &str) -> Option<(VerbEffect, bool)> 
     if SENTENCE_VERBS.contains(&word.as_str()) {
         return Some((VerbEffect::Reads, true));
     }
-    let stem = |suffix: &str, ending: &str| {
-        let stem = word.strip_suffix(suffix)?;
-        effect_of_word(&format!("{stem}{ending}"))
-    };
-    effect_of_word(&word)
-        .or_else(|| stem("ies", "y"))
-        .or_else(|| stem("es", ""))
-        .or_else(|| stem("es", "e"))
-        .or_else(|| stem("s", ""))
+    effect_of_word(&base_of_sentence_word(&word))
+}
+
+/// The base form of a verb in the third person, if it is in the table ("modifies"), otherwise the word itself.
+pub(super) fn base_of_sentence_word(word: &str) -> String {
+    let is_known = |word: &str| effect_of_word(word).is_some() || words::effect(Place::Verb, word).is_some();
+    if is_known(word) {
+        return word.to_owned();
+    }
+    let stems = [("ies", "y"), ("es", ""), ("es", "e"), ("s", "")];
+    let bases = stems.iter().filter_map(|(suffix, ending)| Some(format!("{}{ending}", word.strip_suffix(suffix)?)));
+    bases.into_iter().find(|base| is_known(base)).unwrap_or_else(|| word.to_owned())
 }
 
 #[cfg(test)]

@@ -9,16 +9,18 @@ use std::time::Duration;
 
 use aquifer_protocol::catalog::pascal_case;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, Effects};
 use aquifer_protocol::operation::{Backing, Operation, Returns, Safeguards};
 use aquifer_protocol::schema::{Deprecation, Kind, Parameter, Pattern, Schema, SchemaReader, Types};
 use serde_json::{Map, Value, json};
 
 use crate::adapter::{self, Adapter, AdapterOperation, AdapterParameter, KnownEvidence, MapsTo};
 use crate::bundle::{Bundle, NormalizedOperation};
-use crate::classify::{self, Inference, Subject};
+use crate::classify::{self, Inference, OwnPrefix, Subject};
 use crate::schema::{self, Input};
 use crate::text;
-use crate::tool::Tool;
+use crate::tool::{Annotations, Tool};
 use sanitize::Replacements;
 
 /// Maximum length of reasons and messages.
@@ -196,7 +198,9 @@ impl Offer {
         let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.safety.danger = made.danger_level;
-        operation.safety.danger_evidence = Some(text::presentable(&evidence_of_tool(made, tool)).into());
+        operation.safety.effects = effects_of_tool(made, tool, source);
+        operation.safety.danger_evidence =
+            Some(text::presentable(&evidence_of_tool(made, tool, &operation.safety.effects)).into());
         operation.open = input.open;
         operation.returns = Returns::undeclared(&made.returns.description);
         operation.parameters = made
@@ -228,6 +232,7 @@ impl Offer {
             Some(ignored) => text::presentable(ignored).into(),
             None => "its adapter file says so".into(),
         });
+        operation.safety.effects = effects_of_reviewed(reviewed, effective.category);
         operation.safety.safeguards = safeguards(reviewed);
         if let Some(returns) = &reviewed.returns {
             operation.returns = Returns::undeclared(returns);
@@ -346,8 +351,37 @@ impl Offer {
     }
 }
 
+/// The effects of a tool, by its own name and by that of its operation.
+fn effects_of_tool(made: &NormalizedOperation, tool: &Tool, source: &str) -> Effects {
+    let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
+    let described = made.provenance.description.as_ref().map_or("", |_| &*made.description);
+    let prefix = OwnPrefix::new([source]);
+    let judged = |name: &str, description: &str| {
+        let subject = Subject { name, description, parameters: &parameters, annotations: tool.annotations };
+        classify::judge(subject, made.endpoint, made.needs_review, &prefix).effects
+    };
+    let own_name = classify::normalized_name(&tool.name);
+    let mut effects = judged(&own_name, described);
+    if own_name != made.operation_name {
+        effects.merge(judged(&made.operation_name, ""));
+    }
+    effects
+}
+
+/// The effects of a reviewed operation, by what its file says.
+fn effects_of_reviewed(reviewed: &AdapterOperation, category: Category) -> Effects {
+    let parameters: Vec<&str> = reviewed.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let annotations = match &reviewed.maps_to {
+        MapsTo::Tool(_) => reviewed.annotations,
+        MapsTo::Route { method, .. } => Annotations::for_method(method),
+    };
+    let (name, description) = (&*reviewed.name, &*reviewed.description);
+    let subject = Subject { name, description, parameters: &parameters, annotations };
+    classify::judge(subject, category, false, &OwnPrefix::default()).effects
+}
+
 /// The evidence for a tool's danger, in a few words for operators.
-fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
+fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool, effects: &Effects) -> String {
     let decided = made.provenance.inference_sources.as_ref().map(|sources| sources.danger_level);
     if decided == Some(Inference::ManualOverride) {
         return "a reviewer decided it".to_owned();
@@ -369,10 +403,15 @@ fn evidence_of_tool(made: &NormalizedOperation, tool: &Tool) -> String {
         annotations: hints,
     });
     let hard = assessment.hard.filter(|hard| hard.danger == made.danger_level);
-    match (hard, hints.destructive) {
-        (Some(hard), _) => hard.reason,
-        (None, Some(false)) => "the server declares that it destroys nothing".to_owned(),
-        (None, _) => "it changes something, and the server does not say that it destroys nothing".to_owned(),
+    let is_declared = hints.destructive == Some(true);
+    let by_effect = effects
+        .first_for_person()
+        .filter(|found| made.danger_level == Danger::Destructive && !(is_declared && found.effect == Effect::Removes));
+    match (by_effect, hard, hints.destructive) {
+        (Some(found), ..) => format!("it {}: {}", found.effect, found.evidence),
+        (None, Some(hard), _) => hard.reason,
+        (None, None, Some(false)) => "the server declares that it destroys nothing".to_owned(),
+        (None, None, _) => "it changes something, and the server does not say that it destroys nothing".to_owned(),
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Annotations {
     pub destructive: Option<bool>,
     /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
+    /// It acts on people or systems outside the server.
+    pub open_world: Option<bool>,
 }
 
 impl Annotations {
@@ -38,11 +40,13 @@ impl Annotations {
     pub fn for_method(method: &str) -> Self {
         match method {
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => {
-                Self { read_only: Some(true), destructive: None, idempotent: Some(true) }
+                Self { read_only: Some(true), idempotent: Some(true), ..Self::default() }
             }
-            "PUT" => Self { read_only: Some(false), destructive: None, idempotent: Some(true) },
+            "PUT" => Self { read_only: Some(false), idempotent: Some(true), ..Self::default() },
             "PATCH" => Self { read_only: Some(false), ..Self::default() },
-            "DELETE" => Self { read_only: Some(false), destructive: Some(true), idempotent: Some(true) },
+            "DELETE" => {
+                Self { read_only: Some(false), destructive: Some(true), idempotent: Some(true), ..Self::default() }
+            }
             _ => Self::default(),
         }
     }
@@ -54,6 +58,7 @@ impl Annotations {
             read_only: hint("readOnlyHint"),
             destructive: hint("destructiveHint"),
             idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
         }
     }
 }

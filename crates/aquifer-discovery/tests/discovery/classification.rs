@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use aquifer_discovery::bundle::{RawCapture, ServerIdentity};
-use aquifer_discovery::classify::{Confidence, Subject, classify, danger};
+use aquifer_discovery::classify::{Confidence, OwnPrefix, Subject, classify, danger, judge};
 use aquifer_discovery::normalize;
 use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::category::Category::{self, Create, Delete, Execute, Read, Update};
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::Effect;
 use serde_json::json;
 
 use crate::fixture::{bundle, bundles, http};
@@ -23,7 +24,7 @@ fn hints(words: &str) -> Annotations {
             None
         }
     };
-    Annotations { read_only: hint("r"), destructive: hint("d"), idempotent: hint("i") }
+    Annotations { read_only: hint("r"), destructive: hint("d"), idempotent: hint("i"), open_world: hint("o") }
 }
 
 #[test]
@@ -56,7 +57,8 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("r-", "create_user", "Create a user", "", Create, Confidence::High, false, Danger::Reversible),
         ("r-", "get_user", "Get a user", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("r- d-", "frobnicate", "Frobnicate it", "", Execute, Confidence::Low, true, Danger::Destructive),
-        ("r- d-", "run_job", "Run a job", "", Execute, Confidence::High, false, Danger::Reversible),
+        ("r- d-", "run_job", "Run a job", "", Execute, Confidence::High, false, Danger::Destructive),
+        ("r- d-", "start_timer", "Start a timer", "", Execute, Confidence::High, false, Danger::Reversible),
         ("", "get_user", "Get a user", "", Read, Confidence::Medium, false, Danger::Safe),
         ("", "pods_list", "", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "read_query", "Execute a SELECT query", "", Read, Confidence::Medium, false, Danger::Safe),
@@ -167,6 +169,11 @@ fn r_dis_4_only_clear_changes_are_reversible() {
         ("rename_branch", ""),
         ("archive_page", "Archives a page"),
         ("add_labels_to_issue", "Adds labels"),
+        ("set_status", "Set the status of an issue"),
+        ("disable_reminders", "Disable reminders"),
+        ("create_email_template", "Create a template"),
+        ("update_order_note", "Update the note of an order"),
+        ("add_payment_note", "Add a note"),
     ];
     let unclear: &[(&str, &str, &str)] = &[
         // removing and overwriting
@@ -176,7 +183,6 @@ fn r_dis_4_only_clear_changes_are_reversible() {
         ("write_file", "Write a file", ""),
         ("create_file", "Create a new file or completely overwrite an existing one", ""),
         ("update_file", "Update a file", ""),
-        ("set_value", "Set a value", ""),
         ("replace_block", "Replace a block", ""),
         ("edit_all_rows", "Edit rows", ""),
         ("update_record", "Update a record", "overwrite"),
@@ -344,8 +350,8 @@ fn r_dis_4_without_annotations_little_that_is_declared_destructive_looks_clear()
     eprintln!("declared destructive {declared}; declared harmless {harmless}, found {found}");
     eprintln!("silent {silent}, of which reversible {}: {changed:?}", changed.len());
     assert!(declared > 20, "{declared}");
-    // They change settings of an issue and of a project, which can be undone. Their server declares every update so.
-    assert_eq!(wrong, ["sentry: update_issue", "sentry: update_project"]);
+    // It changes settings of a project, which can be undone. Its server declares every update so.
+    assert_eq!(wrong, ["sentry: update_project"]);
 }
 
 #[test]
@@ -358,12 +364,12 @@ fn r_dis_4_a_verb_of_writing_is_never_read() {
             for description in ["Get it", "Returns it", "", "Reads"] {
                 for read_only in given {
                     for destructive in given {
-                        let annotations = Annotations { read_only, destructive, idempotent: None };
+                        let annotations = Annotations { read_only, destructive, ..Annotations::default() };
                         let subject = Subject { name: &name, description, parameters: &[], annotations };
                         let found = classify(subject);
                         let review = !found.review_reasons.is_empty();
                         let (level, _) = danger(subject, found.category, review);
-                        let is_clear = ["create", "add", "update"].contains(&verb) && destructive.is_none();
+                        let is_clear = ["create", "add", "update", "set"].contains(&verb) && destructive.is_none();
                         let what = format!("{name} {description:?} {annotations:?}: {found:?} {level}");
                         assert_ne!(found.category, Read, "{what}");
                         let may_be_less = !review && (destructive == Some(false) || is_clear);
@@ -406,4 +412,154 @@ fn r_dis_4_decisions_on_the_captures() {
         }
     }
     insta::assert_snapshot!("decisions", table);
+}
+
+/// What sends, pays, grants, removes or runs something asks, whatever the server declares, and the effect is named.
+#[test]
+fn r_dis_4b_effects_are_found_and_no_hint_hides_them() {
+    use Effect::{Grants, Pays, Removes, Runs, Sends};
+    let found: &[(&str, &str, &[&str], Effect)] = &[
+        // by the verb, wherever the name puts it
+        ("send_email", "", &[], Sends),
+        ("post_message", "", &[], Sends),
+        ("message_create", "", &[], Sends),
+        ("reserve_table", "", &[], Pays),
+        ("invite_user", "", &[], Grants),
+        ("share_file", "", &[], Grants),
+        ("create_and_send_invoice", "", &[], Sends),
+        ("cancel_event", "", &[], Removes),
+        ("reset_device", "", &[], Removes),
+        ("run_job", "", &[], Runs),
+        // by what is added or changed
+        ("create_payment", "", &[], Pays),
+        ("update_scheduled_transaction", "", &[], Pays),
+        ("create_api_key", "", &[], Grants),
+        ("update_user_password", "", &[], Grants),
+        ("add_user_to_channel", "", &[], Grants),
+        ("create_repository_webhook", "", &[], Grants),
+        ("create_or_update_org_secret", "", &[], Grants),
+        ("create_thing", "Creates a new payment for the customer.", &[], Pays),
+        // by any sentence of the description
+        ("create_event", "Creates an event. It also sends an e-mail to the participants.", &[], Sends),
+        ("create_event", "Creates an event. The participants will be notified by mail.", &[], Sends),
+        ("create_event", "Creates an event\nand automatically invites everybody.", &[], Grants),
+        ("update_plan", "Updates the plan. The difference is charged immediately.", &[], Pays),
+        ("update_page", "Updates a page. Existing text is overwritten.", &[], Removes),
+        // by parameters
+        ("create_event", "Creates an event", &["title", "participants"], Sends),
+        ("create_entry", "Creates an entry", &["to", "subject"], Sends),
+        ("create_entry", "Creates an entry", &["amount", "account_id"], Pays),
+        ("update_booking", "Updates a booking", &["payment_id"], Pays),
+        ("update_user", "Updates a user", &["role", "user_id"], Grants),
+        ("update_user", "Updates a user", &["new_password"], Grants),
+        ("create_report", "Creates a report", &["sql"], Runs),
+    ];
+    for (name, description, parameters, effect) in found {
+        for annotations in [hints(""), hints("r-"), hints("r- d-"), hints("r- d- i+ o-"), hints("r- d+ o+")] {
+            let subject = Subject { name, description, parameters, annotations };
+            let category = classify(subject).category;
+            let judged = judge(subject, category, false, &OwnPrefix::default());
+            let row = format!("{name} {description:?} {parameters:?} {annotations:?}: {judged:?}");
+            assert!(judged.effects.contains(*effect), "{row}");
+            assert!(judged.danger >= Danger::Destructive, "{row}");
+        }
+    }
+    for (name, ..) in found.iter().filter(|(.., effect)| *effect != Runs) {
+        let subject = Subject { name, description: "", parameters: &[], annotations: hints("r+") };
+        assert_ne!(classify(subject).category, Read, "{name} declares that it only reads");
+    }
+}
+
+/// Words that only look like an effect do not ask.
+#[test]
+fn r_dis_4b_other_meanings_of_the_words_do_not_ask() {
+    let clear: &[(&str, &str, &[&str])] = &[
+        ("create_message_template", "Creates a template for messages", &["name", "content"]),
+        ("update_notification_settings", "Updates settings", &["channel"]),
+        ("create_payment_note", "Creates a note about a payment", &[]),
+        ("create_note", "Creates a note. It does not send anything.", &["text"]),
+        ("create_note", "Creates a note. Nothing is sent to the participants.", &["text"]),
+        ("create_note", "Creates a note. Use `send_email` to send it.", &["text"]),
+        ("create_note", "Creates a note. Fails if the page was deleted.", &["text"]),
+        ("create_period", "Creates a period", &["from", "to"]),
+        ("update_message", "Changes the text of a message", &["text"]),
+        ("mark_notification_as_read", "Marks a notification as read", &[]),
+        ("create_price", "Creates a price", &["amount"]),
+    ];
+    for (name, description, parameters) in clear {
+        let subject = Subject { name, description, parameters, annotations: hints("") };
+        let found = classify(subject);
+        let judged = judge(subject, found.category, !found.review_reasons.is_empty(), &OwnPrefix::default());
+        assert_eq!(judged.danger, Danger::Reversible, "{name} {description:?}: {found:?} {judged:?}");
+    }
+}
+
+/// A read whose description says in a later sentence that it does more is a conflict, not a read.
+#[test]
+fn r_dis_4a_every_sentence_counts_against_a_read() {
+    for (words, name, description, parameters) in [
+        ("", "get_report", "Gets the report. Also sends a copy to the owner.", &[][..]),
+        ("r+", "get_report", "Gets the report. Deletes it afterwards.", &[]),
+        ("r+", "list_items", "Lists the items.\nCharges one credit for each.", &[]),
+        ("", "download_file", "Downloads a file.", &["url", "path"]),
+        ("r+", "download_file", "Downloads a file.", &["url", "output_path"]),
+        ("", "check_in_guest", "Checks in a guest.", &[]),
+        ("", "check_out_book", "", &[]),
+        ("", "list_for_sale", "", &[]),
+        ("", "list_item_for_sale", "", &[]),
+    ] {
+        let subject = Subject { name, description, parameters, annotations: hints(words) };
+        assert_ne!(classify(subject).category, Read, "{name} {description:?}: {:?}", classify(subject));
+    }
+    for (words, name, description) in [
+        ("", "check_network_status", "Checks the network"),
+        ("", "can_send_mms", ""),
+        ("", "count_rows", ""),
+        ("", "verify_address", ""),
+        ("", "estimate_costs", ""),
+        ("", "download_report", "Downloads a report"),
+        ("r+", "get_messages", "Gets messages. Send the cursor of the last page to get the next."),
+        ("", "get_messages", "Gets messages that were sent to the user. Use send_message to reply."),
+        ("", "calculate", "Calculates a formula"),
+    ] {
+        let subject = Subject { name, description, parameters: &[], annotations: hints(words) };
+        assert_eq!(classify(subject).category, Read, "{name} {description:?}: {:?}", classify(subject));
+    }
+}
+
+/// Whatever generated names, texts and hints say: an operation that counts as a read has none of the effects that need a
+/// person, and none of its words names one first.
+#[test]
+fn r_dis_4a_nothing_with_an_effect_is_a_read() {
+    let verbs = ["send", "pay", "delete", "invite", "grant", "remove", "refund", "publish", "notify"];
+    let reads = ["get", "list", "search", "check"];
+    let given = [None, Some(true), Some(false)];
+    for verb in verbs {
+        let names = reads.iter().flat_map(|read| {
+            [
+                format!("{verb}_it"),
+                format!("{verb}_{read}"),
+                format!("{read}_and_{verb}"),
+                format!("{read}_or_{verb}_it"),
+            ]
+        });
+        for name in names {
+            for description in ["", "Gets it", "Returns the list. Gets it."] {
+                for read_only in given {
+                    for open_world in given {
+                        let annotations = Annotations { read_only, open_world, ..Annotations::default() };
+                        let subject = Subject { name: &name, description, parameters: &[], annotations };
+                        let found = classify(subject);
+                        assert_ne!(found.category, Read, "{name} {description:?} {annotations:?}: {found:?}");
+                        let review = !found.review_reasons.is_empty();
+                        let judged = judge(subject, found.category, review, &OwnPrefix::default());
+                        assert!(
+                            judged.danger >= Danger::Destructive,
+                            "{name} {description:?} {annotations:?}: {judged:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

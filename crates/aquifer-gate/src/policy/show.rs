@@ -6,6 +6,7 @@ use aquifer_engine::Caller;
 use aquifer_protocol::catalog::Catalog;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{EffectEvidence, Effects};
 use aquifer_protocol::trust::Trust;
 use serde::Serialize;
 
@@ -34,11 +35,29 @@ pub struct PolicyLine {
     pub strength: Option<RequiredStrength>,
     /// What its danger level is based on: its server's declaration, its name, or a reviewer's decision.
     pub evidence: String,
+    /// What a call does in the world, with the words that show it.
+    pub effects: Vec<ShownEffect>,
     /// The deciding reason, and rules that depend on parameters, as text.
     pub why: String,
     /// The part of `why` that only restates danger, trust and decision.
     #[serde(skip)]
     pub cell: Option<String>,
+}
+
+/// An effect of an operation, as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShownEffect {
+    /// The effect.
+    pub effect: &'static str,
+    /// What shows it.
+    pub evidence: Arc<str>,
+}
+
+/// The effects of an operation, as they are listed.
+fn shown_effects(effects: &Effects) -> Vec<ShownEffect> {
+    let shown =
+        |found: &EffectEvidence| ShownEffect { effect: found.effect.as_str(), evidence: found.evidence.clone() };
+    effects.iter().map(shown).collect()
 }
 
 impl Policy {
@@ -58,6 +77,7 @@ impl Policy {
                 decision: decision.effect.as_str(),
                 strength,
                 evidence: explain::evidence(operation).to_owned(),
+                effects: shown_effects(&operation.safety.effects),
                 cell: decision.cell_text(),
                 why: decision.explanation_for(Some(TypedOperation { operation, types })),
             }

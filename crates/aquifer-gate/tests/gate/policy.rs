@@ -161,7 +161,7 @@ fn r_saf_1_every_danger_pattern() {
         ("bypass_approval", Dangerous), ("delete_without_backup", Dangerous), ("purge_logs", Dangerous),
         ("purge_cache", Dangerous), ("drop_table", Forbidden), ("drop_database", Forbidden),
         ("delete_all", Forbidden), ("delete_all_users", Forbidden), ("truncate_table", Forbidden),
-        ("reset_database", Forbidden), ("destroy_environment", Forbidden), ("wipe_data", Forbidden),
+        ("reset_database", Destructive), ("destroy_environment", Forbidden), ("wipe_data", Forbidden),
         ("deploy_production", Forbidden),
         // The highest match wins.
         ("force_delete_all", Forbidden), ("purge_production", Forbidden), ("bulk_delete_permanently", Dangerous),

@@ -35,6 +35,7 @@ pub enum NamePosition {
 
 /// Name patterns that imply danger, whatever the category.
 pub const PATTERNS: &[(Danger, NamePosition, &str)] = &[
+    (Danger::Destructive, NamePosition::Start, "reset"),
     (Danger::Dangerous, NamePosition::Start, "force"),
     (Danger::Dangerous, NamePosition::Start, "override"),
     (Danger::Dangerous, NamePosition::Start, "bypass"),
@@ -44,7 +45,6 @@ pub const PATTERNS: &[(Danger, NamePosition, &str)] = &[
     (Danger::Dangerous, NamePosition::End, "without_backup"),
     (Danger::Forbidden, NamePosition::Start, "drop"),
     (Danger::Forbidden, NamePosition::Start, "truncate"),
-    (Danger::Forbidden, NamePosition::Start, "reset"),
     (Danger::Forbidden, NamePosition::Start, "destroy"),
     (Danger::Forbidden, NamePosition::Start, "wipe"),
     (Danger::Forbidden, NamePosition::Anywhere, "delete_all"),

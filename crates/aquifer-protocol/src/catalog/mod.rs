@@ -5,6 +5,7 @@ mod check;
 mod claims;
 pub(crate) mod class;
 pub mod danger;
+pub mod effect;
 pub mod operation;
 pub mod protocol_types;
 pub mod published;

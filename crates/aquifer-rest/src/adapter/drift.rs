@@ -45,6 +45,7 @@ fn stub(operation: &Operation, cause: &str) -> Operation {
     let mut quarantined = Operation::new(&operation.name, operation.category, &format!("Quarantined: {cause}"));
     quarantined.safety.danger = operation.safety.danger;
     quarantined.safety.danger_evidence = operation.safety.danger_evidence.clone();
+    quarantined.safety.effects = operation.safety.effects.clone();
     quarantined.origin.source = operation.origin.source.clone();
     quarantined.origin.place = operation.origin.place.clone();
     quarantined.origin.trust = operation.origin.trust;

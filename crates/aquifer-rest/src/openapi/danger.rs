@@ -7,18 +7,21 @@ mod path_words;
 
 use std::cmp::Ordering;
 
-use aquifer_discovery::classify::{self, Classification, Subject};
+use aquifer_discovery::classify::{self, Classification, OwnPrefix, Subject};
 use aquifer_discovery::tool::Annotations;
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, Effects};
 
 use crate::route::Method;
 
 /// What is known about the effects of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Effects {
+pub(super) struct Judgement {
     pub(super) category: Category,
     pub(super) danger: Danger,
+    pub(super) effects: Effects,
     /// The evidence for the category and the danger, in brief.
     pub(super) evidence: String,
     pub(super) is_idempotent: bool,
@@ -35,6 +38,8 @@ pub(super) struct Evidence<'a> {
     /// Its complete name. A name derived from the method and the path adds no information.
     pub(super) name: &'a str,
     pub(super) path: &'a str,
+    /// What its name may begin with: its tags and the parts of its path.
+    pub(super) prefix: &'a OwnPrefix,
     /// Its cleaned text.
     pub(super) description: &'a str,
     /// The names of its parameters.
@@ -44,45 +49,70 @@ pub(super) struct Evidence<'a> {
 }
 
 /// Determines the effects of an operation: the most severe ones that its id, its name and its path indicate.
-pub(super) fn judge(evidence: Evidence<'_>) -> Effects {
-    let Evidence { method, description, parameters, .. } = evidence;
-    let by_name = judge_name(method, evidence.name, description, parameters);
-    let by_id = evidence.id.map(|id| judge_name(method, id, description, parameters));
-    let judged = by_id.into_iter().fold(by_name, more_severe);
+pub(super) fn judge(evidence: Evidence<'_>) -> Judgement {
+    let judged = |name: &str| judge_name(without_generated_suffix(name, evidence.method, evidence.path), evidence);
+    let judged = evidence.id.map(judged).into_iter().fold(judged(evidence.name), more_severe);
     match path_words::judge(evidence, &judged) {
         Some(by_path) => more_severe(judged, by_path),
         None => judged,
     }
 }
 
-fn more_severe(one: Effects, other: Effects) -> Effects {
+fn more_severe(one: Judgement, other: Judgement) -> Judgement {
     let is_idempotent = one.is_idempotent && other.is_idempotent;
     let is_higher = match other.danger.cmp(&one.danger) {
         Ordering::Equal => classify::more_severe(one.category, other.category) != one.category,
         order => order == Ordering::Greater,
     };
-    Effects { is_idempotent, ..if is_higher { other } else { one } }
+    let (chosen, lesser) = if is_higher { (other, one) } else { (one, other) };
+    let mut effects = chosen.effects.clone();
+    effects.merge(lesser.effects);
+    Judgement { is_idempotent, effects, ..chosen }
 }
 
-/// Determines the effects of an operation with this name. `description` is its cleaned text.
-fn judge_name(method: Method, name: &str, description: &str, parameters: &[&str]) -> Effects {
+/// The name without what a generator appended to it: the path and the method (FastAPI), the method alone (NSwag), or a
+/// version. `create_item_api_v1_items_post` reads as posting otherwise.
+fn without_generated_suffix<'a>(name: &'a str, method: Method, path: &str) -> &'a str {
+    let word = method.as_str().to_lowercase();
+    let mut rest = name;
+    let is_version = |word: &str| {
+        let digits = word.strip_prefix('v').unwrap_or(word);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    while let Some((before, last)) = rest.rsplit_once('_').filter(|(_, last)| is_version(last)) {
+        debug_assert!(!last.is_empty());
+        rest = before;
+    }
+    let own = rest;
+    let without = |suffix: &str| own.strip_suffix(suffix)?.strip_suffix('_').filter(|before| !before.is_empty());
+    if let Some(before) = without(&format!("{}_{word}", snake_identifier(path))) {
+        return before;
+    }
+    let is_said_twice = |before: &&str| classify::begins_with_verb(before) && before.contains('_');
+    without(&word).filter(is_said_twice).unwrap_or(own)
+}
+
+/// Determines the effects of an operation with this name.
+fn judge_name(name: &str, evidence: Evidence<'_>) -> Judgement {
+    let Evidence { method, description, parameters, prefix, .. } = evidence;
     let subject = Subject { name, description, parameters, annotations: Annotations::for_method(method.as_str()) };
-    let decision = classify::classify(subject);
+    let decision = classify::classify_with_prefix(subject, prefix);
     match method {
         Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query => {
-            reading(method, subject, decision)
+            reading(method, subject, decision, prefix)
         }
         Method::Delete => {
-            let (danger, _) = classify::danger(subject, Category::Delete, false);
-            effects(Category::Delete, danger, "DELETE removes something".to_owned(), true)
+            let judged = classify::judge(subject, Category::Delete, false, prefix);
+            let evidence = "DELETE removes something".to_owned();
+            judgement(Category::Delete, judged.danger, Effects::only(Effect::Removes, &*evidence), evidence, true)
         }
-        Method::Put | Method::Patch => changing(method, subject, decision),
-        Method::Post => posting(subject, decision),
+        Method::Put | Method::Patch => changing(method, subject, decision, prefix),
+        Method::Post => posting(subject, decision, evidence),
     }
 }
 
-fn effects(category: Category, danger: Danger, evidence: String, is_idempotent: bool) -> Effects {
-    Effects { category, danger, evidence, is_idempotent, doubt: None }
+fn judgement(category: Category, danger: Danger, effects: Effects, evidence: String, is_idempotent: bool) -> Judgement {
+    Judgement { category, danger, effects, evidence, is_idempotent, doubt: None }
 }
 
 /// The first doubt, phrased in HTTP terms.
@@ -146,19 +176,21 @@ fn is_noun(subject: Subject<'_>, decision: &Classification) -> bool {
         && classify::classify(Subject { name: "get", ..subject }).review_reasons.is_empty()
 }
 
-fn reading(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
+fn reading(method: Method, subject: Subject<'_>, decision: Classification, prefix: &OwnPrefix) -> Judgement {
+    let reads = || Effects::only(Effect::Reads, format!("{} only reads", method.as_str()));
     if is_noun(subject, &decision) {
         let evidence = format!("{} only reads, and its description says so", method.as_str());
-        return effects(Category::Read, Danger::Safe, evidence, true);
+        return judgement(Category::Read, Danger::Safe, reads(), evidence, true);
     }
     let doubt = doubt(method, &decision);
-    let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
+    let judged = classify::judge(subject, decision.category, doubt.is_some(), prefix);
     let evidence = doubt.clone().unwrap_or_else(|| format!("{} only reads", method.as_str()));
-    Effects { doubt, ..effects(decision.category, danger, evidence, true) }
+    let effects = if decision.category == Category::Read { reads() } else { judged.effects };
+    Judgement { doubt, ..judgement(decision.category, judged.danger, effects, evidence, true) }
 }
 
 /// PUT and PATCH change something, even if the wording leaves that open.
-fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> Effects {
+fn changing(method: Method, subject: Subject<'_>, decision: Classification, prefix: &OwnPrefix) -> Judgement {
     let says_reading = decision.review_reasons.iter().any(|reason| reason.contains("that it reads"));
     let category = match decision.category {
         Category::Read => Category::Update,
@@ -166,29 +198,44 @@ fn changing(method: Method, subject: Subject<'_>, decision: Classification) -> E
         category => category,
     };
     let doubt = doubt(method, &decision).filter(|_| says_reading);
-    let (danger, _) = classify::danger(subject, category, doubt.is_some());
-    let evidence = match (&doubt, danger) {
+    let judged = classify::judge(subject, category, doubt.is_some(), prefix);
+    let evidence = match (&doubt, judged.danger) {
         (Some(doubt), _) => doubt.clone(),
         (None, Danger::Safe | Danger::Reversible) => reversible_evidence(category).to_owned(),
-        (None, _) => hard_evidence(subject, danger).unwrap_or_else(|| {
+        (None, danger) => hard_evidence(subject, danger, &judged.effects).unwrap_or_else(|| {
             format!("{} overwrites something, and nothing says that it can be undone", method.as_str())
         }),
     };
-    Effects { doubt, ..effects(category, danger, evidence, method == Method::Put) }
+    let is_idempotent = method == Method::Put;
+    Judgement { doubt, ..judgement(category, judged.danger, judged.effects, evidence, is_idempotent) }
 }
 
-fn posting(subject: Subject<'_>, decision: Classification) -> Effects {
-    let doubt = doubt(Method::Post, &decision);
-    let (danger, _) = classify::danger(subject, decision.category, doubt.is_some());
-    let evidence = match (&doubt, decision.category, danger) {
+/// The words with which the name, or the last part of the path, of a POST begins that may read: its query is too long for an
+/// address.
+const READING_POSTS: &[&str] = &["search", "query", "filter", "count", "paginate"];
+
+fn posting(subject: Subject<'_>, decision: Classification, known: Evidence<'_>) -> Judgement {
+    let prefix = known.prefix;
+    let words: Vec<&str> = subject.name.split('_').filter(|word| !word.is_empty()).collect();
+    let first = words.get(prefix.count_words(&words)).copied().unwrap_or_default();
+    let last = known.path.split('?').next().and_then(|path| path.trim_end_matches('/').rsplit('/').next());
+    let last = snake_identifier(last.unwrap_or_default());
+    let is_query =
+        READING_POSTS.contains(&first) || last.split('_').next().is_some_and(|word| READING_POSTS.contains(&word));
+    let may_read = decision.category != Category::Read || is_query;
+    let doubt = doubt(Method::Post, &decision)
+        .or_else(|| (!may_read).then(|| format!("its name says '{first}', but POST usually changes something")));
+    let category = if may_read { decision.category } else { Category::Execute };
+    let judged = classify::judge(subject, category, doubt.is_some(), prefix);
+    let evidence = match (&doubt, category, judged.danger) {
         (Some(doubt), _, _) => doubt.clone(),
         (None, Category::Read, _) => "its name says that it only reads".to_owned(),
         (None, category, Danger::Reversible) => reversible_evidence(category).to_owned(),
-        (None, _, danger) => hard_evidence(subject, danger)
+        (None, _, danger) => hard_evidence(subject, danger, &judged.effects)
             .unwrap_or_else(|| "POST changes something, and nothing says that it can be undone".to_owned()),
     };
-    let is_idempotent = decision.category == Category::Read;
-    Effects { doubt, ..effects(decision.category, danger, evidence, is_idempotent) }
+    let is_idempotent = category == Category::Read;
+    Judgement { doubt, ..judgement(category, judged.danger, judged.effects, evidence, is_idempotent) }
 }
 
 const fn reversible_evidence(category: Category) -> &'static str {
@@ -198,13 +245,23 @@ const fn reversible_evidence(category: Category) -> &'static str {
     }
 }
 
-fn hard_evidence(subject: Subject<'_>, danger: Danger) -> Option<String> {
-    classify::assess(subject).hard.filter(|hard| hard.danger == danger).map(|hard| hard.reason)
+/// What makes an operation as dangerous as it is: the effect for which a person has to agree, or its name.
+fn hard_evidence(subject: Subject<'_>, danger: Danger, effects: &Effects) -> Option<String> {
+    let by_effect = || effects.first_for_person().map(|found| found.evidence.to_string());
+    let by_name = classify::assess(subject).hard.filter(|hard| hard.danger == danger).map(|hard| hard.reason);
+    if danger == Danger::Destructive { by_effect().or(by_name) } else { by_name.or_else(by_effect) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The judgement of a name without a path.
+    fn judge_words(method: Method, name: &str, description: &str) -> Judgement {
+        let prefix = OwnPrefix::default();
+        let (id, path, prefix) = (None, "", &prefix);
+        judge_name(name, Evidence { method, id, name, path, prefix, description, parameters: &[], has_result: true })
+    }
 
     #[test]
     fn method_and_words_decide() {
@@ -236,7 +293,7 @@ mod tests {
             (Method::Delete, "pet", "", Delete, Destructive),
             (Method::Delete, "delete_all_pets", "", Delete, Danger::Forbidden),
         ] {
-            let judged = judge_name(method, name, description, &[]);
+            let judged = judge_words(method, name, description);
             assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name}: {judged:?}");
             assert!(!judged.evidence.is_empty());
             assert!(!judged.evidence.contains("Hint"), "{}", judged.evidence);
@@ -265,13 +322,38 @@ mod tests {
             (Method::Get, None, "get_pull_merge", "/pulls/{id}/merge", "Check if it was merged", Read, Safe),
             // Two operations have the same id, so they are named after their paths.
             (Method::Get, Some("delete_user"), "get_a", "/a", "", Delete, Destructive),
-            (Method::Post, Some("list_users"), "list_users", "/users/delete", "", Delete, Destructive),
+            (Method::Post, Some("list_users"), "list_users", "/users/delete", "", Execute, Destructive),
+            (Method::Post, Some("get_user"), "get_user", "/users", "Get a user", Execute, Destructive),
+            (Method::Post, Some("search_users"), "search_users", "/users", "", Read, Safe),
+            (
+                Method::Post,
+                Some("read_flow_runs_flow_runs_filter_post"),
+                "read_flow_runs_flow_runs_filter_post",
+                "/flow_runs/filter",
+                "Query for flow runs.",
+                Read,
+                Safe,
+            ),
+            (Method::Post, Some("delete_users"), "delete_users", "/users/search", "", Delete, Destructive),
+            (
+                Method::Post,
+                Some("create_item_api_v1_items_post"),
+                "create_item_api_v1_items_post",
+                "/api/v1/items/",
+                "Create Item",
+                Create,
+                Reversible,
+            ),
+            (Method::Post, Some("create_item_v2"), "create_item_v2", "/items", "", Create, Reversible),
+            (Method::Post, Some("create_payment_v2"), "create_payment_v2", "/payments", "", Create, Destructive),
+            (Method::Post, Some("create_item_post"), "create_item_post", "/items", "", Create, Reversible),
             (Method::Post, Some("create_pet"), "create_pet", "/pets/purge", "", Create, Destructive),
             (Method::Post, Some("create_pet"), "create_pet", "/pets", "", Create, Reversible),
             (Method::Post, Some("send"), "post_a", "/a", "", Execute, Destructive),
             (Method::Patch, Some("update_pet"), "update_pet", "/pets/{delete}", "", Update, Reversible),
         ] {
-            let evidence = Evidence { method, id, name, path, description, parameters: &[], has_result: true };
+            let prefix = &OwnPrefix::default();
+            let evidence = Evidence { method, id, name, path, prefix, description, parameters: &[], has_result: true };
             let judged = judge(evidence);
             assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name} {path}: {judged:?}");
             assert!(!judged.evidence.is_empty());
@@ -318,7 +400,8 @@ mod tests {
             (get, Some("users_get_user"), "/users/{id}/remove", "Check a user", true, Delete),
         ] {
             let name = id.unwrap_or("get_something");
-            let judged = judge(Evidence { method, id, name, path, description, parameters: &[], has_result });
+            let prefix = &OwnPrefix::default();
+            let judged = judge(Evidence { method, id, name, path, prefix, description, parameters: &[], has_result });
             let danger = if category == Read { Danger::Safe } else { Danger::Destructive };
             assert_eq!((judged.category, judged.danger), (category, danger), "{path} {id:?} {description}: {judged:?}");
         }
@@ -326,9 +409,9 @@ mod tests {
 
     #[test]
     fn doubts_are_told_in_words_of_http() {
-        let judged = judge_name(Method::Get, "delete_user", "", &[]);
+        let judged = judge_words(Method::Get, "delete_user", "");
         assert_eq!(judged.doubt.as_deref(), Some("GET should only read, but the name says 'delete'"));
-        assert_eq!(judge_name(Method::Post, "pets", "", &[]).doubt.as_deref(), Some("no verb in the name"));
-        assert_eq!(judge_name(Method::Get, "get_pet", "", &[]).evidence, "GET only reads");
+        assert_eq!(judge_words(Method::Post, "pets", "").doubt.as_deref(), Some("no verb in the name"));
+        assert_eq!(judge_words(Method::Get, "get_pet", "").evidence, "GET only reads");
     }
 }

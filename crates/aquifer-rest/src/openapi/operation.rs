@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use aquifer_discovery::classify::OwnPrefix;
 use aquifer_protocol::case::pascal_case;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
@@ -34,6 +35,9 @@ const MAX_DESCRIPTION_CHARS: usize = 600;
 
 /// The maximum number of parameters of all operations together.
 const MAX_PARAMETERS: usize = 400_000;
+
+/// Maximum number of an operation's tags that are read.
+const MAX_TAGS: usize = 20;
 
 /// Longer ids are ignored, because the operation's name is derived from its id, and is shown and logged.
 const MAX_ID_BYTES: usize = 512;
@@ -130,6 +134,12 @@ pub(super) struct ReadOperation {
     pub(super) doubt: Option<String>,
 }
 
+/// What the id of an operation may begin with: its tags and the parts of its path.
+fn prefix(entry: &Entry<'_>) -> OwnPrefix {
+    let tags = entry.json.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    OwnPrefix::new(tags.take(MAX_TAGS).chain(entry.path.split('/').filter(|part| !part.contains('{'))))
+}
+
 impl OperationReader<'_, '_> {
     /// Reads an operation. The error says why it cannot be served.
     pub(super) fn read(&mut self, entry: &Entry<'_>, name: &OperationName) -> Result<ReadOperation, String> {
@@ -157,17 +167,19 @@ impl OperationReader<'_, '_> {
         let names_of_parameters: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
         let written_id = entry.json.get("operationId").and_then(Value::as_str);
         let id = written_id.and_then(|id| names::id_words(entry.method, id));
-        let effects = danger::judge(danger::Evidence {
+        let prefix = prefix(entry);
+        let judged = danger::judge(danger::Evidence {
             method: entry.method,
             id: id.as_deref(),
             name: &name.whole,
             path: entry.path,
+            prefix: &prefix,
             description: &words,
             parameters: &names_of_parameters,
             has_result: answer.schema.is_some(),
         });
         let (mut pagination, mut unmanaged_paging) = (None, Vec::new());
-        if effects.category == Category::Read {
+        if judged.category == Category::Read {
             let (method, types) = (entry.method, self.schemas.types());
             let evidence = Evidence { method, parameters: &parameters, routes: &routes, answer: &answer, types };
             pagination = pagination::detect(evidence);
@@ -175,10 +187,11 @@ impl OperationReader<'_, '_> {
                 unmanaged_paging = pagination::unmanaged(evidence);
             }
         }
-        let mut operation = Operation::new(&name.name, effects.category, &described(entry, name, words));
-        operation.safety.danger = effects.danger;
-        operation.safety.danger_evidence = Some(effects.evidence.into());
-        operation.safety.is_idempotent = effects.is_idempotent;
+        let mut operation = Operation::new(&name.name, judged.category, &described(entry, name, words));
+        operation.safety.danger = judged.danger;
+        operation.safety.danger_evidence = Some(judged.evidence.into());
+        operation.safety.effects = judged.effects;
+        operation.safety.is_idempotent = judged.is_idempotent;
         operation.deprecated = entry.is_deprecated().then(Deprecation::default);
         operation.origin.native = false;
         operation.origin.source = self.options.source.as_str().into();
@@ -198,7 +211,7 @@ impl OperationReader<'_, '_> {
             idempotency_header,
             ..Route::new(entry.method)
         };
-        Ok(ReadOperation { operation, route, doubt: effects.doubt })
+        Ok(ReadOperation { operation, route, doubt: judged.doubt })
     }
 
     /// Whether a parameter is a credential. Credentials are added to every request; callers never provide them.

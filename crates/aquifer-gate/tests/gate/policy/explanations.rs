@@ -263,6 +263,7 @@ fn r_saf_2_policy_lists_what_a_caller_can_do() {
             "operation": "delete_order", "source": "shop", "category": "DELETE", "danger": "destructive",
             "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "token" },
             "evidence": "it deletes data",
+            "effects": [{ "effect": "removes", "evidence": "it removes data" }],
             "why": "destructive operations of a source trusted as 'validated' need confirmation",
         })
     );

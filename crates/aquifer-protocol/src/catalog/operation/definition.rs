@@ -136,7 +136,7 @@ impl Operation {
             examples: Vec::new(),
             deprecated: None,
             capabilities: Capabilities::default(),
-            safety: Safety::new(Danger::infer(name, category)),
+            safety: Safety::new(Danger::infer(name, category), category),
             routing: Routing::default(),
             origin: Origin::new(name),
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::category::Category;
 use crate::danger::Danger;
+use crate::effect::Effects;
 
 /// How much harm an operation can do, and how it is confirmed.
 #[derive(Debug, Clone)]
@@ -13,6 +15,8 @@ pub struct Safety {
     /// The evidence for its danger level, in a few words for operators: "the server declares it destructive". `None` if
     /// the level follows from the category.
     pub danger_evidence: Option<Arc<str>>,
+    /// What a call does in the world, and where it goes.
+    pub effects: Effects,
     /// How its source wants it to be confirmed.
     pub safeguards: Safeguards,
     /// Whether `confirmation_token` is the protocol's parameter, which is never passed to the source.
@@ -30,11 +34,12 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// What applies to an operation of this danger level of which nothing else is known.
-    pub fn new(danger: Danger) -> Self {
+    /// What applies to an operation of this danger level and category of which nothing else is known.
+    pub fn new(danger: Danger, category: Category) -> Self {
         Self {
             danger,
             danger_evidence: None,
+            effects: Effects::of_category(category),
             safeguards: Safeguards::default(),
             takes_token: false,
             is_idempotent: false,

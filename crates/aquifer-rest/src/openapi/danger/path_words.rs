@@ -7,13 +7,14 @@
 //! everything else shows a read: the method, a declared result, the description, and the id. A segment that is nothing but
 //! a verb (`/users/{id}/delete`) is always counted.
 
-use aquifer_discovery::classify::{self, Subject};
+use aquifer_discovery::classify::{self, OwnPrefix, Subject};
 use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, Effects};
 
-use super::{Effects, Evidence, READING_WORDS, begins_with_reading, effects};
+use super::{Evidence, Judgement, READING_WORDS, begins_with_reading, judgement};
 use crate::route::Method;
 
 /// Verbs of removing that are often joined with another word without a separator: `deleteuser`.
@@ -60,7 +61,7 @@ fn subject(name: &str) -> Subject<'_> {
 }
 
 /// The effects that the path of an operation indicates, if they are more severe than those found so far.
-pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects> {
+pub(super) fn judge(evidence: Evidence<'_>, judged: &Judgement) -> Option<Judgement> {
     let method = evidence.method;
     if method == Method::Delete {
         return None;
@@ -72,9 +73,10 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
         let doubt = format!("its path says '{verb}'");
         let category = if is_read { Category::Delete } else { judged.category };
         let is_idempotent = judged.is_idempotent;
-        return Some(Effects {
+        let effects = Effects::only(Effect::Removes, &*doubt);
+        return Some(Judgement {
             doubt: Some(doubt.clone()),
-            ..effects(category, Danger::Destructive, doubt, is_idempotent)
+            ..judgement(category, Danger::Destructive, effects, doubt, is_idempotent)
         });
     }
     let last = segments.last().filter(|_| method.is_safe())?;
@@ -84,8 +86,11 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Effects) -> Option<Effects>
         return None;
     }
     let doubt = format!("{} should only read, but its path ends with '{last}'", method.as_str());
-    let (danger, _) = classify::danger(subject(last), decision.category, true);
-    Some(Effects { doubt: Some(doubt.clone()), ..effects(decision.category, danger, doubt, judged.is_idempotent) })
+    let by_word = classify::judge(subject(last), decision.category, true, &OwnPrefix::default());
+    Some(Judgement {
+        doubt: Some(doubt.clone()),
+        ..judgement(decision.category, by_word.danger, by_word.effects, doubt, judged.is_idempotent)
+    })
 }
 
 /// Whether a segment with a word of removing only names something that is read.

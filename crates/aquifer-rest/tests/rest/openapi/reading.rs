@@ -247,10 +247,10 @@ fn pagination_is_detected_where_it_is_clear() {
         ),
         ("put", query(&[("page", integer), ("limit", integer)]), &list, json!({}), None),
     ] {
-        let operation_json = json!({ "operationId": "find", "parameters": parameters, "responses": { "200": {
+        let operation_json = json!({ "operationId": "search", "parameters": parameters, "responses": { "200": {
             "headers": headers, "content": { "application/json": { "schema": schema } } } } });
         let api = read(json!({ "/x": { method: operation_json.clone() } }), json!({}));
-        assert_eq!(operation(&api, "find").1.pagination, expected, "{operation_json}");
+        assert_eq!(operation(&api, "search").1.pagination, expected, "{operation_json}");
     }
 }
 

@@ -133,7 +133,7 @@ fn r_col_7_lists_whose_paging_is_not_managed_warn_and_claim_nothing() {
     }
     // Only a size, in the body of a request that reads.
     let size = json!({ "type": "object", "properties": { "limit": { "type": "integer", "default": 20 } } });
-    paths["/prefect"] = json!({ "post": { "operationId": "list_prefect", "summary": "Read things.",
+    paths["/prefect/filter"] = json!({ "post": { "operationId": "list_prefect", "summary": "Read things.",
         "description": "Query for things.", "requestBody": json_content(&size),
         "responses": { "200": json_content(&json!({ "type": "object", "properties": { "items": items } })) } } });
     let fixture = Fixture::answered(&paths, "", move |request| {
