@@ -132,8 +132,8 @@ impl Finder<'_> {
         let candidates = [
             (qualified.as_deref(), Place::Object),
             (Some(*head), Place::Object),
-            (Some(&*singular), Place::Object),
-            (Some(&*singular).filter(|_| qualifiers.is_empty()), Place::ObjectAlone),
+            (Some(singular), Place::Object),
+            (Some(singular).filter(|_| qualifiers.is_empty()), Place::ObjectAlone),
         ];
         let found = candidates.into_iter().find_map(|(word, place)| Some((word?, words::effect(place, word?)?)));
         // What was sent can be changed without sending it again.
@@ -143,7 +143,7 @@ impl Finder<'_> {
         }
         // `add_user_to_channel` gives access to the channel.
         let is_added = matches!(verb, "add" | "assign" | "join" | "attach" | "move" | "put" | "set");
-        let is_person = words::effect(Place::Person, &singular).is_some();
+        let is_person = words::effect(Place::Person, singular).is_some();
         if is_added && is_person && rest.first().is_some_and(|word| matches!(*word, "to" | "into")) {
             self.add(Effect::Grants, format!("{place} '{verb} … {head} to'"));
         }
@@ -244,7 +244,7 @@ impl Finder<'_> {
             self.add(Effect::Removes, "the server declares it destructive");
         }
         if hints.open_world == Some(true) {
-            let soft = words.iter().find(|word| words::effect(Place::OpenWorld, &without_s(word)).is_some());
+            let soft = words.iter().find(|word| words::effect(Place::OpenWorld, without_s(word)).is_some());
             if let Some(word) = soft {
                 self.add(
                     Effect::Sends,
