@@ -31,15 +31,12 @@ pub(super) fn find_besides(description: &str) -> Option<String> {
     let rest = description.trim_start().strip_prefix(first)?;
     sentences(shortened(rest)).find_map(|sentence| {
         let words = sentence_words(sentence);
-        words.iter().enumerate().find_map(|(index, word)| {
-            let before = |distance: usize| {
-                index.checked_sub(distance).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str())
-            };
+        let mut plain = words.iter().enumerate().filter(|(_, word)| !word.is_code);
+        plain.find_map(|(index, word)| {
             let base = base_of_sentence_word(&word.text);
-            let is_said = index == 0 || contains("also then automatically", before(1));
-            let is_excluded = word.is_code || (1..=5).any(|distance| contains(EXCLUDING, before(distance)));
-            let acts = words::effect(Place::Verb, &base).is_some_and(Effect::needs_person);
-            (is_said && !is_excluded && acts && base != word.text).then(|| word.text.clone())
+            let acts = base != word.text && words::effect(Place::Verb, &base).is_some_and(Effect::needs_person);
+            let is_said = || index == 0 || contains("also then automatically", word_before(&words, index, 1));
+            (acts && is_said() && !is_excluded(&words, index)).then(|| word.text.clone())
         })
     })
 }
@@ -181,31 +178,25 @@ impl Finder<'_> {
     }
 
     fn read_sentence(&mut self, words: &[SentenceWord], is_first: bool) {
-        for (index, word) in words.iter().enumerate() {
-            if word.is_code {
-                continue;
-            }
-            let before = |distance: usize| {
-                index.checked_sub(distance).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str())
-            };
-            let is_excluded = (1..=5).any(|distance| contains(EXCLUDING, before(distance)));
-            if is_excluded {
-                continue;
-            }
+        for (index, word) in words.iter().enumerate().filter(|(_, word)| !word.is_code) {
+            let before = |distance: usize| word_before(words, index, distance);
             let base = base_of_sentence_word(&word.text);
-            let is_third_person = base != word.text;
-            let is_lead = index == 0 || (is_first && index == 1 && before(1).ends_with("ly"));
-            let beside = if before(1).ends_with("ly") { before(2) } else { before(1) };
-            let is_joined = contains(JOINING, beside) || contains(AUXILIARIES, beside);
-            let is_said = (is_lead && (is_first || is_third_person)) || is_joined;
-            if is_said && let Some(effect) = words::effect(Place::Verb, &base) {
-                self.add(effect, format!("its description says '{}'", word.text));
+            if let Some(effect) = words::effect(Place::Verb, &base) {
+                let is_third_person = base != word.text;
+                let is_lead = index == 0 || (is_first && index == 1 && before(1).ends_with("ly"));
+                let beside = if before(1).ends_with("ly") { before(2) } else { before(1) };
+                let is_joined = contains(JOINING, beside) || contains(AUXILIARIES, beside);
+                let is_said = (is_lead && (is_first || is_third_person)) || is_joined;
+                if is_said && !is_excluded(words, index) {
+                    self.add(effect, format!("its description says '{}'", word.text));
+                }
             }
-            let participle = words::effect(Place::Participle, &word.text);
-            let is_passive =
-                contains(PASSIVE, before(1)) || (contains(PASSIVE, before(2)) && before(1).ends_with("ly"));
-            if is_passive && let Some(effect) = participle {
-                self.add(effect, format!("its description says '{} {}'", before(1), word.text));
+            if let Some(effect) = words::effect(Place::Participle, &word.text) {
+                let is_passive =
+                    contains(PASSIVE, before(1)) || (contains(PASSIVE, before(2)) && before(1).ends_with("ly"));
+                if is_passive && !is_excluded(words, index) {
+                    self.add(effect, format!("its description says '{} {}'", before(1), word.text));
+                }
             }
         }
     }
@@ -284,6 +275,16 @@ struct SentenceWord {
     is_code: bool,
     /// Whether punctuation follows.
     ends_phrase: bool,
+}
+
+/// The word that stands this far before another one.
+fn word_before(words: &[SentenceWord], index: usize, distance: usize) -> &str {
+    index.checked_sub(distance).and_then(|at| words.get(at)).map_or("", |word| &word.text)
+}
+
+/// Whether words before a verb turn its meaning around.
+fn is_excluded(words: &[SentenceWord], index: usize) -> bool {
+    (1..=5).any(|distance| contains(EXCLUDING, word_before(words, index, distance)))
 }
 
 fn sentence_words(sentence: &str) -> Vec<SentenceWord> {
