@@ -124,11 +124,10 @@ impl Finder<'_> {
         let end = words.iter().position(|word| contains(PREPOSITIONS, word)).unwrap_or(words.len());
         let (phrase, rest) = words.split_at(end);
         let Some((head, qualifiers)) = phrase.split_last() else { return };
-        let singular = without_s(head);
+        let singular = singular(head);
         let qualified = qualifiers.last().map(|qualifier| format!("{qualifier} {singular}"));
         let candidates = [
             (qualified.as_deref(), Place::Object),
-            (Some(*head), Place::Object),
             (Some(singular), Place::Object),
             (Some(singular).filter(|_| qualifiers.is_empty()), Place::ObjectAlone),
         ];
@@ -235,7 +234,7 @@ impl Finder<'_> {
             self.add(Effect::Removes, "the server declares it destructive");
         }
         if hints.open_world == Some(true) {
-            let soft = words.iter().find(|word| words::effect(Place::OpenWorld, without_s(word)).is_some());
+            let soft = words.iter().find(|word| words::effect(Place::OpenWorld, singular(word)).is_some());
             if let Some(word) = soft {
                 self.add(
                     Effect::Sends,
@@ -254,6 +253,11 @@ impl Finder<'_> {
         };
         self.add(effect, evidence);
     }
+}
+
+/// The singular of a word, without its `s`. `access` is one.
+fn singular(word: &str) -> &str {
+    if word.ends_with("ss") { word } else { without_s(word) }
 }
 
 /// Words before a verb that turn its meaning around, or say when, and not that.
