@@ -29,8 +29,8 @@ pub struct KnownEvidence<'a> {
 pub(crate) fn raise_to_evidence(operation: &AdapterOperation, evidence: &KnownEvidence<'_>) -> EffectiveClassification {
     let tool = match &operation.maps_to {
         MapsTo::Tool(tool) => tool,
-        MapsTo::Route { method, .. } => {
-            let assessment = assess_route(operation, method);
+        MapsTo::Route { method, path } => {
+            let assessment = assess_route(operation, method, path);
             return assessment.apply_floor(operation.category, operation.danger, evidence.is_settled);
         }
     };
@@ -38,14 +38,16 @@ pub(crate) fn raise_to_evidence(operation: &AdapterOperation, evidence: &KnownEv
     let decided = evidence.decisions.and_then(|decisions| decisions.get(tool.as_str()).copied());
     let decided = decided.filter(|decided| is_current(decided, live, operation));
     let no_prefix = OwnPrefix::default();
-    let assessment = assessment(operation, tool, live, evidence.prefix.unwrap_or(&no_prefix));
+    let prefix = evidence.prefix.unwrap_or(&no_prefix);
+    let assessment = assessment(operation, tool, live, prefix);
     let is_reviewed = decided.is_some_and(|decided| decided.reviewed || decided.endpoint.is_some());
     let mut effective =
         assessment.apply_floor(operation.category, operation.danger, evidence.is_settled || is_reviewed);
     if let Some(category) = decided.and_then(|decided| decided.endpoint) {
         let annotations = live.map_or(operation.annotations, |tool| tool.annotations);
         let name = classify::normalized_name(tool);
-        let (danger, _) = classify::danger(Subject::named(&name, annotations), category, false);
+        let subject = Subject::named(&name, annotations);
+        let (danger, _) = classify::danger_with_prefix(subject, category, false, prefix);
         effective = EffectiveClassification { category, danger: danger.max(operation.danger), ignored: None };
     }
     if let Some(danger) = decided.and_then(|decided| decided.danger_level) {
@@ -66,7 +68,7 @@ pub fn hold_to_description(
         return EffectiveClassification { category, danger, ignored: None };
     }
     let hard = match &operation.maps_to {
-        MapsTo::Route { method, .. } => assess_route(operation, method).hard,
+        MapsTo::Route { method, path } => assess_route(operation, method, path).hard,
         MapsTo::Tool(_) => None,
     };
     let hard = hard.map(|hard| HardEvidence { danger: hard.danger.min(described.safety.danger), ..hard });
@@ -106,14 +108,15 @@ fn assessment(operation: &AdapterOperation, tool: &str, live: Option<&Tool>, pre
 }
 
 /// Assesses a request to an HTTP API by its method and the text of the file.
-fn assess_route(operation: &AdapterOperation, method: &str) -> Assessment {
+fn assess_route(operation: &AdapterOperation, method: &str, path: &str) -> Assessment {
     let parameters: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    assess(Subject {
+    let subject = Subject {
         name: &operation.name,
         description: &operation.description,
         parameters: &parameters,
         annotations: Annotations::for_method(method),
-    })
+    };
+    classify::assess_with_prefix(subject, &OwnPrefix::of_route([], path))
 }
 
 /// Whether a decision was made about the current definition.

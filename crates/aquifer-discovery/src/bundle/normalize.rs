@@ -73,7 +73,8 @@ pub fn normalize_with_names(
     let names = name::operations_with_established(listing.tools.iter().map(|tool| tool.name.as_str()), established);
     let pairs = listing.tools.iter().zip(&names);
     let server_name = source.server.as_ref().and_then(|server| server.name.as_deref());
-    let prefix = OwnPrefix::new(std::iter::once(source.name.as_str()).chain(server_name));
+    let tools = listing.tools.iter().map(|tool| tool.name.as_str());
+    let prefix = OwnPrefix::of_server(&source.name, server_name, tools);
     let operations = pairs.map(|(tool, assigned)| operation(tool, assigned, &prefix, &mut warnings)).collect();
     Bundle {
         schema_version: SCHEMA_VERSION.to_owned(),

@@ -6,54 +6,32 @@
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::effect::{Effect, Effects};
-use aquifer_protocol::inflect::without_s;
 
+use super::sentences::{
+    ARTICLES, PREPOSITIONS, SentenceWord, contains, sentence_words, sentences, shortened, singular, word_before,
+};
+use super::statements::{self, is_excluded, is_passive};
 use super::verbs::{VerbEffect, base_of_sentence_word, effect_of_word, is_empty_verb};
 use super::words::{self, Place};
 use super::{OwnPrefix, Subject};
 use crate::text::first_sentence;
 
-/// Maximum length of a description that is read, so that a long one costs little.
-const MAX_DESCRIPTION: usize = 4_000;
+/// What is shown of things, at the end of names that begin with the thing: `post_stats`.
+const VIEWS: &str =
+    "count details exists history info list log logs metrics schema statistics stats status summary tree";
 
-/// Words after which the name of what is added or changed ends: `add_role_to_user`.
-const PREPOSITIONS: &str = "to for from in on of with by at into onto as via per using about between against without within \
-                            through over after before since until and or then";
-
-/// Words before a noun that do not change what it is: "a new message".
-const ARTICLES: &str = "a an the new another one some any this that these those your my their its given specified single \
-                        existing own first";
-
-/// A verb in the sentences after the first one that says that something is done for which a person has to agree. Only
-/// verbs in the third person count: others tell the reader what to do.
-pub(super) fn find_besides(description: &str) -> Option<String> {
-    let first = first_sentence(description);
-    let rest = description.trim_start().strip_prefix(first)?;
-    sentences(shortened(rest)).find_map(|sentence| {
-        let words = sentence_words(sentence);
-        let mut plain = words.iter().enumerate().filter(|(_, word)| !word.is_code);
-        plain.find_map(|(index, word)| {
-            let base = base_of_sentence_word(&word.text);
-            let acts = base != word.text && words::effect(Place::Verb, &base).is_some_and(Effect::needs_person);
-            let is_said = || index == 0 || contains("also then automatically", word_before(&words, index, 1));
-            (acts && is_said() && !is_excluded(&words, index)).then(|| word.text.clone())
-        })
-    })
-}
-
-/// A verb that begins a name and for which a person has to agree, even if it may be a noun: `post_message`, but not
-/// `post_stats` or `order_list`.
+/// A verb for which a person has to agree, even if it may be a noun: `post_message` and `share_report`, but not `post_stats`
+/// or `order_list`. It begins the name, or follows words that are no verbs and is none but a verb: `frobnicate_share_note`.
 pub(super) fn find_leading(name: &str, prefix: &OwnPrefix) -> Option<String> {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    let (verb, after) = words.get(prefix.count_words(&words)..)?.split_first()?;
-    let reads = after.iter().any(|word| matches!(effect_of_word(word), Some((VerbEffect::Reads, _))));
+    let words = words.get(prefix.count_words(&words)..)?;
+    let is_known = |word: &&str| effect_of_word(word).is_some() || words::effect(Place::Verb, word).is_some();
+    let at = words.iter().position(is_known)?;
+    let (verb, after) = words.get(at..)?.split_first()?;
+    let is_noun = words::effect(Place::Object, verb).is_some();
+    let is_shown = is_noun && (at > 0 || after.last().is_some_and(|last| contains(VIEWS, last)));
     let acts = words::effect(Place::Verb, verb).is_some_and(Effect::needs_person);
-    (acts && !reads && !is_empty_verb(verb)).then(|| (*verb).to_owned())
-}
-
-fn shortened(description: &str) -> &str {
-    let end = description.char_indices().nth(MAX_DESCRIPTION).map_or(description.len(), |(index, _)| index);
-    description.get(..end).unwrap_or_default()
+    (acts && !is_shown && !is_empty_verb(verb)).then(|| (*verb).to_owned())
 }
 
 /// What is found about a subject.
@@ -184,18 +162,22 @@ impl Finder<'_> {
                 let is_third_person = base != word.text;
                 let is_lead = index == 0 || (is_first && index == 1 && before(1).ends_with("ly"));
                 let beside = if before(1).ends_with("ly") { before(2) } else { before(1) };
-                let is_joined = contains(JOINING, beside) || contains(AUXILIARIES, beside);
+                let is_joined = contains(statements::JOINING, beside) || contains(statements::AUXILIARIES, beside);
                 let is_said = (is_lead && (is_first || is_third_person)) || is_joined;
                 if is_said && !is_excluded(words, index) {
                     self.add(effect, format!("its description says '{}'", word.text));
                 }
             }
-            if let Some(effect) = words::effect(Place::Participle, &word.text) {
-                let is_passive =
-                    contains(PASSIVE, before(1)) || (contains(PASSIVE, before(2)) && before(1).ends_with("ly"));
-                if is_passive && !is_excluded(words, index) {
-                    self.add(effect, format!("its description says '{} {}'", before(1), word.text));
-                }
+            if let Some(effect) = words::effect(Place::Participle, &word.text)
+                && is_passive(words, index)
+                && !is_excluded(words, index)
+            {
+                self.add(effect, format!("its description says '{} {}'", before(1), word.text));
+            }
+        }
+        for statement in statements::in_sentence(words, is_first) {
+            if let Some(effect) = statement.effect {
+                self.add(effect, format!("its description says '{}'", statement.text));
             }
         }
     }
@@ -253,63 +235,4 @@ impl Finder<'_> {
         };
         self.add(effect, evidence);
     }
-}
-
-/// The singular of a word, without its `s`. `access` is one.
-fn singular(word: &str) -> &str {
-    if word.ends_with("ss") { word } else { without_s(word) }
-}
-
-/// Words before a verb that turn its meaning around, or say when, and not that.
-const EXCLUDING: &str = "not no never without don't doesn't won't cannot can't didn't isn't neither nor nothing if unless \
-                         instead whether avoid before fails how to";
-
-/// Words that join a verb to another one.
-const JOINING: &str = "and then also or automatically immediately additionally optionally";
-
-/// Words before the base form of a verb.
-const AUXILIARIES: &str = "will would";
-
-/// Words before a participle.
-const PASSIVE: &str = "is are be gets get being automatically immediately";
-
-struct SentenceWord {
-    text: String,
-    /// Whether it is a name of something: `send_email`, `"send"`.
-    is_code: bool,
-    /// Whether punctuation follows.
-    ends_phrase: bool,
-}
-
-/// The word that stands this far before another one.
-fn word_before(words: &[SentenceWord], index: usize, distance: usize) -> &str {
-    index.checked_sub(distance).and_then(|at| words.get(at)).map_or("", |word| &word.text)
-}
-
-/// Whether words before a verb turn its meaning around.
-fn is_excluded(words: &[SentenceWord], index: usize) -> bool {
-    (1..=5).any(|distance| contains(EXCLUDING, word_before(words, index, distance)))
-}
-
-fn sentence_words(sentence: &str) -> Vec<SentenceWord> {
-    let words = sentence.split(|c: char| c.is_whitespace() || "/(".contains(c)).filter(|word| !word.is_empty());
-    words
-        .map(|word| {
-            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-            SentenceWord {
-                text: bare.replace('’', "'").to_lowercase().replace("e-mail", "email"),
-                is_code: word.contains(['_', '`', '"', '\'', '=', '<', '{', '[']) && !word.contains("n't"),
-                ends_phrase: word.ends_with([',', ';', ':', '.', ')', '!', '?', '–', '—']),
-            }
-        })
-        .filter(|word| !word.text.is_empty())
-        .collect()
-}
-
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['\n', ';', '!', '?']).flat_map(|line| line.split(". ")).map(str::trim).filter(|line| !line.is_empty())
-}
-
-fn contains(list: &str, wanted: &str) -> bool {
-    list.split_ascii_whitespace().any(|word| word == wanted)
 }

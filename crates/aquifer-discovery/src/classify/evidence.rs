@@ -1,7 +1,7 @@
 //! Evidence of a tool's effect in its name, description and parameters.
 
 use super::OwnPrefix;
-use super::effects;
+use super::statements;
 use super::verbs::{VerbEffect, effect_of_sentence_word, effect_of_word, is_empty_verb};
 use crate::text::first_sentence;
 
@@ -28,6 +28,12 @@ impl NameEvidence {
         let lead = self.lead.as_ref().filter(|_| self.firm && self.object.is_none());
         let (verb, _) = self.joined.as_ref().into_iter().chain(lead).find(|(_, effect)| *effect == VerbEffect::Acts)?;
         Some(verb)
+    }
+
+    /// Whether the verb says that something is added or changed, but follows a word that may be a verb itself:
+    /// `suspend_create_user`.
+    pub(super) fn is_after_unknown(&self) -> bool {
+        !self.is_first && matches!(self.effect(), Some(VerbEffect::Creates | VerbEffect::Updates))
     }
 
     /// The effect of the whole name: the more severe of the leading verb and the one joined to it.
@@ -125,7 +131,7 @@ pub(super) struct DescriptionEvidence {
     pub(super) joined: Option<(String, VerbEffect)>,
     /// The object of an empty verb, if it denotes a read: "Execute a SELECT query".
     pub(super) object: Option<(String, VerbEffect)>,
-    /// A verb in a later sentence for which a person has to agree: "It also sends an email".
+    /// What a sentence says is done besides: "It also sends an email".
     pub(super) besides: Option<String>,
 }
 
@@ -140,7 +146,7 @@ impl DescriptionEvidence {
 /// Finds verbs in the first sentence of a description.
 pub(super) fn verbs_in_description(description: &str) -> DescriptionEvidence {
     let sentence = first_sentence(description);
-    let besides = effects::find_besides(description);
+    let besides = statements::find_besides(description);
     let mut words = sentence.split(|c: char| c.is_whitespace() || "/(".contains(c)).filter(|word| !word.is_empty());
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let mut evidence = DescriptionEvidence { besides, ..DescriptionEvidence::default() };

@@ -10,7 +10,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 
 use super::verbs::VerbEffect;
-use super::{OwnPrefix, Subject, classify_with_prefix, danger, evidence};
+use super::{OwnPrefix, Subject, classify_with_prefix, danger_with_prefix, evidence};
 use crate::name;
 use crate::schema;
 use crate::text;
@@ -56,7 +56,7 @@ pub fn assess(subject: Subject<'_>) -> Assessment {
 pub(crate) fn assess_with_prefix(subject: Subject<'_>, prefix: &OwnPrefix) -> Assessment {
     let decision = classify_with_prefix(subject, prefix);
     let needs_review = !decision.review_reasons.is_empty();
-    let (danger, _) = danger(subject, decision.category, needs_review);
+    let (danger, _) = danger_with_prefix(subject, decision.category, needs_review, prefix);
     let hard = find_hard_evidence(subject, decision.category)
         .map(|hard| HardEvidence { danger: hard.danger.min(danger), ..hard });
     Assessment { category: decision.category, danger, hard }

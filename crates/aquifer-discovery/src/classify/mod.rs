@@ -2,26 +2,31 @@
 //!
 //! Annotations take precedence over verbs in the name, and those over the description. Parameters only raise doubts. If
 //! evidence is missing or contradictory, the tool needs review, is not READ and counts as destructive until then. A tool
-//! that the server declares to be read-only is READ unless a verb of writing or acting contradicts that. Without such a
-//! declaration, a verb of reading counts only as the first word of the name, after the source's own prefix: elsewhere it
-//! is more often a noun (`suspend_mailing_list`). A tool that declares no danger is reversible only if its wording says
-//! clearly that it adds or changes something.
+//! that the server declares to be read-only is READ unless a verb of writing or acting contradicts that. A verb that makes
+//! an operation run unasked (reading, adding, changing) counts only as the first word of the name, after the source's own
+//! prefix: an unknown first word may be a verb of any kind (`suspend_mailing_list`, `suspend_create_user`). Verbs that make
+//! it ask count anywhere. A tool that declares no danger is reversible only if its wording says clearly that it adds or
+//! changes something.
 
 mod effects;
 mod evidence;
 mod floor;
 mod own_prefix;
 mod reversible;
+mod sentences;
+mod statements;
 mod verbs;
 mod words;
 
 use std::cmp::Ordering;
 
+use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::effect::Effects;
 use serde::{Deserialize, Serialize};
 
+use crate::text::first_sentence;
 use crate::tool::{Annotations, Tool};
 use evidence::{DescriptionEvidence, NameEvidence};
 use verbs::VerbEffect;
@@ -35,6 +40,10 @@ pub(crate) use floor::assess_with_prefix;
 pub use floor::more_severe;
 pub(crate) use floor::normalized_name;
 pub use own_prefix::OwnPrefix;
+pub use own_prefix::SharedPrefixes;
+
+/// Maximum number of words of a sentence that stands for a name.
+const MAX_SENTENCE_WORDS: usize = 16;
 
 /// How well the evidence supports a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -158,8 +167,13 @@ pub(crate) fn classify_tool(
 
 /// The danger of a tool's operation in the category that a reviewer chose: the higher of the levels that both names
 /// imply.
-pub(crate) fn danger_of_tool(tool: &Tool, operation: &str, category: Category) -> (Danger, Inference) {
-    let judged = |name: &str| danger(Subject::named(name, tool.annotations), category, false);
+pub(crate) fn danger_of_tool(
+    tool: &Tool,
+    operation: &str,
+    category: Category,
+    prefix: &OwnPrefix,
+) -> (Danger, Inference) {
+    let judged = |name: &str| danger_with_prefix(Subject::named(name, tool.annotations), category, false, prefix);
     let (own, renamed) = (judged(&normalized_name(&tool.name)), judged(operation));
     if renamed.0 > own.0 { renamed } else { own }
 }
@@ -175,6 +189,18 @@ pub struct Judgement {
     pub effects: Effects,
 }
 
+/// The first sentence of a description as a name, if it begins with a verb: "Creates a new project" says `create_project`.
+pub fn name_in_sentence(description: &str) -> Option<String> {
+    let words = sentences::sentence_words(first_sentence(description));
+    let (verb, rest) = words.split_first()?;
+    let base = verbs::base_of_sentence_word(&verb.text);
+    verbs::effect_of_word(&base)?;
+    let rest =
+        rest.iter().map(|word| word.text.as_str()).filter(|word| !sentences::contains(sentences::ARTICLES, word));
+    let name = std::iter::once(base.as_str()).chain(rest).take(MAX_SENTENCE_WORDS).collect::<Vec<_>>().join(" ");
+    Some(snake_identifier(&name))
+}
+
 /// Whether a name in snake_case begins with a verb.
 pub fn begins_with_verb(name: &str) -> bool {
     name.split('_').next().is_some_and(|word| verbs::effect_of_word(word).is_some())
@@ -182,7 +208,17 @@ pub fn begins_with_verb(name: &str) -> bool {
 
 /// The danger of an operation (R-SAF-1, R-DIS-4), and how it was derived.
 pub fn danger(subject: Subject<'_>, category: Category, needs_review: bool) -> (Danger, Inference) {
-    let judged = judge(subject, category, needs_review, &OwnPrefix::default());
+    danger_with_prefix(subject, category, needs_review, &OwnPrefix::default())
+}
+
+/// The danger of an operation of a source whose names may be the prefix of the operation's.
+pub(crate) fn danger_with_prefix(
+    subject: Subject<'_>,
+    category: Category,
+    needs_review: bool,
+    prefix: &OwnPrefix,
+) -> (Danger, Inference) {
+    let judged = judge(subject, category, needs_review, prefix);
     (judged.danger, judged.from)
 }
 
@@ -277,6 +313,11 @@ fn annotated_write(name: &NameEvidence, words: &DescriptionEvidence, annotations
         (by_name, _) => by_name,
     };
     let by_words = words.joined.as_ref().or(words.lead.as_ref()).map(|(_, effect)| *effect);
+    // After an unknown word a verb shows nothing harmless: the description decides, and the verb can only raise it.
+    let (by_name, by_words) = match by_name.filter(|_| name.is_after_unknown()) {
+        Some(raised) => (None, by_words.map(|effect| effect.more_severe(raised))),
+        None => (by_name, by_words),
+    };
     let (effect, confidence) = match (by_name, by_words) {
         (Some(VerbEffect::Reads), _) if name.firm => {
             return doubtful(Category::Execute, "readOnlyHint is false, but the name says that it reads".to_owned());
@@ -314,6 +355,12 @@ fn unannotated(
         return doubtful(category, "no annotation, and no verb in the name".to_owned());
     };
     if effect != VerbEffect::Reads {
+        if name.is_after_unknown() {
+            return doubtful(
+                effect.category(),
+                format!("no annotation, and '{verb}' is not the first word of the name"),
+            );
+        }
         return unannotated_write(effect, name.firm, verb, words);
     }
     let objection = if !name.is_first {

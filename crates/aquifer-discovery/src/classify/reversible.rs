@@ -25,6 +25,9 @@ const NAME_HAZARDS: &str = "all bulk mass every batch force access approval merg
 /// Objects that are overwritten as a whole when they are updated.
 const WHOLE_OBJECTS: &str = "file content document blob";
 
+/// Verbs of changes that keep everything that was there.
+const KEEPING_VERBS: &str = "append prepend";
+
 /// Objects whose update merges or rebases other work.
 const MERGED_OBJECTS: &str = "branch ref fork";
 
@@ -50,7 +53,10 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, pre
     }
     let name = verbs_in_name(subject.name, prefix);
     // Two verbs are in doubt, even if each is not: "create or update" may overwrite something unintentionally.
-    if name.joined.is_some() || !name.lead.as_ref().is_some_and(|(verb, _)| has(REVERSIBLE_VERBS, verb)) {
+    if name.joined.is_some()
+        || !name.is_first
+        || !name.lead.as_ref().is_some_and(|(verb, _)| has(REVERSIBLE_VERBS, verb))
+    {
         return false;
     }
     if subject.parameters.iter().any(|parameter| DECIDING_PARAMETERS.contains(parameter)) {
@@ -66,7 +72,8 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, pre
     // A merge request does not merge anything.
     let text = subject.name.replace("merge_request", "request");
     let in_name: Vec<&str> = text.split('_').filter(|word| !word.is_empty()).collect();
-    let is_whole = |word: &str| category == Category::Update && has_stem(WHOLE_OBJECTS, word);
+    let is_kept = name.lead.as_ref().is_some_and(|(verb, _)| has(KEEPING_VERBS, verb));
+    let is_whole = |word: &str| category == Category::Update && !is_kept && has_stem(WHOLE_OBJECTS, word);
     let is_brought_up_to_date = name.lead.as_ref().is_some_and(|(verb, _)| verb == "update");
     let is_merged = |word: &str| is_brought_up_to_date && has_stem(MERGED_OBJECTS, word);
     !in_name.iter().any(|word| has_stem(NAME_HAZARDS, word) || is_whole(word) || is_merged(word))

@@ -155,10 +155,12 @@ impl Offer {
     /// Like [`from_bundle`](Self::from_bundle), for parsed tools, restricted to the wanted ones.
     pub fn from_listing(bundle: &Bundle, tools: &[Tool], source: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let server_name = bundle.source.server.as_ref().and_then(|server| server.name.as_deref());
+        let prefix = OwnPrefix::of_server(source, server_name, tools.iter().map(|tool| tool.name.as_str()));
         let mut offer = Self::default();
         for operation in bundle.normalized_bundle.operations.iter().filter(|one| is_wanted(&one.source_tool_name)) {
             if let Some(tool) = by_name.get(operation.source_tool_name.as_str()) {
-                offer.add_tool(operation, tool, source);
+                offer.add_tool(operation, tool, source, &prefix);
             }
         }
         offer.sanitize(&text::presentable);
@@ -193,12 +195,12 @@ impl Offer {
         self.types.values_mut().for_each(|named| sanitize::named_type(named, clean));
     }
 
-    fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str) {
+    fn add_tool(&mut self, made: &NormalizedOperation, tool: &Tool, source: &str, prefix: &OwnPrefix) {
         let input = schema::read_input(tool.input_schema());
         let own = input.by_name();
         let mut operation = Operation::new(&made.operation_name, made.endpoint, &made.description);
         operation.safety.danger = made.danger_level;
-        operation.safety.effects = effects_of_tool(made, tool, source);
+        operation.safety.effects = effects_of_tool(made, tool, prefix);
         operation.safety.danger_evidence =
             Some(text::presentable(&evidence_of_tool(made, tool, &operation.safety.effects)).into());
         operation.open = input.open;
@@ -352,13 +354,12 @@ impl Offer {
 }
 
 /// The effects of a tool, by its own name and by that of its operation.
-fn effects_of_tool(made: &NormalizedOperation, tool: &Tool, source: &str) -> Effects {
+fn effects_of_tool(made: &NormalizedOperation, tool: &Tool, prefix: &OwnPrefix) -> Effects {
     let parameters: Vec<&str> = made.params.iter().map(|parameter| parameter.name.as_str()).collect();
     let described = made.provenance.description.as_ref().map_or("", |_| &*made.description);
-    let prefix = OwnPrefix::new([source]);
     let judged = |name: &str, description: &str| {
         let subject = Subject { name, description, parameters: &parameters, annotations: tool.annotations };
-        classify::judge(subject, made.endpoint, made.needs_review, &prefix).effects
+        classify::judge(subject, made.endpoint, made.needs_review, prefix).effects
     };
     let own_name = classify::normalized_name(&tool.name);
     let mut effects = judged(&own_name, described);

@@ -13,7 +13,7 @@ use aquifer_protocol::operation::{MAX_CHOSEN_NAME, RESERVED, is_snake_case};
 use serde_json::{Map, Value};
 
 use crate::bundle::{Bundle, NormalizedOperation, SCHEMA_VERSION};
-use crate::classify::{self, Confidence, Inference};
+use crate::classify::{self, Confidence, Inference, OwnPrefix};
 use crate::digest::pin;
 use crate::problem::{FileProblem, Findings, join, shown};
 use crate::text::yaml::{self, Node};
@@ -97,6 +97,9 @@ impl Overrides {
     /// Like [`apply`](Self::apply), for the parsed tools of the bundle.
     pub fn apply_to_tools(&self, bundle: &mut Bundle, tools: &[Tool]) {
         let by_name: HashMap<&str, &Tool> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let server_name = bundle.source.server.as_ref().and_then(|server| server.name.as_deref());
+        let listed = tools.iter().map(|tool| tool.name.as_str());
+        let prefix = OwnPrefix::of_server(&bundle.source.name, server_name, listed);
         let normalized = &mut bundle.normalized_bundle;
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut names: HashMap<String, usize> = HashMap::new();
@@ -125,7 +128,7 @@ impl Overrides {
                     let message = "An override gives an operation the name of another; the name stays.";
                     warnings.push(BundleWarning::new(warning::NAME_COLLISION, message).tool(name));
                 }
-                decided.apply(operation, tool, taken, &mut warnings);
+                decided.apply(operation, tool, &prefix, taken, &mut warnings);
                 if operation.operation_name != own {
                     names.entry(own).and_modify(|count| *count -= 1);
                     *names.entry(operation.operation_name.clone()).or_default() += 1;
@@ -142,7 +145,14 @@ impl Overrides {
 }
 
 impl Override {
-    fn apply(&self, operation: &mut NormalizedOperation, tool: &Tool, taken: bool, warnings: &mut Vec<BundleWarning>) {
+    fn apply(
+        &self,
+        operation: &mut NormalizedOperation,
+        tool: &Tool,
+        prefix: &OwnPrefix,
+        taken: bool,
+        warnings: &mut Vec<BundleWarning>,
+    ) {
         let sources = operation.provenance.inference_sources.as_mut();
         let mut recorded = sources.map(|sources| *sources);
         let mut record = |pick: fn(&mut crate::bundle::InferenceSources) -> &mut Inference| {
@@ -166,7 +176,7 @@ impl Override {
         if self.reviewed || self.endpoint.is_some() {
             operation.needs_review = false;
             operation.review_reasons.clear();
-            let (danger, from) = classify::danger_of_tool(tool, &operation.operation_name, operation.endpoint);
+            let (danger, from) = classify::danger_of_tool(tool, &operation.operation_name, operation.endpoint, prefix);
             operation.danger_level = danger;
             if let Some(recorded) = recorded.as_mut() {
                 recorded.danger_level = from;

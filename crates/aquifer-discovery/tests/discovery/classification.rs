@@ -93,7 +93,7 @@ fn r_dis_4_annotations_outrank_verbs_and_verbs_descriptions() {
         ("", "frobnicate", "Get things", "", Execute, Confidence::Low, true, Danger::Destructive),
         ("", "update_user", "Deletes a user", "", Delete, Confidence::Low, true, Danger::Destructive),
         ("", "drop_table", "Drop a table", "", Delete, Confidence::Medium, false, Danger::Forbidden),
-        ("r- d-", "force_sync", "Sync", "", Update, Confidence::High, false, Danger::Dangerous),
+        ("r- d-", "force_sync", "Sync", "", Update, Confidence::Medium, false, Danger::Dangerous),
         ("", "", "", "", Execute, Confidence::Low, true, Danger::Destructive),
     ];
     for (words, name, description, parameter, category, confidence, review, level) in table {
@@ -157,12 +157,68 @@ fn r_dis_4_a_read_begins_with_its_verb() {
     }
 }
 
+/// A verb of adding or changing counts only as the first word, after words that are known to be no verb. Verbs that make an
+/// operation ask count anywhere.
+#[test]
+fn r_dis_4_an_unknown_first_word_is_unknown_whatever_follows() {
+    let judged = |tools: &[&str], hints: serde_json::Value| -> Vec<(Category, Danger, bool)> {
+        let tool =
+            |name: &&str| json!({ "name": name, "description": "Whatever", "inputSchema": {}, "annotations": hints });
+        let bundle = bundle(tools.iter().map(tool).collect());
+        let operations = bundle.normalized_bundle.operations.iter();
+        operations.map(|operation| (operation.endpoint, operation.danger_level, operation.needs_review)).collect()
+    };
+    for name in [
+        "frobnicate_update_note",
+        "suspend_create_user",
+        "suspendCreateUser",
+        "notes_create",
+        "freeze.set.status",
+        "deny_and_add_note",
+        "order_note_create",
+    ] {
+        for hints in
+            [json!({}), json!({ "readOnlyHint": false }), json!({ "readOnlyHint": false, "destructiveHint": false })]
+        {
+            let [(_, danger, needs_review)] = judged(&[name], hints.clone())[..] else { panic!("{name}") };
+            assert!(danger >= Danger::Destructive && needs_review, "{name} {hints}");
+        }
+    }
+    // Before different verbs, it is what they act on.
+    for (tools, count) in [
+        (&["notes_create", "notes_list", "notes_update", "notes_delete"][..], 4),
+        (&["jira_add_worklog", "jira_get_issue"], 2),
+        (&["API-post-page", "API-get-page", "API-create-page"], 3),
+        (&["acme_crm_update_deal", "acme_crm_list_deals"], 2),
+        (&["noteCreate", "noteGet"], 2),
+    ] {
+        for (name, (category, danger, needs_review)) in tools.iter().zip(judged(tools, json!({}))) {
+            let asks = name.contains("delete") || name.contains("post");
+            assert_eq!(danger >= Danger::Destructive, asks, "{name}: {category}, {danger}");
+            assert_eq!(needs_review, name.contains("post"), "{name}");
+        }
+        assert_eq!(tools.len(), count);
+    }
+    // One verb several times shows nothing, neither do nouns that may be verbs, and what follows has to begin with its verb.
+    for tools in [
+        &["suspend_create_user", "suspend_create_group"][..],
+        &["suspend_post", "suspend_comment", "suspend_draft"],
+        &["notes_create", "notes_list", "notes_frobnicate_update"],
+        &["email_customer", "email_create", "email_list"],
+        &["freeze_note_update", "note_create", "note_list"],
+    ] {
+        for (name, (_, danger, _)) in tools.iter().zip(judged(tools, json!({}))) {
+            let is_known = matches!(*name, "notes_create" | "notes_list" | "note_create" | "note_list");
+            assert_eq!(danger >= Danger::Destructive, !is_known, "{name} of {tools:?}");
+        }
+    }
+}
+
 /// Where the server declares nothing, clear additions and changes are reversible, and everything else asks first.
 #[test]
 fn r_dis_4_only_clear_changes_are_reversible() {
     let clear: &[(&str, &str)] = &[
         ("create_issue", "Create a new issue in a repository"),
-        ("jira_add_worklog", "Add a worklog entry to a Jira issue."),
         ("create_event", "Creates an event"),
         ("create_merge_request", "Create a new merge request in a project"),
         ("update_issue", "Update an existing issue"),

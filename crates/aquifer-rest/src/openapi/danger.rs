@@ -13,6 +13,7 @@ use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::effect::{Effect, Effects};
+use aquifer_protocol::inflect::without_s;
 
 use crate::route::Method;
 
@@ -49,13 +50,53 @@ pub(super) struct Evidence<'a> {
 }
 
 /// Determines the effects of an operation: the most severe ones that its id, its name and its path indicate.
+///
+/// A name that is made of the method and the path says nothing about a POST, PUT or PATCH. Its title stands for the name
+/// then, and what the path is about can only raise it.
 pub(super) fn judge(evidence: Evidence<'_>) -> Judgement {
     let judged = |name: &str| judge_name(without_generated_suffix(name, evidence.method, evidence.path), evidence);
-    let judged = evidence.id.map(judged).into_iter().fold(judged(evidence.name), more_severe);
+    let title = Some(evidence).filter(is_unnamed).and_then(|evidence| classify::name_in_sentence(evidence.description));
+    let judged = match title {
+        Some(title) => raise_by_resource(judge_name(&title, evidence), evidence),
+        None => evidence.id.map(judged).into_iter().fold(judged(evidence.name), more_severe),
+    };
     match path_words::judge(evidence, &judged) {
         Some(by_path) => more_severe(judged, by_path),
         None => judged,
     }
+}
+
+/// Whether a request that may write has no name of its own: no id, or one that is made of its method and its path.
+fn is_unnamed(evidence: &Evidence<'_>) -> bool {
+    if !matches!(evidence.method, Method::Post | Method::Put | Method::Patch) {
+        return false;
+    }
+    let Some(id) = evidence.id else { return true };
+    let in_path = snake_identifier(evidence.path);
+    let is_in_path = |word: &str| in_path.split('_').any(|other| without_s(other) == without_s(word));
+    let mut words = id.split('_').filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| word == evidence.method.as_str().to_lowercase()) && words.all(is_in_path)
+}
+
+/// Adds the effects of adding or changing what the last part of the path names: `/payments`.
+fn raise_by_resource(mut judged: Judgement, evidence: Evidence<'_>) -> Judgement {
+    let mut segments = evidence.path.split('?').next().unwrap_or_default().rsplit('/');
+    let Some(resource) = segments.find(|segment| !segment.is_empty() && !segment.contains('{')) else { return judged };
+    let (verb, category) = match evidence.method {
+        Method::Post => ("create", Category::Create),
+        _ => ("update", Category::Update),
+    };
+    let name = format!("{verb}_{}", snake_identifier(resource));
+    let subject = Subject { name: &name, description: "", parameters: &[], annotations: Annotations::default() };
+    let effects = classify::judge(subject, category, false, &OwnPrefix::default()).effects;
+    if let Some(found) = effects.first_for_person() {
+        let reason = format!("its path ends with '{}'", snake_identifier(resource));
+        if judged.danger < Danger::Destructive {
+            (judged.danger, judged.evidence) = (Danger::Destructive, reason.clone());
+        }
+        judged.effects.add(found.effect, reason);
+    }
+    judged
 }
 
 fn more_severe(one: Judgement, other: Judgement) -> Judgement {

@@ -32,6 +32,7 @@ mod type_names;
 
 use std::sync::Arc;
 
+use aquifer_discovery::classify::SharedPrefixes;
 use serde_json::Value;
 
 pub use digest::digests;
@@ -139,6 +140,7 @@ fn read_openapi(description: &Value, options: &ReadOptions<'_>, selection: &Sele
         schemas: &mut schemas,
         base_url: &base_url,
         auth: &auth,
+        shared_prefixes: SharedPrefixes::find(entries.iter().filter_map(Entry::id)),
         cache: Cache::default(),
     };
     read_operations(&mut reader, &entries, securities, selection, &mut api, &mut notes);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use aquifer_discovery::classify::OwnPrefix;
+use aquifer_discovery::classify::{OwnPrefix, SharedPrefixes};
 use aquifer_protocol::case::pascal_case;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::operation::Operation;
@@ -99,6 +99,8 @@ pub(super) struct OperationReader<'r, 'd> {
     pub(super) base_url: &'r str,
     /// The ways to authenticate.
     pub(super) auth: &'r [AuthScheme],
+    /// What the ids of several operations begin with.
+    pub(super) shared_prefixes: SharedPrefixes,
     pub(super) cache: Cache,
 }
 
@@ -134,10 +136,10 @@ pub(super) struct ReadOperation {
     pub(super) doubt: Option<String>,
 }
 
-/// What the id of an operation may begin with: its tags and the parts of its path.
-fn prefix(entry: &Entry<'_>) -> OwnPrefix {
+/// What the id of an operation may begin with: its tags, the parts of its path, and what several operations share.
+fn prefix(entry: &Entry<'_>, shared: &SharedPrefixes) -> OwnPrefix {
     let tags = entry.json.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    OwnPrefix::new(tags.take(MAX_TAGS).chain(entry.path.split('/').filter(|part| !part.contains('{'))))
+    OwnPrefix::of_route(tags.take(MAX_TAGS), entry.path).with_shared(shared.clone())
 }
 
 impl OperationReader<'_, '_> {
@@ -167,7 +169,7 @@ impl OperationReader<'_, '_> {
         let names_of_parameters: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
         let written_id = entry.json.get("operationId").and_then(Value::as_str);
         let id = written_id.and_then(|id| names::id_words(entry.method, id));
-        let prefix = prefix(entry);
+        let prefix = prefix(entry, &self.shared_prefixes);
         let judged = danger::judge(danger::Evidence {
             method: entry.method,
             id: id.as_deref(),

@@ -50,7 +50,8 @@ impl<'a> SnapshotDraft<'a> {
                 let live: HashMap<&str, &Definition> = tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
                 let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
                 let server_name = capture.interrogation.server.name.as_deref();
-                let prefix = OwnPrefix::new(std::iter::once(settings.name.as_str()).chain(server_name));
+                let names = tools.iter().map(|tool| tool.name.as_str());
+                let prefix = OwnPrefix::of_server(&settings.name, server_name, names);
                 let known = KnownEvidence {
                     live: Some(&live),
                     prefix: Some(&prefix),

@@ -69,7 +69,11 @@ impl CatalogSnapshot {
             return Self { is_known: false, origin: Origin::Nothing, ..nothing };
         };
         let decisions = settings.overrides.as_ref().map(|overrides| overrides.by_tool());
-        let prefix = OwnPrefix::new([settings.name.as_str()]);
+        let names = adapter.operations.iter().filter_map(|operation| match &operation.maps_to {
+            MapsTo::Tool(tool) => Some(tool.as_str()),
+            MapsTo::Route { .. } => None,
+        });
+        let prefix = OwnPrefix::of_server(&settings.name, None, names);
         let known = KnownEvidence {
             live: None,
             prefix: Some(&prefix),
