@@ -15,6 +15,7 @@ mod mutations;
 mod names;
 mod overrides;
 mod rate_limits;
+mod read_only;
 mod redaction;
 mod results;
 mod sanitized;

@@ -142,6 +142,11 @@ impl Effects {
         self.found.is_empty()
     }
 
+    /// Whether nothing beyond reading was found.
+    pub fn only_read(&self) -> bool {
+        self.found.iter().all(|found| found.effect == Effect::Reads)
+    }
+
     /// The first effect for which a person has to agree by default.
     pub fn first_for_person(&self) -> Option<&EffectEvidence> {
         self.found.iter().find(|found| found.effect.needs_person())

@@ -13,8 +13,6 @@ use aquifer_engine::source::{
 use aquifer_engine::table_model::TableModel;
 use aquifer_engine::{Offering, Source};
 use aquifer_protocol::case::snake_identifier;
-use aquifer_protocol::category::Category;
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use aquifer_query::Collection;
@@ -38,7 +36,7 @@ struct FilteredSource {
 impl FilteredSource {
     /// Compares the tool's own name, because the operation's name may have a suffix.
     fn is_hidden(&self, operation: &Operation) -> bool {
-        if self.read_only && !(operation.category == Category::Read && operation.safety.danger == Danger::Safe) {
+        if self.read_only && !operation.only_reads() {
             return true;
         }
         let tool = operation.origin.backing.tool().unwrap_or_default();

@@ -122,6 +122,11 @@ impl Operation {
         OperationClass::from_name(&self.name)
     }
 
+    /// Whether it is known to do nothing but read, so that a source that is read-only offers it.
+    pub fn only_reads(&self) -> bool {
+        self.category == Category::Read && self.safety.danger == Danger::Safe && self.safety.effects.only_read()
+    }
+
     /// An operation with a name, a category and a description.
     pub fn new(name: &str, category: Category, description: &str) -> Self {
         Self {
