@@ -58,6 +58,13 @@ pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
         effect_of_word(word).map(|(effect, _)| (index, *word, effect))
     };
     let last = words.len().checked_sub(1);
+    // What is viewed or listed can be the thing itself, if a source or a path says so: `list_create` of `/lists`.
+    let known = prefix.count_words(&words);
+    let follows_prefix =
+        |(index, _, effect): &(usize, &str, VerbEffect)| *index < known && *effect == VerbEffect::Reads;
+    let next =
+        words.get(known).and_then(|word| Some((known, *word, effect_of_word(word).filter(|(_, firm)| *firm)?.0)));
+    let firm = firm.map(|firm| next.filter(|_| follows_prefix(&firm)).unwrap_or(firm));
     let lead = match firm {
         Some(firm) => Some((firm, true)),
         None => soft(0).or_else(|| last.and_then(soft)).map(|soft| (soft, false)),
@@ -65,7 +72,7 @@ pub(super) fn verbs_in_name(name: &str, prefix: &OwnPrefix) -> NameEvidence {
     let Some(((index, word, effect), is_firm)) = lead else { return NameEvidence::default() };
     let effect = if is_other_verb(&words, index) { VerbEffect::Acts } else { effect };
     let lead = Some((word.to_owned(), effect));
-    let is_first = index == prefix.count_words(&words);
+    let is_first = index == known || index == 0;
     let mut evidence = NameEvidence { lead, firm: is_firm, is_first, ..NameEvidence::default() };
     let mut joining = false;
     for (position, word) in words.iter().enumerate().skip(index + 1) {

@@ -195,10 +195,28 @@ pub fn name_in_sentence(description: &str) -> Option<String> {
     let (verb, rest) = words.split_first()?;
     let base = verbs::base_of_sentence_word(&verb.text);
     verbs::effect_of_word(&base)?;
-    let rest =
-        rest.iter().map(|word| word.text.as_str()).filter(|word| !sentences::contains(sentences::ARTICLES, word));
+    // "one or more" joins no verbs.
+    let rest = rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ").replace("one or more", "");
+    let rest = rest.split_ascii_whitespace().filter(|word| !sentences::contains(sentences::ARTICLES, word));
     let name = std::iter::once(base.as_str()).chain(rest).take(MAX_SENTENCE_WORDS).collect::<Vec<_>>().join(" ");
     Some(snake_identifier(&name))
+}
+
+/// The verb that begins a description, if no table knows it: "Ingest a profile". A word before an article is a verb.
+pub fn unknown_verb(description: &str) -> Option<String> {
+    let words = sentences::sentence_words(first_sentence(description));
+    let [first, second, ..] = words.as_slice() else { return None };
+    let is_known = verbs::effect_of_sentence_word(&first.text).is_some()
+        || words::effect(words::Place::Verb, &verbs::base_of_sentence_word(&first.text)).is_some();
+    let is_verb = !first.ends_phrase && !first.text.ends_with("ing") && statements::is_determiner(&second.text);
+    let is_preposition = sentences::contains(sentences::PREPOSITIONS, &first.text);
+    (is_verb && !is_known && !is_preposition).then(|| first.text.clone())
+}
+
+/// Whether a name in snake_case has verbs, and all of them read.
+pub fn only_reads(name: &str) -> bool {
+    let mut verbs = name.split('_').filter_map(verbs::effect_of_word).peekable();
+    verbs.peek().is_some() && verbs.all(|(effect, _)| effect == VerbEffect::Reads)
 }
 
 /// Whether a name in snake_case begins with a verb.

@@ -19,7 +19,7 @@ use super::words::{self, Place};
 const GENERIC_WORDS: &[&str] = &["mcp", "server", "api"];
 
 /// Maximum number of words that operations share before their verbs: `jira_sprint_issues` in `jira_sprint_issues_list`.
-const MAX_SHARED_WORDS: usize = 3;
+const MAX_SHARED_WORDS: usize = 6;
 
 /// The words before the verb of a name.
 #[derive(Debug, Clone, Default)]

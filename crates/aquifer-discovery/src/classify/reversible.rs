@@ -10,6 +10,7 @@ use aquifer_protocol::category::Category;
 use super::OwnPrefix;
 use super::Subject;
 use super::evidence::{verbs_in_description, verbs_in_name};
+use super::sentences::{PREPOSITIONS, contains};
 use super::verbs::VerbEffect;
 
 /// Verbs of additions and changes that can be undone.
@@ -31,20 +32,12 @@ const KEEPING_VERBS: &str = "append prepend";
 /// Objects whose update merges or rebases other work.
 const MERGED_OBJECTS: &str = "branch ref fork";
 
-/// Parameters that determine what happens, or allow more than the name implies.
-const DECIDING_PARAMETERS: &[&str] = &[
-    "action",
-    "method",
-    "operation",
-    "force",
-    "overwrite",
-    "upsert",
-    "query",
-    "statement",
-    "sql",
-    "command",
-    "script",
-];
+/// Parameters that determine what a change does. What is added only contains them: a rule has an `action`.
+const DECIDING_PARAMETERS: &[&str] = &["action", "method", "operation"];
+
+/// Parameters that allow more than the name implies.
+const EXCEEDING_PARAMETERS: &[&str] =
+    &["force", "overwrite", "upsert", "query", "statement", "sql", "command", "script"];
 
 /// Whether the wording of a tool says clearly that it only adds or changes something.
 pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, prefix: &OwnPrefix) -> bool {
@@ -59,7 +52,11 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, pre
     {
         return false;
     }
-    if subject.parameters.iter().any(|parameter| DECIDING_PARAMETERS.contains(parameter)) {
+    let decides = |parameter: &&str| {
+        EXCEEDING_PARAMETERS.contains(parameter)
+            || (category == Category::Update && DECIDING_PARAMETERS.contains(parameter))
+    };
+    if subject.parameters.iter().any(decides) {
         return false;
     }
     let described = verbs_in_description(subject.description);
@@ -73,10 +70,14 @@ pub(super) fn is_reversible_change(subject: Subject<'_>, category: Category, pre
     let text = subject.name.replace("merge_request", "request");
     let in_name: Vec<&str> = text.split('_').filter(|word| !word.is_empty()).collect();
     let is_kept = name.lead.as_ref().is_some_and(|(verb, _)| has(KEEPING_VERBS, verb));
-    let is_whole = |word: &str| category == Category::Update && !is_kept && has_stem(WHOLE_OBJECTS, word);
+    // The last word before a preposition says what is changed: a document version is no document.
+    let is_preposition = |word: &&str| contains(PREPOSITIONS, word);
+    let end = in_name.iter().position(is_preposition).unwrap_or(in_name.len());
+    let head = end.checked_sub(1).and_then(|at| in_name.get(at)).copied().unwrap_or_default();
+    let is_whole = category == Category::Update && !is_kept && has_stem(WHOLE_OBJECTS, head);
     let is_brought_up_to_date = name.lead.as_ref().is_some_and(|(verb, _)| verb == "update");
     let is_merged = |word: &str| is_brought_up_to_date && has_stem(MERGED_OBJECTS, word);
-    !in_name.iter().any(|word| has_stem(NAME_HAZARDS, word) || is_whole(word) || is_merged(word))
+    !in_name.iter().any(|word| has_stem(NAME_HAZARDS, word) || is_merged(word)) && !is_whole
 }
 
 fn has(list: &str, wanted: &str) -> bool {

@@ -5,6 +5,9 @@
 //! do ("Use the id to send it"), unless it is joined to the verb that says what the operation does ("Get the report and
 //! send it").
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use aquifer_protocol::effect::Effect;
 
 use super::sentences::{
@@ -20,6 +23,14 @@ pub(super) struct Statement {
     pub(super) effect: Option<Effect>,
     /// The words that say it.
     pub(super) text: String,
+}
+
+/// What a verb states.
+enum Stated {
+    /// An effect for which a person has to agree.
+    Effect(Effect),
+    /// An addition or a change.
+    Change,
 }
 
 /// Words that join a verb to another one.
@@ -44,7 +55,7 @@ const SUBORDINATING: &str = "that which who whom whose whether if when whenever 
                              while after before as what can could may might must should cannot has have had was were been";
 
 /// Words that join clauses.
-const CONJUNCTIONS: &str = "and but or then so";
+const CONJUNCTIONS: &str = "and but or";
 
 /// What a description calls the operation or what runs it.
 const OPERATION_NOUNS: &str = "it this tool call operation request endpoint method function command action api server service \
@@ -71,6 +82,10 @@ const RECEIVING: &str = "receives receive gets get";
 /// Verbs that bring something about: "Triggers a payment".
 const CAUSING: &str = "triggers initiates causes issues places makes generates produces creates raises starts opens";
 
+/// The verbs and participles that depend on what they are about.
+static OF_OBJECTS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| [OCCURRING, MADE, RECEIVING].into_iter().flat_map(str::split_ascii_whitespace).collect());
+
 /// Maximum number of words between the beginning of a clause and its verb.
 const MAX_SUBJECT: usize = 6;
 
@@ -93,48 +108,51 @@ pub(super) fn in_sentence(words: &[SentenceWord], is_first: bool) -> Vec<Stateme
 
 fn at_word(words: &[SentenceWord], index: usize, is_first: bool) -> Option<Statement> {
     let word = words.get(index)?.text.as_str();
-    let said = |effect: Option<Effect>, from: usize| {
-        let text: Vec<&str> = words.get(from..=index)?.iter().map(|word| word.text.as_str()).collect();
-        Some(Statement { effect, text: text.join(" ") })
-    };
     let base = base_of_sentence_word(word);
     let is_third_person = base != word;
-    if is_negated(words, index)
-        || (!is_third_person && is_excluded(words, index) && words::effect(Place::Participle, word).is_none())
-    {
+    let before = index.saturating_sub(1);
+    let by_participle = words::effect(Place::Participle, word)
+        .and_then(|effect| Some((stated_participle(words, index, effect)?, before)));
+    let by_object = || {
+        let is_candidate = OF_OBJECTS.contains(word);
+        let effect = is_candidate.then(|| occurring_object(words, index).or_else(|| received_object(words, index)));
+        Some((Stated::Effect(effect.flatten()?), before))
+    };
+    let by_verb = || Some((stated_verb(words, index, is_first, &base)?, index));
+    let (stated, from) = by_participle.or_else(by_object).or_else(by_verb)?;
+    // What turns a verb around is only looked for where there is one.
+    if is_negated(words, index) || (!is_third_person && from == index && is_excluded(words, index)) {
         return None;
     }
-    if let Some(effect) = words::effect(Place::Verb, &base).filter(|effect| effect.needs_person())
-        && is_stated_verb(words, index, is_first, is_third_person)
-    {
-        return said(Some(effect), index);
+    let text: Vec<&str> = words.get(from..=index)?.iter().map(|word| word.text.as_str()).collect();
+    let effect = match stated {
+        Stated::Effect(effect) => Some(effect),
+        Stated::Change => None,
+    };
+    Some(Statement { effect, text: text.join(" ") })
+}
+
+/// The effect of a passive in a main clause: "The file is deleted".
+fn stated_participle(words: &[SentenceWord], index: usize, effect: Effect) -> Option<Stated> {
+    let is_stated = is_passive(words, index) && is_main_clause(words, index) && !is_of_interface(words, index, effect);
+    is_stated.then_some(Stated::Effect(effect))
+}
+
+/// The effect of a verb that says what is done: "It sends a copy", "Triggers a payment", "Also updates the page".
+fn stated_verb(words: &[SentenceWord], index: usize, is_first: bool, base: &str) -> Option<Stated> {
+    let word = words.get(index)?.text.as_str();
+    let is_third_person = base != word;
+    let stated = || is_stated_verb(words, index, is_first, is_third_person);
+    if let Some(effect) = words::effect(Place::Verb, base).filter(|effect| effect.needs_person()) {
+        return stated().then_some(Stated::Effect(effect));
     }
-    if let Some(effect) = words::effect(Place::Participle, word)
-        && is_passive(words, index)
-        && is_main_clause(words, index)
-        && !is_of_interface(words, index, effect)
-    {
-        return said(Some(effect), index.saturating_sub(1));
+    if !is_third_person {
+        return None;
     }
-    if let Some(effect) = occurring_object(words, index) {
-        return said(Some(effect), index.saturating_sub(1));
-    }
-    if is_third_person && is_stated_verb(words, index, is_first, true) {
-        if contains(CAUSING, word)
-            && let Some(effect) = object_after(words, index, |_| true)
-        {
-            return said(Some(effect), index);
-        }
-        let writes = effect_of_word(&base).is_some_and(|(effect, firm)| firm && effect.is_write());
-        if writes && follows_determiner(words, index) {
-            return said(None, index);
-        }
-    }
-    if contains(RECEIVING, word) && index > 0 && is_main_clause(words, index) && !begins_clause(words, index) {
-        let effect = object_after(words, index, |effect| effect == Effect::Sends)?;
-        return said(Some(effect), index);
-    }
-    None
+    let writes = effect_of_word(base).is_some_and(|(effect, firm)| firm && effect.is_write());
+    let caused = if contains(CAUSING, word) { object_after(words, index, |_| true) } else { None };
+    let is_change = writes && follows_determiner(words, index);
+    ((caused.is_some() || is_change) && stated()).then_some(caused.map_or(Stated::Change, Stated::Effect))
 }
 
 /// Whether a verb is the verb of a statement, rather than a noun or a verb of another clause.
@@ -158,8 +176,8 @@ fn is_stated_verb(words: &[SentenceWord], index: usize, is_first: bool, is_third
     let subject = index.saturating_sub(back);
     let start = clause_start(words, subject);
     let determined = subject.saturating_sub(1);
-    let begins = subject == start
-        || (determined == start && contains(&format!("{ARTICLES} each every"), word_before(words, subject, 1)));
+    let is_determined = |word: &str| contains(ARTICLES, word) || contains("each every", word);
+    let begins = subject == start || (determined == start && is_determined(word_before(words, subject, 1)));
     is_third_person && contains(OPERATION_NOUNS, before) && begins
 }
 
@@ -175,6 +193,11 @@ fn has_form_of_first_verb(words: &[SentenceWord], is_third_person: bool) -> bool
     (is_verb && other == is_third_person) || (is_passive && is_third_person)
 }
 
+/// Whether a word only stands before a noun.
+pub(super) fn is_determiner(word: &str) -> bool {
+    contains(DETERMINERS, word)
+}
+
 fn follows_determiner(words: &[SentenceWord], index: usize) -> bool {
     let ends = words.get(index).is_none_or(|word| word.ends_phrase);
     !ends && words.get(index + 1).is_some_and(|next| contains(DETERMINERS, &next.text))
@@ -182,6 +205,10 @@ fn follows_determiner(words: &[SentenceWord], index: usize) -> bool {
 
 /// Whether the words before a participle make it a passive: "is sent", "are automatically deleted".
 pub(super) fn is_passive(words: &[SentenceWord], index: usize) -> bool {
+    // "Get shared links"
+    if index == 1 {
+        return false;
+    }
     let before = |distance: usize| word_before(words, index, distance);
     contains(PASSIVE, before(1)) || (contains(PASSIVE, before(2)) && before(1).ends_with("ly"))
 }
@@ -251,6 +278,13 @@ fn occurring_object(words: &[SentenceWord], index: usize) -> Option<Effect> {
     let subject = clause.iter().position(|word| contains(PASSIVE, &word.text) || contains(AUXILIARIES, &word.text));
     let head = clause.get(..subject.unwrap_or(clause.len()))?.last()?;
     words::effect(Place::Object, singular(&head.text)).filter(|effect| effect.needs_person())
+}
+
+/// The effect of what somebody receives: "The owner receives an email".
+fn received_object(words: &[SentenceWord], index: usize) -> Option<Effect> {
+    let is_verb = contains(RECEIVING, &words.get(index)?.text) && index > 0 && !begins_clause(words, index);
+    let effect = object_after(words, index, |effect| effect == Effect::Sends)?;
+    (is_verb && is_main_clause(words, index)).then_some(effect)
 }
 
 /// The effect of the noun that a verb acts on, after an article: "receives an email", "triggers a bank transfer".

@@ -60,41 +60,89 @@ pub(super) fn judge(evidence: Evidence<'_>) -> Judgement {
         Some(title) => raise_by_resource(judge_name(&title, evidence), evidence),
         None => evidence.id.map(judged).into_iter().fold(judged(evidence.name), more_severe),
     };
+    let judged = doubt_unknown_verb(raise_by_credentials(judged, evidence), evidence);
     match path_words::judge(evidence, &judged) {
         Some(by_path) => more_severe(judged, by_path),
         None => judged,
     }
 }
 
-/// Whether a request that may write has no name of its own: no id, or one that is made of its method and its path.
+/// Whether a request that may write has no name of its own: no id, or one that begins with its method.
 fn is_unnamed(evidence: &Evidence<'_>) -> bool {
-    if !matches!(evidence.method, Method::Post | Method::Put | Method::Patch) {
-        return false;
-    }
-    let Some(id) = evidence.id else { return true };
-    let in_path = snake_identifier(evidence.path);
-    let is_in_path = |word: &str| in_path.split('_').any(|other| without_s(other) == without_s(word));
-    let mut words = id.split('_').filter(|word| !word.is_empty());
-    words.next().is_some_and(|word| word == evidence.method.as_str().to_lowercase()) && words.all(is_in_path)
+    matches!(evidence.method, Method::Post | Method::Put | Method::Patch)
+        && evidence.id.is_none_or(|id| id_without_method(id, evidence.method).is_some())
 }
 
-/// Adds the effects of adding or changing what the last part of the path names: `/payments`.
+fn id_without_method(id: &str, method: Method) -> Option<&str> {
+    id.strip_prefix(&method.as_str().to_lowercase()).filter(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
+/// Doubts that a request only reads if nothing but its method says so, and its description begins with an unknown verb:
+/// `GET /event/{id}`, "Ingest a profile".
+fn doubt_unknown_verb(judged: Judgement, evidence: Evidence<'_>) -> Judgement {
+    let says_reading = |id: &str| {
+        let words: Vec<&str> = id.split('_').filter(|word| !word.is_empty()).collect();
+        words.get(evidence.prefix.count_words(&words)).is_some_and(|word| READING_WORDS.contains(word))
+    };
+    if judged.category != Category::Read || evidence.id.is_some_and(says_reading) {
+        return judged;
+    }
+    let Some(verb) = classify::unknown_verb(evidence.description) else { return judged };
+    let doubt = format!("{} should only read, but its description begins with '{verb}'", evidence.method.as_str());
+    let category = Category::Execute;
+    let unknown = judgement(category, Danger::Destructive, Effects::default(), doubt.clone(), judged.is_idempotent);
+    Judgement { doubt: Some(doubt), ..unknown }
+}
+
+/// Parts of paths that name what gives access.
+const CREDENTIALS: &[&str] =
+    &["oauth", "oidc", "saml", "sso", "credential", "secret", "token", "password", "api_key", "ssh_key", "access_key"];
+
+/// Adds that a request that may write gives access, if a part of its path says that it is about credentials.
+fn raise_by_credentials(mut judged: Judgement, evidence: Evidence<'_>) -> Judgement {
+    if !matches!(evidence.method, Method::Post | Method::Put | Method::Patch) || judged.category == Category::Read {
+        return judged;
+    }
+    let segments = evidence.path.split(['/', '?']).filter(|segment| !segment.contains('{')).map(snake_identifier);
+    let names_credential = |segment: &String| {
+        CREDENTIALS
+            .iter()
+            .any(|word| segment.split('_').any(|part| without_s(part) == *word) || without_s(segment) == *word)
+    };
+    let mut segments = segments;
+    if let Some(segment) = segments.find(names_credential) {
+        let reason = format!("its path says '{segment}'");
+        if judged.danger < Danger::Destructive {
+            (judged.danger, judged.evidence) = (Danger::Destructive, reason.clone());
+        }
+        judged.effects.add(Effect::Grants, reason);
+    }
+    judged
+}
+
+/// Adds the effects of adding or changing what the last part of the path names, `/payments`, and what the id names after
+/// the method.
 fn raise_by_resource(mut judged: Judgement, evidence: Evidence<'_>) -> Judgement {
-    let mut segments = evidence.path.split('?').next().unwrap_or_default().rsplit('/');
-    let Some(resource) = segments.find(|segment| !segment.is_empty() && !segment.contains('{')) else { return judged };
     let (verb, category) = match evidence.method {
         Method::Post => ("create", Category::Create),
         _ => ("update", Category::Update),
     };
-    let name = format!("{verb}_{}", snake_identifier(resource));
-    let subject = Subject { name: &name, description: "", parameters: &[], annotations: Annotations::default() };
-    let effects = classify::judge(subject, category, false, &OwnPrefix::default()).effects;
-    if let Some(found) = effects.first_for_person() {
-        let reason = format!("its path ends with '{}'", snake_identifier(resource));
-        if judged.danger < Danger::Destructive {
-            (judged.danger, judged.evidence) = (Danger::Destructive, reason.clone());
+    let mut segments = evidence.path.split('?').next().unwrap_or_default().rsplit('/');
+    let last = segments.find(|segment| !segment.is_empty() && !segment.contains('{')).map(snake_identifier);
+    let in_id = evidence.id.and_then(|id| id_without_method(id, evidence.method)).map(str::to_owned);
+    for (place, resource) in [("path ends with", last), ("id says", in_id)] {
+        let Some(resource) = resource else { continue };
+        let resource = resource.trim_start_matches('_');
+        let name = format!("{verb}_{resource}");
+        let subject = Subject { name: &name, description: "", parameters: &[], annotations: Annotations::default() };
+        let effects = classify::judge(subject, category, false, &OwnPrefix::default()).effects;
+        if let Some(found) = effects.first_for_person() {
+            let reason = format!("its {place} '{resource}'");
+            if judged.danger < Danger::Destructive {
+                (judged.danger, judged.evidence) = (Danger::Destructive, reason.clone());
+            }
+            judged.effects.add(found.effect, reason);
         }
-        judged.effects.add(found.effect, reason);
     }
     judged
 }
@@ -261,8 +309,14 @@ fn posting(subject: Subject<'_>, decision: Classification, known: Evidence<'_>) 
     let first = words.get(prefix.count_words(&words)).copied().unwrap_or_default();
     let last = known.path.split('?').next().and_then(|path| path.trim_end_matches('/').rsplit('/').next());
     let last = snake_identifier(last.unwrap_or_default());
-    let is_query =
-        READING_POSTS.contains(&first) || last.split('_').next().is_some_and(|word| READING_POSTS.contains(&word));
+    let is_query_path = last.split('_').next().is_some_and(|word| READING_POSTS.contains(&word));
+    let is_query = READING_POSTS.contains(&first) || is_query_path;
+    // `row_view_search` begins with what is searched, which the path confirms.
+    let decision = if decision.category != Category::Read && is_query_path && classify::only_reads(subject.name) {
+        classify::classify_with_prefix(Subject { name: &last, ..subject }, prefix)
+    } else {
+        decision
+    };
     let may_read = decision.category != Category::Read || is_query;
     let doubt = doubt(Method::Post, &decision)
         .or_else(|| (!may_read).then(|| format!("its name says '{first}', but POST usually changes something")));
@@ -390,10 +444,35 @@ mod tests {
             (Method::Post, Some("create_item_post"), "create_item_post", "/items", "", Create, Reversible),
             (Method::Post, Some("create_pet"), "create_pet", "/pets/purge", "", Create, Destructive),
             (Method::Post, Some("create_pet"), "create_pet", "/pets", "", Create, Reversible),
+            // A name that is made of the path says nothing. The title stands for it, and the path can raise it.
+            (Method::Post, None, "post_project", "/projects", "Creates a new project.", Create, Reversible),
+            (Method::Put, None, "put_folder", "/folders/{id}", "Update a folder. Moves it, too.", Update, Reversible),
+            (Method::Post, Some("post_models"), "post_models", "/models", "Create a model", Create, Reversible),
+            (Method::Post, Some("post_note_route"), "post_note_route", "/notes", "Create a note", Create, Reversible),
+            (Method::Post, Some("post_api_key"), "post_api_key", "/things", "Create a thing", Create, Destructive),
+            (Method::Patch, None, "patch_event", "/events/{id}", "Update one or more events.", Update, Reversible),
+            (Method::Post, Some("row_view_search"), "row_view_search", "/rows/search", "Search rows", Read, Safe),
+            (Method::Post, Some("frob_update_search"), "frob_update_search", "/rows/search", "", Update, Destructive),
+            // Only the method says that it reads, and the description says something else.
+            (Method::Get, None, "get_event", "/event/{id}", "Ingest a profile.", Execute, Destructive),
+            (Method::Get, Some("get_event"), "get_event", "/event/{id}", "Obtain a profile.", Read, Safe),
+            (Method::Get, None, "get_event", "/event/{id}", "Specific events of a profile.", Read, Safe),
+            (Method::Get, None, "get_event", "/event/{id}", "About the profile.", Read, Safe),
+            // A thing may have the name of a verb of reading.
+            (Method::Put, Some("list_update"), "list_update", "/notes/{id}", "Update a list", Update, Destructive),
+            (Method::Put, None, "put_oidc", "/security/oidc", "Update a thing", Update, Destructive),
+            (Method::Post, None, "post_payment", "/payments", "Create an object", Create, Destructive),
+            (Method::Post, None, "post_project", "/projects", "Frobnicates a project.", Create, Destructive),
+            (Method::Post, None, "post_project", "/projects", "", Create, Destructive),
+            (Method::Post, Some("create_ticket"), "create_ticket", "/oauth/tickets", "", Create, Destructive),
+            (Method::Post, Some("create_note"), "create_note", "/api-keys/{id}/notes", "", Create, Destructive),
+            (Method::Post, Some("suspend_create_user"), "suspend_create_user", "/users", "", Create, Destructive),
+            (Method::Post, Some("users_create"), "users_create", "/users", "", Create, Reversible),
+            (Method::Post, Some("suspend_update"), "suspend_update", "/users/{id}/suspend", "", Update, Destructive),
             (Method::Post, Some("send"), "post_a", "/a", "", Execute, Destructive),
             (Method::Patch, Some("update_pet"), "update_pet", "/pets/{delete}", "", Update, Reversible),
         ] {
-            let prefix = &OwnPrefix::default();
+            let prefix = &OwnPrefix::of_route([], path);
             let evidence = Evidence { method, id, name, path, prefix, description, parameters: &[], has_result: true };
             let judged = judge(evidence);
             assert_eq!((judged.category, judged.danger), (category, danger), "{method:?} {name} {path}: {judged:?}");
