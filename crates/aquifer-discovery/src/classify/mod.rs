@@ -213,6 +213,20 @@ pub fn unknown_verb(description: &str) -> Option<String> {
     (is_verb && !is_known && !is_preposition).then(|| first.text.clone())
 }
 
+/// Whether a name in snake_case begins or ends with a verb that does something and is no thing: `set_state` and
+/// `device_reboot`, but not `order_address` or `feature_set`.
+pub fn says_action(name: &str) -> bool {
+    let is_action = |word: &str| {
+        let is_firm = verbs::effect_of_word(word).is_some_and(|(effect, firm)| firm && effect != VerbEffect::Reads);
+        let is_thing = words::effect(words::Place::Object, word).is_some();
+        is_firm || (!is_thing && words::effect(words::Place::Verb, word).is_some())
+    };
+    match name.rsplit_once('_') {
+        Some((before, last)) => before.split('_').next().is_some_and(is_action) || (last != "set" && is_action(last)),
+        None => is_action(name),
+    }
+}
+
 /// Whether a name in snake_case has verbs, and all of them read.
 pub fn only_reads(name: &str) -> bool {
     let mut verbs = name.split('_').filter_map(verbs::effect_of_word).peekable();

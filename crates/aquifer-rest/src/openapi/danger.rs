@@ -453,6 +453,13 @@ mod tests {
             (Method::Patch, None, "patch_event", "/events/{id}", "Update one or more events.", Update, Reversible),
             (Method::Post, Some("row_view_search"), "row_view_search", "/rows/search", "Search rows", Read, Safe),
             (Method::Post, Some("frob_update_search"), "frob_update_search", "/rows/search", "", Update, Destructive),
+            // What a parameter identifies is a thing.
+            (Method::Get, None, "get_order", "/order/{id}", "Detailed information.", Read, Safe),
+            (Method::Get, None, "get_field_set", "/field-set/{id}", "", Read, Safe),
+            (Method::Get, None, "get_order", "/pizza/order", "Detailed information.", Execute, Destructive),
+            (Method::Get, None, "get_set_state", "/set-state/{id}", "", Update, Destructive),
+            (Method::Get, None, "get_device_reboot", "/device-reboot/{id}", "", Execute, Destructive),
+            (Method::Get, None, "get_reserve", "/reserve/{id}", "", Execute, Destructive),
             // Only the method says that it reads, and the description says something else.
             (Method::Get, None, "get_event", "/event/{id}", "Ingest a profile.", Execute, Destructive),
             (Method::Get, Some("get_event"), "get_event", "/event/{id}", "Obtain a profile.", Read, Safe),

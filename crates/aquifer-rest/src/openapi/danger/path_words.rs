@@ -3,6 +3,8 @@
 //! Most words of a path are nouns, even those that are verbs elsewhere (`/store/inventory`). Verbs are recognized in
 //! two positions: a verb of removing at the edge of any segment, and any other verb in the last segment.
 //!
+//! Before a parameter, a word that is also a noun is what the parameter identifies (`/order/{id}`).
+//!
 //! A word of removing that only names something (`/trash`, `/destroy_with_associated_resources`) is not counted if
 //! everything else shows a read: the method, a declared result, the description, and the id. A segment that is nothing but
 //! a verb (`/users/{id}/delete`) is always counted.
@@ -80,6 +82,11 @@ pub(super) fn judge(evidence: Evidence<'_>, judged: &Judgement) -> Option<Judgem
         });
     }
     let last = segments.last().filter(|_| method.is_safe())?;
+    // `/order/{id}` is an order, `/set-state/{id}` is not.
+    let is_of_parameter = evidence.path.split('?').next().is_some_and(|path| path.trim_end_matches('/').ends_with('}'));
+    if is_of_parameter && !classify::says_action(last) {
+        return None;
+    }
     let decision = classify::classify(subject(last));
     decision.review_reasons.first()?;
     if begins_with_reading(evidence.description) || evidence.id.is_some_and(|id| says_reading(id, evidence.path)) {
