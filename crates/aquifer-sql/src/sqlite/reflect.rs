@@ -396,9 +396,12 @@ fn triggers(connection: &Connection, table: &str) -> Result<Vec<ChangeRule>> {
 
 /// Unique indexes over expressions or over some rows only, with the columns that their definitions mention.
 fn opaque_keys(connection: &Connection, table: &str, columns: &[Column]) -> Result<Vec<OpaqueKey>> {
-    let sql = "SELECT l.name, coalesce(m.sql, '') FROM pragma_index_list(?1) l JOIN sqlite_schema m ON m.name = l.name
+    // A cross join keeps this order. SQLite would read the whole schema and list the indexes again for each of its rows.
+    let sql = "SELECT l.name, coalesce(m.sql, '') FROM pragma_index_list(?1) l
+        CROSS JOIN sqlite_schema m ON m.name = l.name
         WHERE l.\"unique\" = 1 AND (l.partial = 1
-            OR EXISTS (SELECT 1 FROM pragma_index_xinfo(l.name) x WHERE x.key = 1 AND x.cid = -2))";
+            OR EXISTS (SELECT 1 FROM pragma_index_xinfo(l.name) x WHERE x.key = 1 AND x.cid = -2))
+        ORDER BY m.rowid";
     let mut statement = connection.prepare(sql)?;
     let keys = statement.query_map([table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
     keys.map(|key| {
