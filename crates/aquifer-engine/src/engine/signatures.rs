@@ -179,9 +179,12 @@ fn related(shown: &[&Operation], catalog: &Catalog) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for operation in shown {
         for parameter in operation.parameters.iter().filter(|parameter| parameter.required) {
+            if notes.len() >= MAX_RELATED_NOTES {
+                return notes;
+            }
             let sources = related_operations(parameter, operation, catalog);
             let is_shown = |source: &&Operation| shown.iter().any(|operation| operation.name == source.name);
-            if sources.is_empty() || sources.iter().any(is_shown) || notes.len() >= MAX_RELATED_NOTES {
+            if sources.is_empty() || sources.iter().any(is_shown) {
                 continue;
             }
             let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();

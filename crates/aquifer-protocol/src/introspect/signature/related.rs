@@ -36,10 +36,9 @@ pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'
     };
     let all = || catalog.operations().iter().map(|operation| &**operation).filter(fits);
     let noun = ENDINGS.iter().find_map(|ending| parameter.name.strip_suffix(ending)).filter(|noun| !noun.is_empty());
-    let Some(noun) = noun else {
-        let lists = all().filter(|operation| collection(parameter, of).is_some_and(|path| lists(operation, &path)));
-        return lists.take(1).collect();
-    };
+    // Catalogs are large, and most operations have no path: nothing is searched for them.
+    let listed = || collection(parameter, of).and_then(|path| all().find(|operation| lists(operation, &path)));
+    let Some(noun) = noun else { return listed().into_iter().collect() };
     let prefix = of.name.strip_suffix(&*of.origin.own_name).unwrap_or_default();
     let plural = plural_name(noun);
     let named = |verbs: &[&str], noun: &str| -> Vec<&'a Operation> {
@@ -48,9 +47,7 @@ pub fn related_operations<'a>(parameter: &Parameter, of: &Operation, catalog: &'
         found.filter(fits).take(MAX_RELATED).collect()
     };
     let routed = || -> Vec<&'a Operation> {
-        if let Some(path) = collection(parameter, of)
-            && let Some(found) = all().find(|operation| lists(operation, &path))
-        {
+        if let Some(found) = listed() {
             return vec![found];
         }
         let is_list = |operation: &&Operation| {
