@@ -5,8 +5,6 @@
 
 use std::fmt;
 
-use aquifer_protocol::category::Category;
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::wording;
 use serde_json::{Value, json};
 
@@ -37,16 +35,15 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Protocol => f.write_str("The protocol's own operations are always allowed"),
-            Reason::Cell { source, category, danger, cell, needed, .. } => {
-                let does = consequence(*category, *danger);
-                match (cell, needed) {
-                    (Cell::Allow, _) => write!(f, "{does}, which is allowed"),
-                    (Cell::Confirm, _) => write!(f, "{does}, so a person has to confirm it"),
-                    (Cell::Deny, None) => write!(f, "{does}, which is not allowed here"),
-                    (Cell::Deny, Some(_)) => write!(f, "{does}, and {} is not trusted enough for this", named(source)),
-                    (Cell::IntrospectOnly, _) => not_trusted(f, source),
+            Reason::Cell { source, does, cell, needed, .. } => match (cell, needed) {
+                (Cell::Allow, _) => write!(f, "This {does}, which is allowed"),
+                (Cell::Confirm, _) => write!(f, "This {does}, so a person has to confirm it"),
+                (Cell::Deny, None) => write!(f, "This {does}, which is not allowed here"),
+                (Cell::Deny, Some(_)) => {
+                    write!(f, "This {does}, and {} is not trusted enough for this", named(source))
                 }
-            }
+                (Cell::IntrospectOnly, _) => not_trusted(f, source),
+            },
             Reason::Minimum { source, .. } => not_trusted(f, source),
             Reason::ConfirmBelow { source, .. } => {
                 write!(f, "{} is not fully trusted, so a person has to confirm this", capitalized(&named(source)))
@@ -94,19 +91,6 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The effect of an operation, as far as policy knows it.
-fn consequence(category: Category, danger: Danger) -> &'static str {
-    match (danger, category) {
-        (Danger::Safe, _) => "This only reads",
-        (Danger::Reversible, Category::Create) => "This adds data",
-        (Danger::Reversible, _) => "This changes data",
-        (Danger::Destructive, Category::Delete) => "This deletes data",
-        (Danger::Destructive, _) => "This may delete or overwrite data",
-        (Danger::Dangerous, _) => "This affects a lot of data or skips a safety check",
-        (Danger::Forbidden, _) => "This can destroy everything",
-    }
-}
-
 fn named(source: &str) -> String {
     if source.is_empty() { "its source".to_owned() } else { format!("the source '{source}'") }
 }
@@ -128,6 +112,6 @@ fn rule_for_caller(rule: &Rule) -> String {
 }
 
 /// Drops text that a client would treat as a leak.
-fn reject_leaks(words: &str) -> Option<&str> {
+pub(super) fn reject_leaks(words: &str) -> Option<&str> {
     (!wording::looks_like_a_leak(words)).then_some(words)
 }

@@ -130,8 +130,8 @@ pub enum Reason {
     Cell {
         /// The operation's source.
         source: Arc<str>,
-        /// The operation's category.
-        category: Category,
+        /// What the operation does, as the rest of a sentence that begins with "This".
+        does: Arc<str>,
         /// The operation's danger.
         danger: Danger,
         /// The source's trust.
@@ -189,6 +189,7 @@ pub enum Reason {
 pub(super) struct Facts {
     pub(super) source: Arc<str>,
     pub(super) category: Category,
+    pub(super) does: Arc<str>,
     pub(super) danger: Danger,
     pub(super) trust: Trust,
     pub(super) cell: (Cell, Origin),
@@ -260,8 +261,8 @@ impl Facts {
 
     fn cell_reason(&self, overruled: bool) -> Reason {
         let (cell, origin) = self.cell;
-        let (source, category, danger, trust) = (self.source.clone(), self.category, self.danger, self.trust);
-        Reason::Cell { source, category, danger, trust, cell, origin, needed: self.needed, overruled }
+        let (source, does, danger, trust) = (self.source.clone(), self.does.clone(), self.danger, self.trust);
+        Reason::Cell { source, does, danger, trust, cell, origin, needed: self.needed, overruled }
     }
 
     /// The strength of the confirmation: as the danger requires, or as a loosening rule sets instead, and never less

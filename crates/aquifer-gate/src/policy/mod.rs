@@ -17,6 +17,7 @@
 
 mod caller_message;
 mod condition;
+pub(crate) mod consequence;
 mod decision;
 mod explain;
 mod failure;
@@ -120,6 +121,8 @@ struct OperationKey {
     trust: Trust,
     always_confirm: bool,
     quarantine: Option<Arc<str>>,
+    /// What shows that it needs a person. Reasons quote it.
+    evidence: Option<Arc<str>>,
 }
 
 impl Policy {
@@ -176,6 +179,7 @@ impl Policy {
         Facts {
             source: operation.origin.source.clone(),
             category,
+            does: consequence::describe(operation).into(),
             danger,
             trust: operation.origin.trust,
             cell: self.matrix.cell(danger, operation.origin.trust),
@@ -249,6 +253,10 @@ impl CompiledPolicy {
             && key.generic_name == operation.routing.generic_name
             && key.backing == operation.origin.backing
             && key.quarantine == operation.safety.quarantine
+            && match (&key.evidence, evidence(operation)) {
+                (Some(one), Some(other)) => same(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
     }
 
     /// The possible decisions when a rule on the caller or the parameters loosens.
@@ -299,8 +307,13 @@ impl OperationKey {
             trust: operation.origin.trust,
             always_confirm: operation.safety.safeguards.always_confirm,
             quarantine: operation.safety.quarantine.clone(),
+            evidence: evidence(operation).cloned(),
         }
     }
+}
+
+fn evidence(operation: &Operation) -> Option<&Arc<str>> {
+    operation.safety.effects.first_for_person().map(|found| &found.evidence)
 }
 
 /// Whether this is one of the protocol's own operations. The gate answers them itself; no source can take their names.
