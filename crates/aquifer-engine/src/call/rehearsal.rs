@@ -7,7 +7,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::validate::Checked;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Context;
 
@@ -60,6 +60,10 @@ pub struct Preview {
     pub key: Vec<(String, Value)>,
     /// A readable name for it, taken from the data of the source.
     pub labels: Vec<String>,
+    /// The thing as it is now, by field. Empty if it does not exist yet, or is not to be shown.
+    pub before: Map<String, Value>,
+    /// The thing as it would be, by field. Empty if it would no longer exist, or is not to be shown.
+    pub after: Map<String, Value>,
     /// The fields that would change. `None` if that is not known or not to be shown.
     pub fields: Option<Vec<FieldChange>>,
     /// Who or what a call that runs something would reach.

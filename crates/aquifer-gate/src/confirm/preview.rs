@@ -18,6 +18,12 @@ const MAX_VALUE_CHARS: usize = 80;
 /// Maximum number of changed fields that are shown.
 const MAX_FIELDS: usize = 10;
 
+/// Maximum number of fields of a deleted row that are shown.
+const MAX_ROW_FIELDS: usize = 5;
+
+/// Maximum number of characters of a value of a deleted row.
+const MAX_ROW_VALUE_CHARS: usize = 40;
+
 /// Maximum number of characters of a failure message.
 const MAX_FAILURE_CHARS: usize = 400;
 
@@ -67,6 +73,7 @@ impl Findings<'_> {
     pub(super) fn consequences(&self) -> String {
         let mut text = String::new();
         if let Some(preview) = self.preview {
+            push_row(&mut text, preview);
             push_reached(&mut text, preview.reached.as_ref());
             push_fields(&mut text, preview.fields.as_deref());
             push_affected(&mut text, preview, RowFate::Deleted);
@@ -138,6 +145,37 @@ fn push_fields(text: &mut String, fields: Option<&[FieldChange]>) {
     }
 }
 
+/// What a row contains that would be deleted, beyond the key and the labels.
+fn push_row(text: &mut String, preview: &Preview) {
+    if preview.change != ChangeKind::Delete {
+        return;
+    }
+    let is_named = |field: &str, value: &Value| {
+        preview.key.iter().any(|(key, _)| key == field)
+            || value.as_str().is_some_and(|value| preview.labels.iter().any(|label| label == value))
+    };
+    let says_something = |value: &Value| match value {
+        Value::Null | Value::Object(_) | Value::Array(_) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    let telling: Vec<(&String, &Value)> =
+        preview.before.iter().filter(|(field, value)| !is_named(field, value) && says_something(value)).collect();
+    if telling.is_empty() {
+        return;
+    }
+    let shown = telling.iter().take(MAX_ROW_FIELDS).map(|(field, value)| match secrets::names_secret(field) {
+        true => format!("{} [hidden]", escape(field)),
+        false => format!("{} {}", escape(field), show_within(value, MAX_ROW_VALUE_CHARS)),
+    });
+    text.push_str(&format!(" It has {}", shown.collect::<Vec<_>>().join(", ")));
+    let rest = telling.len().saturating_sub(MAX_ROW_FIELDS);
+    if rest > 0 {
+        text.push_str(&format!(" and {rest} more field{}", if rest == 1 { "" } else { "s" }));
+    }
+    text.push('.');
+}
+
 fn push_reached(text: &mut String, reached: Option<&Reached>) {
     let Some(Reached { singular, plural, count }) = reached else { return };
     text.push_str(&match count {
@@ -184,10 +222,14 @@ fn join(parts: &[String]) -> String {
 
 /// A value on one line: text in quotes, anything else as JSON.
 fn show(value: &Value) -> String {
+    show_within(value, MAX_VALUE_CHARS)
+}
+
+fn show_within(value: &Value, max_chars: usize) -> String {
     match value {
-        Value::String(text) => quote(&shorten(text)),
+        Value::String(text) => quote(&redact_text(text, max_chars)),
         Value::Null => "nothing".to_owned(),
-        other => escape(&shorten(&other.to_string())),
+        other => escape(&redact_text(&other.to_string(), max_chars)),
     }
 }
 
@@ -236,6 +278,29 @@ mod tests {
              their reference. Rows of 2 more tables may be affected, too. Other rows, hidden from you, would be \
              deleted with it or lose their reference."
         );
+    }
+
+    #[test]
+    fn r_saf_9_a_question_about_a_row_says_what_is_in_it() {
+        let row = json!({
+            "id": 4, "name": "X-ray", "price": 20.5, "note": "x\"\n- harmless", "token": "hunter2", "nothing": null,
+            "list": [1], "a": 1, "b": true, "c": "long ".repeat(100), "d": 4,
+        });
+        let preview = Preview {
+            change: ChangeKind::Delete,
+            noun: "treatment".to_owned(),
+            key: vec![("id".to_owned(), json!(4))],
+            labels: vec!["X-ray".to_owned()],
+            before: row.as_object().cloned().unwrap_or_default(),
+            ..Preview::default()
+        };
+        let text = Findings { preview: Some(&preview), obstacle: None }.consequences();
+        assert_eq!(
+            text,
+            " It has price 20.5, note \"x\\\"\\n- harmless\", token [hidden], a 1, b true and 2 more fields."
+        );
+        let preview = Preview { change: ChangeKind::Update, ..preview };
+        assert_eq!(Findings { preview: Some(&preview), obstacle: None }.consequences(), "");
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl Rehearsable for Create {
             }
             error => error,
         })?;
-        Ok(self.context.preview(ChangeKind::Create, &[], &row))
+        let mut preview = self.context.preview(ChangeKind::Create, &[], &row);
+        preview.after = self.context.readable(row);
+        Ok(preview)
     }
 }
 
@@ -69,6 +71,7 @@ impl Rehearsable for Update {
             };
             preview.fields = Some(changed.map(change).collect());
         }
+        (preview.before, preview.after) = (context.readable(before), context.readable(after));
         Ok(preview)
     }
 }
@@ -85,6 +88,7 @@ impl Rehearsable for Delete {
         }
         let mut preview = context.preview(ChangeKind::Delete, key, &row);
         context.add_effects(&mut preview, &effects);
+        preview.before = context.readable(row);
         Ok(preview)
     }
 }
@@ -115,6 +119,12 @@ impl ChangeContext {
             labels: if self.is_own_table_readable() { labels(&self.exposed, row) } else { Vec::new() },
             ..Preview::default()
         }
+    }
+
+    /// The fields of a row, without its version. Empty if the caller may not read it.
+    fn readable(&self, mut row: Map<String, Value>) -> Map<String, Value> {
+        row.retain(|field, _| self.is_own_table_readable() && !field.starts_with('_'));
+        row
     }
 
     fn add_effects(&self, preview: &mut Preview, effects: &DeletionEffects<'_>) {

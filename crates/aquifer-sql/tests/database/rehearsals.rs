@@ -223,6 +223,13 @@ async fn r_saf_3_a_rehearsal_tells_what_would_happen() {
         assert_eq!((&fields[0].from, &fields[0].to), (&json!("X-ray"), &json!("Röntgen")));
         let preview = asked.preview("create_treatment", json!({ "id": 9, "name": "New" })).await;
         assert_eq!((preview.labels, preview.key), (vec!["New".to_owned()], Vec::new()));
+        // The row as it is and as it would be, without its version.
+        assert_eq!((preview.before.len(), &preview.after["name"]), (0, &json!("New")));
+        let preview = asked.preview("update_treatment", json!({ "id": 4, "input": { "name": "Röntgen" } })).await;
+        assert_eq!((&preview.before["name"], &preview.after["name"]), (&json!("X-ray"), &json!("Röntgen")));
+        assert!(preview.before.contains_key("price") && !preview.before.contains_key("_etag"), "{preview:?}");
+        let preview = asked.preview("delete_treatment", json!({ "id": 2 })).await;
+        assert_eq!((&preview.before["name"], preview.after.len()), (&json!("Rest"), 0));
     }
 }
 
@@ -244,6 +251,7 @@ async fn r_saf_5_a_rehearsal_tells_nothing_of_rows_that_may_not_be_read() {
         assert_eq!(refused, real);
         let preview = asked.preview("update_bundle", json!({ "a": 1, "b": "x", "input": { "name": "n" } })).await;
         assert_eq!((preview.labels.len(), preview.fields), (0, None));
+        assert!(preview.before.is_empty() && preview.after.is_empty());
     }
 }
 
