@@ -306,7 +306,10 @@ fn find_unknown_names(operation: &Operation) -> Vec<AdapterError> {
     let name = || operation.name.to_string();
     let message = operation.safety.safeguards.message.as_deref().unwrap_or_default();
     let placeholders = template::split(message).into_iter().filter_map(|piece| match piece {
-        Piece::Name(placeholder) if !is_known(placeholder) => Some(placeholder.to_owned()),
+        // What is inside a parameter is not checked here.
+        Piece::Name(placeholder) if !placeholder.split('.').next().is_some_and(is_known) => {
+            Some(placeholder.to_owned())
+        }
         _ => None,
     });
     let mut problems: Vec<AdapterError> =

@@ -1,7 +1,10 @@
 //! The full call as shown to the person who decides about it: every parameter at every depth, nothing truncated.
 //!
 //! Secrets are replaced, and their locations are recorded separately, so that a value that merely looks like a replaced
-//! secret is still shown as text. Values that equal their default are shown and marked.
+//! secret is still shown as text. Values that equal their default are shown and marked. Members are in the order in which
+//! a person should see them.
+
+use std::collections::HashSet;
 
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::schema::{Kind, Parameter, Schema, Types};
@@ -10,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::order::order_members;
 use crate::redact::redact_for_approver;
 
 /// Maximum size of a call that can wait for approval: twice the default limit of a request.
@@ -49,7 +53,20 @@ impl FullCall {
         let is_complete = comparison.is_complete_object(sent, &params, &[&operation.parameters])
             && comparison.pointer_bytes <= MAX_CALL_BYTES;
         let Comparison { defaults, hidden, .. } = comparison;
-        is_complete.then_some(Self { params, defaults, hidden })
+        if !is_complete {
+            return None;
+        }
+        let is_default = {
+            let defaults: HashSet<&String> = defaults.iter().collect();
+            let pointer = |name: &str| {
+                let mut pointer = String::new();
+                push_step(&mut pointer, name);
+                pointer
+            };
+            params.keys().filter(|name| defaults.contains(&pointer(name))).cloned().collect::<HashSet<String>>()
+        };
+        let params = order_members(params, &|name| is_default.contains(name));
+        Some(Self { params, defaults, hidden })
     }
 
     /// Whether a person can edit it: it is shown in full, and small enough to be sent to its caller.

@@ -1,28 +1,25 @@
-//! The question shown to a person: what would run, with every parameter, without secrets, and with misleading
-//! characters escaped.
+//! The question shown to a person: what would be done and where it goes, why a person is asked, and every parameter,
+//! without secrets and with misleading characters escaped.
 //!
 //! Clients truncate long text, so a question has a maximum length. A call that does not fit cannot be confirmed by a
-//! question (see `is_complete`); it needs an approval, which shows all of it.
+//! question (see `is_complete`); it needs an approval, which shows all of it. Texts for people, such as the body of a mail,
+//! are shortened in a question.
 
-use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::Effect;
 use aquifer_protocol::operation::Operation;
-use aquifer_protocol::text::template::{self, Piece};
 use aquifer_protocol::validate::Checked;
-use serde_json::{Map, Value};
 
 use super::approvals::ApprovalPreview;
 use super::call::FullCall;
+use super::headline;
+use super::placeholders::{MAX_MENTIONED_CHARS, PlaceholderValues, fill_in};
 use super::preview::Findings;
 use super::render::escape;
-use crate::policy::PolicyDecision;
-
-/// Maximum number of characters of a value inserted into the operator's or the source's text. The parameters follow in
-/// full.
-const MAX_MENTIONED_CHARS: usize = 400;
+use crate::policy::{PolicyDecision, consequence};
 
 /// Maximum number of characters of the operator's text, the source's text and of a reason.
-const MAX_TEXT_CHARS: usize = 4000;
+pub(super) const MAX_TEXT_CHARS: usize = 4000;
 
 /// Maximum number of characters of the question, including reasons.
 const MAX_QUESTION_CHARS: usize = 8000;
@@ -41,6 +38,7 @@ pub(crate) struct ConfirmationPrompt {
     pub(crate) headline: String,
     /// The question: the headline and the parameters.
     pub(crate) message: String,
+    /// Why a person is asked. Callers get the reasons beside the message; a person reads them below the headline.
     pub(crate) reasons: Vec<String>,
     /// The full call. `None` if it cannot be shown.
     pub(crate) call: Option<FullCall>,
@@ -97,22 +95,21 @@ impl ConfirmationPrompt {
     fn build(request: &Checked, decision: &PolicyDecision, findings: Findings<'_>) -> Self {
         let operation = request.operation();
         let call = FullCall::new(request);
-        let none = Map::new();
-        let params = call.as_ref().map_or(&none, |call| &call.params);
-        let question = || findings.question(operation).unwrap_or_else(|| plain(operation));
+        let values = PlaceholderValues { call: call.as_ref(), preview: findings.preview };
+        let question = || findings.question(operation).unwrap_or_else(|| headline::describe(operation, call.as_ref()));
         let mut headline = match (decision.message(), operation.safety.safeguards.message.as_deref()) {
             (Some(ours), _) => {
                 let statement = findings.statement().map(|statement| format!(" {statement}"));
-                format!("{}{}", fill_in(ours, params), statement.unwrap_or_default())
+                format!("{}{}", fill_in(ours, values), statement.unwrap_or_default())
             }
-            (None, Some(theirs)) => format!("{} Its source says: {}", question(), fill_in(theirs, params)),
+            (None, Some(theirs)) => format!("{} Its source says: {}", question(), fill_in(theirs, values)),
             (None, None) => question(),
         };
         headline.push_str(&findings.consequences());
         let mut reasons: Vec<String> = operation.safety.safeguards.reasons.iter().map(|reason| clean(reason)).collect();
         // A decision by the matrix already describes the effect.
-        if reasons.is_empty() && !decision.says_what_it_does() {
-            reasons.extend(describe_danger(operation).map(str::to_owned));
+        if reasons.is_empty() && !decision.says_what_it_does() && operation.safety.danger != Danger::Safe {
+            reasons.push(clean(&format!("It {}", consequence::describe(operation))));
         }
         let why = decision.reason_for_caller();
         if !why.is_empty() {
@@ -120,7 +117,11 @@ impl ConfirmationPrompt {
         }
         let taken = headline.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>();
         let (message, is_complete) = match &call {
-            Some(call) => with_parameters(&headline, call, MAX_QUESTION_CHARS.saturating_sub(taken)),
+            // Code is shown whole: what it does may be anywhere in it.
+            Some(call) => {
+                let shortens = !operation.safety.effects.contains(Effect::Runs);
+                with_parameters(&headline, call, shortens, MAX_QUESTION_CHARS.saturating_sub(taken))
+            }
             None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
         };
         // Longer text would push the parameters out of view.
@@ -230,13 +231,15 @@ impl ConfirmationPrompt {
         self.batch.is_none() && self.call.as_ref().is_some_and(FullCall::can_be_edited)
     }
 
-    /// The question and its reasons as one text.
+    /// The question and its reasons as one text. The reasons stand below the headline, above the values of the call.
     pub(crate) fn to_text(&self) -> String {
-        let mut text = self.message.clone();
+        let (headline, rest) = self.message.split_at_checked(self.headline.len()).unwrap_or((&self.message, ""));
+        let mut text = headline.to_owned();
         for reason in &self.reasons {
             text.push_str("\n- ");
             text.push_str(reason);
         }
+        text.push_str(rest);
         text
     }
 }
@@ -264,9 +267,12 @@ fn list_indices(indices: &[usize]) -> String {
     }
 }
 
-/// The headline followed by every parameter on its own line, and whether all of them fit.
-fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, bool) {
-    let lines = call.parameter_lines();
+/// The headline followed by every parameter on its own line, and whether all of them fit without shortening any.
+fn with_parameters(headline: &str, call: &FullCall, shortens: bool, room: usize) -> (String, bool) {
+    let count = |line: &String| line.chars().count() + 3;
+    let full = call.parameter_lines(false);
+    let is_complete = full.iter().map(count).sum::<usize>() <= room;
+    let lines = if shortens { call.parameter_lines(true) } else { full };
     let mut message = headline.to_owned();
     // The count comes first, so that a value that looks like another parameter stands out.
     match lines.len() {
@@ -276,7 +282,7 @@ fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, boo
     }
     let (mut taken, mut missing, mut missing_chars) = (0, 0, 0);
     for line in lines {
-        let chars = line.chars().count() + 3;
+        let chars = count(&line);
         if taken + chars > room {
             (missing, missing_chars) = (missing + 1, missing_chars + chars - 3);
             continue;
@@ -292,45 +298,7 @@ fn with_parameters(headline: &str, call: &FullCall, room: usize) -> (String, boo
              whole call"
         ));
     }
-    (message, missing == 0)
-}
-
-fn describe_danger(operation: &Operation) -> Option<&'static str> {
-    match operation.safety.danger {
-        Danger::Safe => None,
-        // What is run may do anything else than delete, such as send mail.
-        Danger::Destructive if operation.category == Category::Execute => Some("What it does cannot be undone"),
-        Danger::Reversible => Some("It changes data"),
-        Danger::Destructive => Some("It permanently deletes or overwrites data"),
-        Danger::Dangerous => Some("It affects a lot of data or skips a safety check"),
-        Danger::Forbidden => Some("It can destroy everything and cannot be undone"),
-    }
-}
-
-/// The headline if the operator has not set one.
-fn plain(operation: &Operation) -> String {
-    let mut headline = format!("Run '{}'", escape(&operation.name));
-    if !operation.origin.source.is_empty() {
-        headline.push_str(&format!(" of source '{}'", escape(&operation.origin.source)));
-    }
-    headline.push('?');
-    headline
-}
-
-/// Replaces `{name}` with the parameter's value. Values are not expanded again.
-fn fill_in(template: &str, params: &Map<String, Value>) -> String {
-    let fill = |piece| match piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Name(name) => params.get(name).map_or_else(|| "(not given)".to_owned(), mention),
-    };
-    clean(&template::split(template).into_iter().map(fill).collect::<String>())
-}
-
-fn mention(value: &Value) -> String {
-    match value {
-        Value::String(text) => truncate(text, MAX_MENTIONED_CHARS),
-        other => truncate(&other.to_string(), MAX_MENTIONED_CHARS),
-    }
+    (message, is_complete)
 }
 
 /// Puts text of the operator or the source on one line, escaped and truncated.
@@ -339,47 +307,12 @@ fn clean(text: &str) -> String {
 }
 
 /// Truncates text and states how many characters are not shown.
-fn truncate(text: &str, max_chars: usize) -> String {
+pub(super) fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         None => text.to_owned(),
         Some((end, _)) => {
             let (shown, rest) = text.split_at(end);
             format!("{shown}… (NOT SHOWN: {} more characters)", rest.chars().count())
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn r_saf_3_templates_are_filled_in_once_and_values_are_escaped() {
-        let table = [
-            ("Delete '{owner}/{repo}'?", "Delete 'acme/wid{owner}get'?"),
-            ("{missing} {owner}", "(not given) acme"),
-            ("{}{ owner}{owner", "{}{ owner}{owner"),
-            ("{lines}", "a\\nb\\u{7}c"),
-            ("{reversed}", "x\\u{202e}exe.doc"),
-            ("{list} {flag} {nothing}", "[1,2] true null"),
-            ("{{owner}}", "{acme}"),
-        ];
-        let params = json!({
-            "owner": "acme", "repo": "wid{owner}get", "lines": "a\nb\u{7}c", "reversed": "x\u{202e}exe.doc",
-            "list": [1, 2], "flag": true, "nothing": null,
-        });
-        for (template, expected) in table {
-            assert_eq!(fill_in(template, params.as_object().unwrap()), expected);
-        }
-        let long = json!({ "long": "ä".repeat(5_000) });
-        let expected = format!(
-            "{}… (NOT SHOWN: {} more characters)",
-            "ä".repeat(MAX_MENTIONED_CHARS),
-            5_000 - MAX_MENTIONED_CHARS
-        );
-        assert_eq!(fill_in("{long}", long.as_object().unwrap()), expected);
     }
 }

@@ -12,6 +12,8 @@ use aquifer_protocol::text::is_hidden;
 use serde_json::Value;
 
 use super::call::{FullCall, push_step};
+use super::excerpt::{Excerpt, shorten};
+use super::roles::ParameterRole;
 
 /// Starts the first line of a parameter.
 const FIRST: &str = "├ ";
@@ -29,11 +31,12 @@ const MAX_BLANKS: usize = 8;
 const MAX_MARKS: usize = 2;
 
 impl FullCall {
-    /// Every parameter on its own line, for a question.
-    pub(super) fn parameter_lines(&self) -> Vec<String> {
+    /// Every parameter on its own line, for a question. With `shortens`, long texts are shortened.
+    pub(super) fn parameter_lines(&self, shortens: bool) -> Vec<String> {
         let places = Places::new(self);
         let line = |(name, value): (&String, &Value)| {
             let mut writer = Writer::new(&places, false);
+            writer.shortens = shortens;
             writer.parameter(name, value);
             writer.line
         };
@@ -90,6 +93,15 @@ pub(super) fn quote(text: &str) -> String {
     writer.line
 }
 
+/// The name of a parameter, quoted unless it is plain.
+pub(super) fn quote_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => quote(name),
+    }
+}
+
 /// Wraps our text for a terminal of this width, so that a value in it cannot control where a line starts.
 pub fn wrap_text(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -107,22 +119,37 @@ struct Writer<'a> {
     places: &'a Places<'a>,
     /// Whether lists, objects and strings are broken across lines.
     is_multiline: bool,
+    /// Whether long texts are shortened.
+    shortens: bool,
 }
 
 impl<'a> Writer<'a> {
     fn new(places: &'a Places<'a>, is_multiline: bool) -> Self {
-        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_multiline }
+        Self { lines: Vec::new(), begin: FIRST, line: String::new(), places, is_multiline, shortens: false }
     }
 
     fn parameter(&mut self, name: &str, value: &Value) {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        match !name.is_empty() && name.chars().all(is_plain) {
-            true => self.line.push_str(name),
-            // Names are quoted unless they are plain.
-            false => self.quoted(name),
-        }
+        self.line.push_str(&quote_name(name));
         self.line.push_str(" = ");
-        self.nested(&mut String::new(), name, |writer, place| writer.value(value, place, 0));
+        self.nested(&mut String::new(), name, |writer, place| writer.member(name, value, place, 0));
+    }
+
+    /// A parameter's or a member's value. Its name tells whether it is a text for people, which may be shortened.
+    fn member(&mut self, name: &str, value: &Value, place: &mut String, depth: usize) {
+        let excerpt = match value {
+            Value::String(text) if self.shortens && !self.places.hidden.contains(place.as_str()) => {
+                Some(text).filter(|_| ParameterRole::from_name(name) == ParameterRole::Body)
+            }
+            _ => None,
+        };
+        match excerpt.and_then(|text| shorten(text)) {
+            Some(Excerpt { beginning, end, note }) => {
+                self.quoted(beginning);
+                self.line.push_str(&format!(" … {note} … "));
+                self.quoted(end);
+            }
+            None => self.value(value, place, depth),
+        }
     }
 
     fn value(&mut self, value: &Value, place: &mut String, depth: usize) {
@@ -145,7 +172,7 @@ impl<'a> Writer<'a> {
                     self.element(index, depth + 1);
                     self.quoted(name);
                     self.line.push_str(": ");
-                    self.nested(place, name, |writer, place| writer.value(member, place, depth + 1));
+                    self.nested(place, name, |writer, place| writer.member(name, member, place, depth + 1));
                 }
                 self.close('}', depth);
             }

@@ -13,12 +13,14 @@ use aquifer_protocol::schema::Types;
 use aquifer_protocol::suggest::nearest;
 use serde::Serialize;
 
-use super::condition::{Condition, Presence, TypedOperation};
+use super::condition::{Condition, Presence, TypedOperation, presence, presence_in_type};
 use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{PatternList, RuleEffect};
 use super::{Policy, is_protocol};
+use crate::confirm::{AFTER, BEFORE};
 use aquifer_protocol::glob::is_literal;
+use aquifer_protocol::text::template::{self, Piece};
 
 /// Everything that rules can apply to: all operations, including those hidden from callers, and the sources' other
 /// capabilities.
@@ -175,7 +177,10 @@ impl Policy {
             }
             let conditions = rule.conditions();
             let missing: Vec<&Condition> = conditions.iter().filter(|one| is_missing(one, &concerned)).collect();
-            missing.iter().for_each(|condition| report(explain_missing(condition, &concerned)));
+            missing
+                .iter()
+                .for_each(|condition| report(explain_missing(condition.param(), &concerned, "its condition tests")));
+            unknown_placeholders(rule, &concerned).into_iter().for_each(&mut report);
             if rule.loosens && missing.is_empty() && !self.loosens_any(rule, &concerned) {
                 report(
                     "it loosens nothing: every operation that it matches gets the same decision without it".to_owned(),
@@ -207,13 +212,55 @@ fn is_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> bool {
     concerned.iter().all(|typed| condition.presence(*typed) == Presence::Absent)
 }
 
-fn explain_missing(condition: &Condition, concerned: &[TypedOperation<'_>]) -> String {
-    let param = condition.param();
+/// The placeholders of a rule's message that nobody would ever see filled in.
+fn unknown_placeholders(rule: &Rule, concerned: &[TypedOperation<'_>]) -> Vec<String> {
+    let pieces = template::split(rule.message.as_deref().unwrap_or_default());
+    let names: BTreeSet<&str> = pieces
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Name(name) => Some(name),
+            Piece::Text(_) => None,
+        })
+        .collect();
+    let is_known = |name: &str| concerned.iter().any(|typed| has_value(name, *typed));
+    let unknown = names.into_iter().filter(|name| !is_known(name));
+    unknown
+        .map(|name| match row_field(name) {
+            Some(field) => format!(
+                "its message quotes '{name}', but none of its operations is known to change a row with a field '{field}'"
+            ),
+            None => explain_missing(name, concerned, "its message quotes"),
+        })
+        .collect()
+}
+
+/// Whether a placeholder may have a value for an operation: a parameter, or a field of the row that it changes.
+fn has_value(name: &str, typed: TypedOperation<'_>) -> bool {
+    let may_have = |presence: Option<Presence>| presence.is_some_and(|presence| presence != Presence::Absent);
+    if may_have(presence(name, typed)) {
+        return true;
+    }
+    let Some(field) = row_field(name).filter(|_| typed.operation.origin.backing.table().is_some()) else {
+        return false;
+    };
+    // The type of the row is that of the answer.
+    match typed.types.and_then(|types| types.get(&typed.operation.returns.type_name)) {
+        Some(row) => may_have(presence_in_type(field, row, typed)),
+        None => true,
+    }
+}
+
+/// The field that `before.field` or `after.field` is about.
+fn row_field(name: &str) -> Option<&str> {
+    name.split_once('.').filter(|(first, _)| [BEFORE, AFTER].contains(first)).map(|(_, field)| field)
+}
+
+fn explain_missing(param: &str, concerned: &[TypedOperation<'_>], does: &str) -> String {
     let first = param.split('.').next().unwrap_or_default();
     let parameters = concerned.iter().flat_map(|typed| &typed.operation.parameters);
     let near = nearest(first, parameters.map(|parameter| &*parameter.name));
     let near = near.filter(|near| *near != first).map(|near| format!(". Did you mean '{near}'?")).unwrap_or_default();
-    format!("its condition tests '{param}', which none of its operations has{near}")
+    format!("{does} '{param}', which none of its operations has{near}")
 }
 
 /// Why a selector matches nothing. `None` if it may match a source that is not known yet.

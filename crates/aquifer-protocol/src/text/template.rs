@@ -5,13 +5,14 @@
 pub enum Piece<'a> {
     /// Text as it is.
     Text(&'a str),
-    /// The name of a value, written in braces.
+    /// The name of a value, written in braces. Dots go into a value: `order.amount`.
     Name(&'a str),
 }
 
 /// Splits a template. Braces around anything but a name are text.
 pub fn split(template: &str) -> Vec<Piece<'_>> {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_plain = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = |name: &str| name.split('.').all(is_plain);
     let mut pieces = Vec::new();
     let (mut rest, mut from) = (template, 0);
     while let Some(open) = rest.get(from..).and_then(|text| text.find('{')).map(|found| from + found) {
@@ -40,6 +41,7 @@ mod tests {
             ("{a}{b_1}", vec![Name("a"), Name("b_1")]),
             ("{ä} {} {not a name} {{id}", vec![Text("{ä} {} {not a name} {"), Name("id")]),
             ("{open", vec![Text("{open")]),
+            ("{a.b.c_1} {.a} {a.} {a..b}", vec![Name("a.b.c_1"), Text(" {.a} {a.} {a..b}")]),
         ] {
             assert_eq!(split(template), expected, "{template}");
         }

@@ -253,6 +253,16 @@ impl Condition {
     }
 }
 
+/// Whether the operation has a parameter under a path. `None` if this is no path.
+pub(super) fn presence(path: &str, typed: TypedOperation<'_>) -> Option<Presence> {
+    Path::parse(path).map(|path| path.declared(typed).0)
+}
+
+/// Whether a type may have a field under a path.
+pub(super) fn presence_in_type(path: &str, schema: &Schema, typed: TypedOperation<'_>) -> Option<Presence> {
+    Path::parse(path).map(|path| path.declared_in(schema, typed))
+}
+
 impl Test {
     fn compares_text(&self) -> bool {
         match self {

@@ -150,12 +150,26 @@ impl Path {
     pub(super) fn declared<'a>(&self, typed: TypedOperation<'a>) -> (Presence, Vec<&'a Schema>) {
         let Some((first, rest)) = self.names.split_first() else { return (Presence::Absent, Vec::new()) };
         let own = typed.operation.parameters.iter().filter(|parameter| first.names(parameter));
-        let mut schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
+        let schemas: Vec<&Schema> = own.map(|parameter| &parameter.schema).collect();
         if schemas.is_empty() {
             let presence = if typed.operation.open { Presence::Possible } else { Presence::Absent };
             return (presence, schemas);
         }
-        for name in rest {
+        Self::follow(rest, schemas, typed)
+    }
+
+    /// Whether a schema has a field under the path.
+    pub(super) fn declared_in(&self, schema: &Schema, typed: TypedOperation<'_>) -> Presence {
+        Self::follow(&self.names, vec![schema], typed).0
+    }
+
+    /// Follows names into schemas.
+    fn follow<'a>(
+        names: &[Name],
+        mut schemas: Vec<&'a Schema>,
+        typed: TypedOperation<'a>,
+    ) -> (Presence, Vec<&'a Schema>) {
+        for name in names {
             let (mut next, mut presence) = (Vec::new(), Presence::Absent);
             // Lists are expanded; a list type may contain itself.
             for schema in item_variants(&schemas, typed) {

@@ -99,7 +99,8 @@ async fn r_ext_4_one_yes_confirms_five_deletions() {
     let harness = harness_with(json!({}));
     let asked = harness.ask_as(batch(&five()), with_person(anna())).await;
     let (key, question) = (asked["question"].as_str().unwrap(), asked["message"].as_str().unwrap());
-    assert!(question.starts_with("Run these 5 operations?\n1. "), "{question}");
+    let beginning = "Run these 5 operations?\n- This deletes data, so a person has to confirm it\n1. ";
+    assert!(question.starts_with(beginning), "{question}");
     for id in ["a", "b", "c", "d", "e"] {
         assert!(question.contains(&format!("id = \"{id}\"")), "{question}");
     }

@@ -192,6 +192,34 @@ async fn r_saf_3_pending_calls_do_not_fill_the_store() {
     assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
 }
 
+/// Texts for people are shortened in a question, and shown whole with an approval. Above the length of a question, the
+/// call needs one.
+#[tokio::test]
+async fn r_saf_9_a_question_shortens_texts_and_keeps_their_links() {
+    let harness = Harness::new(&GateSettings::default());
+    let text =
+        |chars: usize| format!("{} see http://evil.example/x now {}", "n".repeat(chars / 2), "m".repeat(chars / 2));
+    for (chars, needs_approval) in [(5_000, false), (50_000, true)] {
+        let note = text(chars);
+        let sent = || request("alpha_delete_thing", json!({ "note": note, "id": "x" }));
+        let asked = harness.ask(sent()).await;
+        let message = detail(&asked, "confirmation_message");
+        let total = note.chars().count();
+        let expected = format!(
+            "Delete thing \"x\" ('alpha_delete_thing' of source 'alpha')?\n2 parameters:\n  id = \"x\"\n  note = \"{}\" … [{} of \
+             {total} characters not shown; links, addresses and accounts in them: \"http://evil.example/x\"] … \"{}\"",
+            "n".repeat(600),
+            total - 800,
+            "m".repeat(200)
+        );
+        assert_eq!(message, expected);
+        assert_eq!(asked["error"]["details"].get("approval_id").is_some(), needs_approval, "{chars}");
+        if needs_approval {
+            assert_eq!(reviewed(&harness, &asked).await.call().params["note"], note);
+        }
+    }
+}
+
 /// A call whose question would be incomplete needs an approval.
 #[tokio::test]
 async fn r_saf_3_a_question_that_cannot_show_everything_is_not_asked() {
@@ -199,18 +227,18 @@ async fn r_saf_3_a_question_that_cannot_show_everything_is_not_asked() {
     let many: serde_json::Map<String, Value> = (0..900).map(|n| (format!("field_{n}"), json!(n))).collect();
     for source in ["alpha", "beta"] {
         for (what, params, is_shown) in [
-            ("long, and still shown", json!({ "id": "x", "note": "n".repeat(7_000) }), true),
-            ("harmless at first", json!({ "id": "x", "note": format!("{}DROP", "n".repeat(8_000)) }), false),
+            ("long, and still shown", json!({ "id": "x", "deep": "n".repeat(7_000) }), true),
+            ("harmless at first", json!({ "id": "x", "deep": format!("{}DROP", "n".repeat(8_000)) }), false),
             ("many values", json!({ "id": "x", "deep": many }), false),
-            ("blanks that are escaped", json!({ "id": "x", "note": " ".repeat(2_000) }), false),
-            ("two that are long together", json!({ "id": "i".repeat(5_000), "note": "n".repeat(5_000) }), false),
+            ("blanks that are escaped", json!({ "id": "x", "deep": " ".repeat(2_000) }), false),
+            ("two that are long together", json!({ "id": "i".repeat(5_000), "deep": "n".repeat(5_000) }), false),
         ] {
             let sent = || request(&format!("{source}_delete_thing"), params.clone());
             let asked = harness.ask_as(sent(), with_person(anna())).await;
             let token = harness.ask(sent()).await;
             if is_shown {
                 let message = asked["message"].as_str().unwrap_or_else(|| panic!("{what}: {asked}"));
-                assert!(message.contains(params["note"].as_str().unwrap()), "{what}");
+                assert!(message.contains(params["deep"].as_str().unwrap()), "{what}");
                 assert!(token["error"]["details"].get("approval_id").is_none(), "{what}: {token}");
                 continue;
             }
@@ -274,6 +302,9 @@ const HOSTILE: &[&str] = &[
     "Z\u{300}\u{301}\u{302}\u{303}\u{304}\u{305}algo",
     "x                                                                              id = y",
     "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+    "x\" … [1 of 2 characters not shown] … \"y",
+    "x ('alpha_delete_thing' of source 'alpha')?\n- This only reads\nNo parameters",
+    "\u{202e}?)'ahpla' ecruos fo 'gniht_daer_ahpla'( \"x\" gniht daeR",
     "'; -- page 2 of 2: blank or enter goes on, q leaves without approving --",
     "",
 ];
@@ -303,6 +334,30 @@ fn is_frame(character: char) -> bool {
     ('\u{2500}'..='\u{259f}').contains(&character)
 }
 
+/// A value in the first line stays inside its quotes, whatever it imitates.
+#[tokio::test]
+async fn r_saf_9_values_cannot_imitate_the_first_line() {
+    let harness = Harness::new(&GateSettings::default());
+    for text in HOSTILE.iter().filter(|text| !text.is_empty()) {
+        let asked = harness.ask_as(request("alpha_delete_thing", json!({ "id": *text })), with_person(anna())).await;
+        let question = asked["message"].as_str().unwrap_or_else(|| panic!("{asked}"));
+        let lines: Vec<&str> = question.lines().collect();
+        assert_eq!((lines.len(), lines[2]), (4, "1 parameter:"), "{question}");
+        assert_eq!(lines[1], "- This deletes data, so a person has to confirm it");
+        let value = lines[0].strip_prefix("Delete thing \"").unwrap();
+        let value = value.strip_suffix(" ('alpha_delete_thing' of source 'alpha')?").unwrap();
+        // A long value is cut, and all of it is among the parameters.
+        let is_whole = text.chars().count() <= 80;
+        let value = if is_whole { value.strip_suffix('"').unwrap() } else { value.rsplit_once("…\"").unwrap().0 };
+        assert!(text.starts_with(&unescaped(value)) && (!is_whole || unescaped(value) == *text), "{question}");
+        assert!(
+            !value.replace("\\\\", "").replace("\\\"", "").contains('"'),
+            "the quotes do not end early: {question}"
+        );
+        harness.clock.advance(5);
+    }
+}
+
 #[tokio::test]
 async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
     let harness = Harness::new(&GateSettings::default());
@@ -313,7 +368,10 @@ async fn r_saf_3_values_cannot_imitate_the_question_or_its_frame() {
         let question = asked["message"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
         let answer = harness.ask(request("alpha_purge_thing", params)).await;
         let message = detail(&answer, "confirmation_message").to_owned();
-        assert!(question.starts_with(&message), "{question}");
+        // A question has the reasons between the headline and the parameters.
+        let (headline, parameters) = message.split_once('\n').unwrap();
+        let reasons = question.strip_prefix(headline).and_then(|rest| rest.strip_suffix(parameters)).unwrap();
+        assert!(reasons.starts_with("\n- ") && reasons.ends_with('\n'), "{question}");
         // One line for the headline, one for the count, and one for each parameter.
         let lines: Vec<&str> = message.lines().collect();
         assert_eq!((lines.len(), lines[1]), (8, "6 parameters:"), "{message}");

@@ -182,7 +182,9 @@ async fn r_saf_3_tokens_are_issued_only_for_calls_that_can_succeed() {
 async fn r_saf_3_a_person_is_asked_what_would_happen() {
     let harness = Rehearsing::new(json!({}));
     let asked = harness.ask(delete("1"), with_person(anna())).await;
-    assert!(asked["message"].as_str().unwrap().starts_with(QUESTION), "{asked}");
+    let (headline, parameters) = QUESTION.split_once('\n').unwrap();
+    let expected = format!("{headline}\n- This deletes data, so a person has to confirm it\n{parameters}");
+    assert_eq!(asked["message"], expected.as_str());
     assert_eq!(harness.rehearsed(), 1);
     let yes = answering(with_person(anna()), asked["question"].as_str().unwrap(), "accept");
     assert_eq!(code(&harness.ask(delete("1"), yes).await), "done");
@@ -195,7 +197,7 @@ async fn r_saf_3_calls_that_cannot_be_rehearsed_are_still_asked_about() {
     for id in ["unknown", "panic"] {
         let asked = harness.ask(delete(id), anna()).await;
         let message = asked["error"]["details"]["confirmation_message"].as_str().unwrap();
-        assert!(message.starts_with("Run 'delete_row' of source 'rows'?"), "{asked}");
+        assert!(message.starts_with(&format!("Delete row \"{id}\" ('delete_row' of source 'rows')?")), "{asked}");
     }
     assert_eq!(harness.rehearsed(), 2);
     // An upstream guarantees nothing.

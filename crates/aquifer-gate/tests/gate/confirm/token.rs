@@ -37,7 +37,7 @@ async fn r_saf_3_the_answer_matches_the_specification() {
     assert_eq!(details["expires_at"], "2026-01-28T12:05:00Z");
     assert_eq!(
         details["confirmation_message"],
-        "Run 'alpha_delete_thing' of source 'alpha'?\n1 parameter:\n  id = \"x\""
+        "Delete thing \"x\" ('alpha_delete_thing' of source 'alpha')?\n1 parameter:\n  id = \"x\""
     );
     assert_eq!(details["reasons"], json!(["This deletes data, so a person has to confirm it"]));
     let token = details["confirmation_token"].as_str().unwrap();
@@ -221,9 +221,9 @@ async fn r_saf_3_a_token_waits_for_the_cooldown_of_its_source() {
     let answer = harness.ask(erase()).await;
     let details = &answer["error"]["details"];
     // A source can add text, but does not decide what a person sees.
-    let expected = "Run 'alpha_erase_thing' of source 'alpha'? Its source says: Erase 'x' ([hidden, 10 characters, \
-                    sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 characters, \
-                    sha256 998a…]";
+    let expected = "Erase thing \"x\" ('alpha_erase_thing' of source 'alpha')? Its source says: Erase 'x' ([hidden, 10 \
+                    characters, sha256 998a…])? It is gone then.\n2 parameters:\n  id = \"x\"\n  pass_code = [hidden, 10 \
+                    characters, sha256 998a…]";
     assert_eq!(details["confirmation_message"], expected);
     assert_eq!(details["reasons"][0], "It is gone");
     assert!(!answer.to_string().contains("hunter2"), "{answer}");

@@ -7,7 +7,7 @@ use aquifer_gate::quota::QuotaSettings;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::operation::{Backing, Operation};
+use aquifer_protocol::operation::{Backing, Operation, Returns};
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 use aquifer_protocol::trust::Trust;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ fn operations() -> Vec<Operation> {
         vec![Parameter::optional("status", Schema::string()), Parameter::optional("notes", Schema::named("Notes"))];
     update.parameters =
         vec![Parameter::required("id", Schema::integer(1.0, 9.0)), Parameter::required("input", Schema::object(input))];
+    update.returns = Returns { type_name: "Order".into(), description: "The order".into() };
     let mut pay = make("bank", "send_money", Category::Execute, Danger::Destructive, Backing::Tool("sendMoney".into()));
     pay.open = true;
     pay.parameters = vec![Parameter::required("amount", Schema::new(Kind::Number))];
@@ -75,6 +76,8 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let mut types = Types::new();
     let notes = Shape { fields: vec![Parameter::optional("text", Schema::string())], rest: Rest::Refused };
     types.insert("Notes".into(), Arc::new(Schema::new(Kind::Object(notes))));
+    let order = Shape { fields: vec![Parameter::optional("total", Schema::string())], rest: Rest::Refused };
+    types.insert("Order".into(), Arc::new(Schema::new(Kind::Object(order))));
     let operations = operations();
     let mut inventory = Inventory::default();
     operations.iter().for_each(|operation| inventory.add(operation, Some(&types)));
@@ -86,6 +89,9 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
 fn r_saf_2_rules_that_match_nothing_are_found() {
     let deny = |more: &str| format!("[[rule]]\nname = \"r\"\neffect = \"deny\"\n{more}\n");
     let loosen = |more: &str| format!("[[rule]]\nname = \"r\"\neffect = \"allow\"\nloosen = true\n{more}\n");
+    let message = |operation: &str, text: &str| {
+        format!("[[rule]]\nname = \"r\"\neffect = \"confirm\"\noperation = \"{operation}\"\nmessage = \"{text}\"\n")
+    };
     #[rustfmt::skip]
     let table = [
         // Something matches under every name that a rule can use.
@@ -160,6 +166,16 @@ fn r_saf_2_rules_that_match_nothing_are_found() {
             Some("it loosens nothing: a call of 'big_delete_record' is decided as the operation of the table in the call. Name the source as well")),
         (loosen("source = \"big\"\noperation = \"delete_record\"\nwhen = [{ param = \"table_name\", equals = \"invoices\" }]"),
             Some("its condition tests 'table_name', which none of its operations has")),
+        // What a message quotes.
+        (message("update_order", "Set {input.status} of {id}, {input.notes.text}, {before.total} to {after.total}?"), None),
+        (message("send_money", "Pay {amount} for {anything.else}?"), None),
+        (message("*", "Is {amount} for {id}?"), None),
+        (message("update_order", "Set {input.stats}?"), Some("its message quotes 'input.stats', which none of its operations has")),
+        (message("update_order", "Set {inptu}?"),
+            Some("its message quotes 'inptu', which none of its operations has. Did you mean 'input'?")),
+        (message("update_order", "From {before.totl}?"),
+            Some("its message quotes 'before.totl', but none of its operations is known to change a row with a field 'totl'")),
+        (message("shop_delete_order", "Delete {before}?"), Some("its message quotes 'before', which none of its operations has")),
         // A question or a cooldown is an effect, too.
         ("[[rule]]\nname = \"r\"\neffect = \"confirm\"\nloosen = true\noperation = \"*\"\ndanger = \"destructive\"\n".to_owned(),
             Some("it loosens nothing: every operation that it matches gets the same decision without it")),
