@@ -34,7 +34,7 @@ const auditLinks = (id, requestId) => [
 ];
 
 /**
- * The preview, the reasons and everything that would be sent. `level` is the level of the headings.
+ * The reasons, the preview and everything that would be sent. `level` is the level of the headings.
  * Returns `{element, end}`; `end` is behind the last line of the call.
  */
 export function approvalCall({ approval, call, preview, lines, edited }, level) {
@@ -42,9 +42,9 @@ export function approvalCall({ approval, call, preview, lines, edited }, level) 
   const { reasons = [], call_bytes } = approval;
   const end = h("p", { class: "call-end muted", id: uniqueId("end") }, `End of the call: ${callSummary(call)}, ${bytes(call_bytes)}.`);
   const element = h("div", {},
+    reasons.length > 0 && [title("Why a person is asked"), h("ul", {}, reasons.map((reason) => h("li", {}, reason)))],
     title(edited ? "What it would have changed as the caller sent it" : "What it would change"),
     h("p", { class: preview ? "words" : "muted" }, preview ?? "This operation cannot show that in advance."),
-    reasons.length > 0 && [title("Why a person is asked"), h("ul", {}, reasons.map((reason) => h("li", {}, reason)))],
     title(edited ? "What the caller sent, which was not approved" : "Everything that would be sent"),
     callTree(call), end,
     lines?.length > 0 && h("details", {}, h("summary", {}, "The same as plain text"), h("pre", { class: "code", tabindex: "0" }, lines.join("\n"))));

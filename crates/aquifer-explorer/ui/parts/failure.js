@@ -51,10 +51,13 @@ function otherDetails(details) {
 function confirmation(error, details, onConfirm) {
   const needsApproval = Boolean(details.approval_id);
   const run = () => onConfirm(details.confirmation_token);
+  // The first line is the question; the values of the call follow.
+  const [headline, ...values] = (details.confirmation_message ?? "").split("\n");
   return h("div", { class: "card warn", role: "alert" },
     h("h3", {}, needsApproval ? "Somebody has to approve this call" : "Run this?"),
-    details.confirmation_message ? h("pre", { class: "confirm-message" }, details.confirmation_message) : h("p", {}, error.message),
+    h("p", {}, headline ? h("strong", {}, headline) : error.message),
     Array.isArray(details.reasons) && h("ul", {}, details.reasons.map((reason) => h("li", {}, String(reason)))),
+    values.length > 0 && h("pre", { class: "confirm-message" }, values.join("\n")),
     details.expires_at && h("p", { class: "muted" }, `Valid until ${date(details.expires_at)} (${age(details.expires_at)}), for exactly this request, once.`),
     h("div", { class: "toolbar" },
       needsApproval && h("a", { class: "button primary", href: `/approvals/${encodeURIComponent(details.approval_id)}`, target: "_blank" }, "Open the approval"),
