@@ -30,6 +30,9 @@ const MAX_DEPTH: usize = 4;
 /// Names of parameters that are read as "to".
 const TO: &[&str] = &["to", "recipient", "recipients", "payee", "beneficiary", "to_account", "to_email", "to_emails"];
 
+/// Names of parameters that are read as "from".
+const FROM: &[&str] = &["from", "from_account", "source_account"];
+
 /// The headline of a call.
 pub(super) fn describe(operation: &Operation, call: Option<&FullCall>) -> String {
     let mut text = phrase(operation);
@@ -72,6 +75,7 @@ struct Item {
 enum ItemKind {
     Amount,
     To,
+    From,
     Destination,
     Account,
     Permission,
@@ -81,7 +85,7 @@ enum ItemKind {
 impl Item {
     /// What stands before it, unless it is the first one.
     fn separator(&self) -> &'static str {
-        if self.kind == ItemKind::To { " " } else { ", " }
+        if matches!(self.kind, ItemKind::To | ItemKind::From) { " " } else { ", " }
     }
 }
 
@@ -127,7 +131,12 @@ impl<'a> Finder<'a> {
         let labelled = || format!("{} {shown}", quote_name(name));
         let (kind, text) = match ParameterRole::from_name(name) {
             _ if TO.contains(&name) => (ItemKind::To, format!("to {shown}")),
-            ParameterRole::Amount if pays && value.is_number() => (ItemKind::Amount, with_separators(&shown)),
+            _ if FROM.contains(&name) => (ItemKind::From, format!("from {shown}")),
+            ParameterRole::Amount if pays && value.is_number() => {
+                // "1,200" alone could be anything.
+                let label = if self.has_recipient() { String::new() } else { format!("{} ", quote_name(name)) };
+                (ItemKind::Amount, format!("{label}{}", as_amount(&shown)))
+            }
             ParameterRole::Amount => (ItemKind::Account, labelled()),
             ParameterRole::Destination => (ItemKind::Destination, labelled()),
             ParameterRole::Permission => (ItemKind::Permission, labelled()),
@@ -137,6 +146,12 @@ impl<'a> Finder<'a> {
             ParameterRole::Other | ParameterRole::Body => return,
         };
         self.items.push(Item { kind, text });
+    }
+
+    /// Whether the call says to whom.
+    fn has_recipient(&self) -> bool {
+        let params = &self.call.params;
+        TO.iter().any(|name| params.get(*name).and_then(show).is_some() && self.operation.parameter(name).is_some())
     }
 
     /// Destinations inside objects: `message.bcc`.
@@ -220,8 +235,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// `10000.5` as `10,000.5`.
-fn with_separators(number: &str) -> String {
+/// `10000.5` as `10,000.50`.
+fn as_amount(number: &str) -> String {
     let (whole, rest) = number.find('.').map_or((number, ""), |index| number.split_at(index));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -234,7 +249,8 @@ fn with_separators(number: &str) -> String {
         }
         out.push(digit);
     }
-    out + rest
+    let zero = if rest.len() == 2 { "0" } else { "" };
+    out + rest + zero
 }
 
 #[cfg(test)]
@@ -275,7 +291,19 @@ mod tests {
             "send_money",
             Effect::Pays,
             json!({ "recipient": "US133000000121212121212", "amount": 10000.5, "subject": "Rent", "date": "2022-01-01" }),
-            "Send money: 10,000.5 to \"US133000000121212121212\", subject \"Rent\"",
+            "Send money: 10,000.50 to \"US133000000121212121212\", subject \"Rent\"",
+        );
+        check(
+            "transfer",
+            Effect::Pays,
+            json!({ "from_account": "Main", "amount": 1000000, "iban": "DE02", "payee": "Bob" }),
+            "Transfer: 1,000,000 to \"Bob\" from \"Main\", iban \"DE02\"",
+        );
+        check(
+            "update_payment",
+            Effect::Pays,
+            json!({ "payment_id": 7, "amount": 1200.25 }),
+            "Update payment 7: amount 1,200.25",
         );
         check("delete_file", Effect::Removes, json!({ "file_id": "13" }), "Delete file \"13\"");
         check(

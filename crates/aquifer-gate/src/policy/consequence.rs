@@ -8,8 +8,8 @@ use aquifer_protocol::operation::Operation;
 
 use super::caller_message::reject_leaks;
 
-/// Maximum number of effects that are named.
-const MAX_EFFECTS: usize = 3;
+/// Maximum number of effects that are named, the most harmful first.
+const MAX_EFFECTS: usize = 2;
 
 /// What a call of the operation does, as the rest of a sentence that begins with "This" or "It".
 pub(crate) fn describe(operation: &Operation) -> String {
@@ -22,6 +22,7 @@ pub(crate) fn describe(operation: &Operation) -> String {
     }
     let needs_person = |found: &&EffectEvidence| found.effect.needs_person();
     let mut effects: Vec<&EffectEvidence> = safety.effects.iter().filter(needs_person).collect();
+    effects.sort_by_key(|found| std::cmp::Reverse(found.effect));
     effects.truncate(MAX_EFFECTS);
     match (effects.as_slice(), safety.danger, operation.category) {
         ([EffectEvidence { effect: Effect::Removes, .. }], _, Category::Delete) => "deletes data".to_owned(),
@@ -92,10 +93,10 @@ mod tests {
         check(
             Update,
             Destructive,
-            &[(Removes, "its name says 'cancel'"), sends, (Adds, "it adds")],
+            &[(Removes, "its name says 'cancel'"), (Adds, "it adds"), sends],
             None,
-            "removes or overwrites data (its name says 'cancel') and sends something to people or systems outside (its name \
-             says 'send')",
+            "sends something to people or systems outside (its name says 'send') and removes or overwrites data (its name \
+             says 'cancel')",
         );
         check(Delete, Destructive, &[(Removes, "it removes data")], None, "deletes data");
         check(Create, Reversible, &[(Adds, "it adds")], None, "adds data");
