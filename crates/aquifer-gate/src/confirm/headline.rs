@@ -106,7 +106,9 @@ impl<'a> Finder<'a> {
             let Some(parameter) = operation.parameter(name) else { continue };
             let mut place = String::new();
             push_step(&mut place, name);
-            if call.hidden.contains(&place) || call.defaults.contains(&place) {
+            // Where something goes by default is still where it goes.
+            let is_destination = ParameterRole::from_name(name) == ParameterRole::Destination;
+            if call.hidden.contains(&place) || (call.defaults.contains(&place) && !is_destination) {
                 continue;
             }
             if Some(&*parameter.name) == object {
@@ -274,7 +276,11 @@ mod tests {
             .map(|name| Parameter::optional(name, Schema::new(Kind::Any)))
             .collect();
         let params = super::super::order::order_members(params, &|_| false);
-        let call = FullCall { params, defaults: vec!["/cc".to_owned()], hidden: vec!["/name".to_owned()] };
+        let call = FullCall {
+            params,
+            defaults: vec!["/title".to_owned(), "/bcc".to_owned()],
+            hidden: vec!["/name".to_owned()],
+        };
         assert_eq!(describe(&operation, Some(&call)), format!("{expected} ('{name}' of source 's')?"));
     }
 
@@ -284,7 +290,7 @@ mod tests {
         check(
             "send_email",
             Effect::Sends,
-            json!({ "body": long, "recipients": ["a@x.com", "b@x.com"], "subject": "Hi", "bcc": ["c@y.com"], "cc": ["d"] }),
+            json!({ "body": long, "recipients": ["a@x.com", "b@x.com"], "subject": "Hi", "bcc": ["c@y.com"], "title": "d", "cc": [] }),
             "Send email: to \"a@x.com\", \"b@x.com\", bcc \"c@y.com\", subject \"Hi\"",
         );
         check(

@@ -47,6 +47,8 @@ pub(crate) struct ConfirmationPrompt {
     /// What the call would change.
     pub(crate) preview: Option<ApprovalPreview>,
     is_complete: bool,
+    /// How many characters the message would have if nothing in it were shortened.
+    full_chars: usize,
 }
 
 /// The calls of a batch that a question covers.
@@ -116,21 +118,23 @@ impl ConfirmationPrompt {
             reasons.push(clean(&why));
         }
         let taken = headline.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>();
-        let (message, is_complete) = match &call {
+        let room = MAX_QUESTION_CHARS.saturating_sub(taken);
+        let (message, parameter_chars) = match &call {
             // Code is shown whole: what it does may be anywhere in it.
             Some(call) => {
                 let shortens = !operation.safety.effects.contains(Effect::Runs);
-                with_parameters(&headline, call, shortens, MAX_QUESTION_CHARS.saturating_sub(taken))
+                with_parameters(&headline, call, shortens, room)
             }
-            None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), false),
+            None => (format!("{headline}\nNOT SHOWN: the parameters, which are nested too deeply"), usize::MAX),
         };
         // Longer text would push the parameters out of view.
-        let is_complete = is_complete && taken <= MAX_QUESTION_CHARS;
+        let is_complete = parameter_chars.saturating_add(taken) <= MAX_QUESTION_CHARS;
+        let full_chars = parameter_chars.saturating_add(headline.chars().count());
         if !is_complete {
             reasons.push(TOO_LONG.to_owned());
         }
         let preview = findings.summary().map(|text| ApprovalPreview { text, is_in_message: true });
-        Self { headline, message, reasons, call, batch: None, preview, is_complete }
+        Self { headline, message, reasons, call, batch: None, preview, is_complete, full_chars }
     }
 
     /// Creates the question about several calls of a batch. `others` run with them without confirmation; `later_count`
@@ -168,9 +172,11 @@ impl ConfirmationPrompt {
                 }
             }
         }
+        let full_chars = covered.iter().map(|call| call.prompt.full_chars).fold(0, usize::saturating_add);
+        let full_chars = full_chars.max(message.chars().count());
+        let reason_chars: usize = reasons.iter().map(|reason| reason.chars().count() + 3).sum();
         let is_complete = covered.iter().all(|call| call.prompt.is_complete)
-            && message.chars().count() + reasons.iter().map(|reason| reason.chars().count() + 3).sum::<usize>()
-                <= MAX_QUESTION_CHARS;
+            && full_chars.saturating_add(reason_chars) <= MAX_QUESTION_CHARS;
         if !is_complete && !reasons.iter().any(|reason| reason == TOO_LONG) {
             reasons.push(TOO_LONG.to_owned());
         }
@@ -196,7 +202,7 @@ impl ConfirmationPrompt {
             operations: format!("batch: {}", distinct(|operation| &operation.name)),
         };
         let preview = batch_preview(covered);
-        Self { headline, message, reasons, call, batch: Some(batch), preview, is_complete }
+        Self { headline, message, reasons, call, batch: Some(batch), preview, is_complete, full_chars }
     }
 
     /// The beginning of a sentence that says what requires confirmation.
@@ -267,11 +273,11 @@ fn list_indices(indices: &[usize]) -> String {
     }
 }
 
-/// The headline followed by every parameter on its own line, and whether all of them fit without shortening any.
-fn with_parameters(headline: &str, call: &FullCall, shortens: bool, room: usize) -> (String, bool) {
+/// The headline followed by every parameter on its own line, and how many characters these take without shortening any.
+fn with_parameters(headline: &str, call: &FullCall, shortens: bool, room: usize) -> (String, usize) {
     let count = |line: &String| line.chars().count() + 3;
     let full = call.parameter_lines(false);
-    let is_complete = full.iter().map(count).sum::<usize>() <= room;
+    let full_chars = full.iter().map(count).sum();
     let lines = if shortens { call.parameter_lines(true) } else { full };
     let mut message = headline.to_owned();
     // The count comes first, so that a value that looks like another parameter stands out.
@@ -298,7 +304,7 @@ fn with_parameters(headline: &str, call: &FullCall, shortens: bool, room: usize)
              whole call"
         ));
     }
-    (message, is_complete)
+    (message, full_chars)
 }
 
 /// Puts text of the operator or the source on one line, escaped and truncated.

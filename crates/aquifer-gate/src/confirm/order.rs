@@ -56,11 +56,23 @@ impl Rank {
         let role = role_of(name, value, 0);
         let chars = count_chars(value);
         match role {
-            _ if is_default => Rank::Default,
+            // Where something goes by default is still where it goes.
+            _ if is_default && (role != ParameterRole::Destination || is_empty(value)) => Rank::Default,
             ParameterRole::Body => Rank::Long(role, chars),
             _ if chars >= MIN_LONG_CHARS => Rank::Long(role, chars),
             _ => Rank::Short(role),
         }
+    }
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

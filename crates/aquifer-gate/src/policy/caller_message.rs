@@ -8,6 +8,7 @@ use std::fmt;
 use aquifer_protocol::error::wording;
 use serde_json::{Value, json};
 
+use super::consequence::without_leaks;
 use super::decision::{PolicyDecision, Reason};
 use super::matrix::Cell;
 use super::rule::Rule;
@@ -36,11 +37,12 @@ impl fmt::Display for Reason {
         match self {
             Reason::Protocol => f.write_str("The protocol's own operations are always allowed"),
             Reason::Cell { source, does, cell, needed, .. } => match (cell, needed) {
-                (Cell::Allow, _) => write!(f, "This {does}, which is allowed"),
                 (Cell::Confirm, _) => write!(f, "This {does}, so a person has to confirm it"),
-                (Cell::Deny, None) => write!(f, "This {does}, which is not allowed here"),
+                // The others end up in messages.
+                (Cell::Allow, _) => write!(f, "This {}, which is allowed", without_leaks(does)),
+                (Cell::Deny, None) => write!(f, "This {}, which is not allowed here", without_leaks(does)),
                 (Cell::Deny, Some(_)) => {
-                    write!(f, "This {does}, and {} is not trusted enough for this", named(source))
+                    write!(f, "This {}, and {} is not trusted enough for this", without_leaks(does), named(source))
                 }
                 (Cell::IntrospectOnly, _) => not_trusted(f, source),
             },

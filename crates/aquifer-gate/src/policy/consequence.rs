@@ -29,10 +29,16 @@ pub(crate) fn describe(operation: &Operation) -> String {
         ([_, ..], ..) => join(effects.into_iter().map(describe_effect).collect()),
         ([], Danger::Reversible, Category::Create) => "adds data".to_owned(),
         ([], Danger::Reversible, _) => "changes data".to_owned(),
-        // Nothing shows an effect, so the level stands for what is unclear.
-        ([], _, Category::Execute) => with_evidence("may do something irreversible", safety.danger_evidence.as_deref()),
-        ([], ..) => with_evidence("may delete or overwrite data", safety.danger_evidence.as_deref()),
+        // Nothing shows an effect, so the evidence says what is unclear, or who decided.
+        ([], ..) if safety.danger_evidence.is_some() => with_evidence("may do harm", safety.danger_evidence.as_deref()),
+        ([], _, Category::Execute) => "has irreversible effects".to_owned(),
+        ([], ..) => "may delete or overwrite data".to_owned(),
     }
+}
+
+/// The same without evidence, if a client would treat the text as a leak.
+pub(super) fn without_leaks(does: &str) -> &str {
+    reject_leaks(does).unwrap_or_else(|| does.split(" (").next().unwrap_or_default())
 }
 
 fn describe_effect(found: &EffectEvidence) -> String {
@@ -50,7 +56,7 @@ fn describe_effect(found: &EffectEvidence) -> String {
 }
 
 fn with_evidence(does: &str, evidence: Option<&str>) -> String {
-    match evidence.and_then(reject_leaks) {
+    match evidence {
         Some(evidence) => format!("{does} ({evidence})"),
         None => does.to_owned(),
     }
@@ -110,14 +116,9 @@ mod tests {
         );
         check(Create, Dangerous, &pays, None, "affects a lot of data or skips a safety check");
         let unclear = Some("no annotation, and no verb in the name");
-        check(
-            Execute,
-            Destructive,
-            &[],
-            unclear,
-            "may do something irreversible (no annotation, and no verb in the name)",
-        );
-        // Callers read the reason in messages, which must not look like leaks.
-        check(Execute, Destructive, &[], Some("the server declares that it destroys"), "may do something irreversible");
+        check(Execute, Destructive, &[], unclear, "may do harm (no annotation, and no verb in the name)");
+        check(Execute, Destructive, &[], None, "has irreversible effects");
+        assert_eq!(without_leaks("may do harm (the server says that it does)"), "may do harm");
+        assert_eq!(without_leaks("may do harm (it has no name)"), "may do harm (it has no name)");
     }
 }

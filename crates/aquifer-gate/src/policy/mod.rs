@@ -313,7 +313,8 @@ impl OperationKey {
 }
 
 fn evidence(operation: &Operation) -> Option<&Arc<str>> {
-    operation.safety.effects.first_for_person().map(|found| &found.evidence)
+    let found = operation.safety.effects.first_for_person().map(|found| &found.evidence);
+    found.or(operation.safety.danger_evidence.as_ref())
 }
 
 /// Whether this is one of the protocol's own operations. The gate answers them itself; no source can take their names.
