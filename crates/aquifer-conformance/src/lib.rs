@@ -17,4 +17,4 @@ mod system;
 mod transport;
 
 pub use evidence::record;
-pub use transport::{Connection, Connector, Target, TransportError};
+pub use transport::{Connection, Connector, SimulatedUser, Target, TransportError};

@@ -211,8 +211,11 @@ async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
         let asks = |own: &&crate::description::Operation| own.has_parameter("confirmation_token");
         let (Some(delete), Some(get)) = (resource.delete.as_ref().filter(asks), &resource.get) else { continue };
         let item = delete.request(created.key.clone());
+        let asked_before = context.client.questions();
         let reply = context.send(&delete.tool, json!({"operations": [item, item]})).await;
         tally.count();
+        // A server that asks its user about the whole batch, and gets no answer, refuses all of it.
+        let refused = reply.is_refused() && context.client.questions() > asked_before;
         let answer = &reply.exchange.answer;
         let halted = answer.pointer("/halted_at/index").and_then(Value::as_u64) == Some(0)
             && answer.get("pending_operations").and_then(Value::as_array).is_some_and(|pending| pending.len() == 1)
@@ -222,7 +225,7 @@ async fn halts(context: &mut CheckContext<'_>, tally: &mut Tally) {
             .iter()
             .all(|result| result.get("status").is_some_and(|status| status == "pending_confirmation"))
             && listed(&reply).len() == 2;
-        if !halted && !skipped {
+        if !halted && !skipped && !refused {
             tally.fail(&delete.name, "the batch neither halted before the operation nor skipped it", Some(&reply));
         }
         let still = context.call(get, created.key.clone()).await;

@@ -171,8 +171,27 @@ impl<'a> CheckContext<'a> {
         reply
     }
 
-    /// Calls an operation and, if necessary, confirms it with the returned token.
+    /// Calls an operation on a row that this run created and, if necessary, confirms it: as the user whom the server
+    /// asks, or with the returned token.
     pub(crate) async fn call_confirmed(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
+        self.client.set_user_accepts(true);
+        let reply = self.call_with_token(operation, params).await;
+        self.client.set_user_accepts(false);
+        reply
+    }
+
+    /// Calls an operation that nobody confirms. Also returns whether the server asked its user, who closed the question.
+    pub(crate) async fn call_unconfirmed(
+        &mut self,
+        operation: &Operation,
+        params: Map<String, Value>,
+    ) -> (Reply, bool) {
+        let asked_before = self.client.questions();
+        let reply = self.call(operation, params).await;
+        (reply, self.client.questions() > asked_before)
+    }
+
+    async fn call_with_token(&mut self, operation: &Operation, params: Map<String, Value>) -> Reply {
         let reply = self.call(operation, params.clone()).await;
         let Some(token) = reply.confirmation_token().map(str::to_owned) else { return reply };
         let mut params = params;

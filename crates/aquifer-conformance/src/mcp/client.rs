@@ -43,7 +43,7 @@ impl Client {
         };
         let params = json!({
             "protocolVersion": REVISION,
-            "capabilities": {},
+            "capabilities": {"elicitation": {}},
             "clientInfo": {"name": "aquifer-conformance", "version": env!("CARGO_PKG_VERSION")},
         });
         let answer = client.request("initialize", params).await?;
@@ -116,6 +116,16 @@ impl Client {
                 Reply::unanswered(tool, arguments)
             }
         }
+    }
+
+    /// Whether the user says yes to what the server asks from now on.
+    pub(crate) fn set_user_accepts(&mut self, accepts: bool) {
+        self.connection.user().accepts = accepts;
+    }
+
+    /// How many questions the server has asked its user.
+    pub(crate) fn questions(&mut self) -> usize {
+        self.connection.user().questions
     }
 
     /// Sends bytes that are not a request. Returns whether the server still answers.

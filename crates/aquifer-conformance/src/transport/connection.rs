@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{http, stdio};
 use crate::record::Mode;
@@ -12,8 +12,20 @@ use crate::record::Mode;
 /// A larger answer ends the connection.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 << 20;
 
+/// The user of the client, as far as the server asks one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimulatedUser {
+    /// Whether questions are answered with yes.
+    pub accepts: bool,
+    /// How many questions were asked.
+    pub questions: usize,
+}
+
 /// One connection to a server.
 pub trait Connection: Send {
+    /// The user that the server asks.
+    fn user(&mut self) -> &mut SimulatedUser;
+
     /// Sends a request and waits for the response with its id. The caller sets the time limit.
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>>;
 
@@ -113,12 +125,33 @@ pub(super) fn is_response_to(message: &Value, id: &Value) -> bool {
     message.get("id") == Some(id) && (message.get("result").is_some() || message.get("error").is_some())
 }
 
-/// The answer to a request from the server: pings are answered, all other requests are refused.
-pub(super) fn answer_to_server(message: &Value) -> Option<Value> {
+/// The answer to a request from the server: pings and questions to the user are answered, all other requests are
+/// refused.
+pub(super) fn answer_to_server(message: &Value, user: &mut SimulatedUser) -> Option<Value> {
     let method = message.get("method")?.as_str()?;
     let id = message.get("id").filter(|id| !id.is_null())?;
     Some(match method {
         "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        "elicitation/create" => {
+            user.questions += 1;
+            let content = user.accepts.then(|| confirmation(message)).flatten();
+            let result = match content {
+                Some(content) => json!({"action": "accept", "content": content}),
+                None => json!({"action": "cancel"}),
+            };
+            json!({"jsonrpc": "2.0", "id": id, "result": result})
+        }
         _ => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}}),
     })
+}
+
+/// The form of a confirmation, filled in: every yes or no is yes. `None` for a form that wants more than that.
+fn confirmation(question: &Value) -> Option<Value> {
+    let form = question.pointer("/params/requestedSchema")?;
+    let fields = form.get("properties").and_then(Value::as_object);
+    let is_boolean = |field: &Value| field.get("type").and_then(Value::as_str) == Some("boolean");
+    let booleans = fields.into_iter().flatten().filter(|(_, field)| is_boolean(field));
+    let filled: Map<String, Value> = booleans.map(|(name, _)| (name.clone(), Value::Bool(true))).collect();
+    let mut required = form.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    required.all(|name| filled.contains_key(name)).then_some(Value::Object(filled))
 }

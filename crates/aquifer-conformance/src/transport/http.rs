@@ -7,7 +7,9 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 
-use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
+use super::connection::{
+    Connection, MAX_ANSWER_BYTES, SimulatedUser, TransportError, answer_to_server, is_response_to,
+};
 
 const SESSION: &str = "mcp-session-id";
 const PROTOCOL: &str = "mcp-protocol-version";
@@ -17,6 +19,7 @@ pub(super) struct HttpConnection {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    user: SimulatedUser,
 }
 
 impl HttpConnection {
@@ -46,7 +49,7 @@ impl HttpConnection {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|cause| TransportError(cause.without_url().to_string()))?;
-        Ok(Self { client, url, headers: all })
+        Ok(Self { client, url, headers: all, user: SimulatedUser::default() })
     }
 
     async fn post(&mut self, body: Vec<u8>) -> Result<Response, TransportError> {
@@ -124,7 +127,7 @@ impl HttpConnection {
                     let _ = tokio::time::timeout(Duration::from_millis(50), rest).await;
                     return Ok(Some(message));
                 }
-                if let Some(reply) = answer_to_server(&message) {
+                if let Some(reply) = answer_to_server(&message, &mut self.user) {
                     self.post(reply.to_string().into_bytes()).await?;
                 }
             }
@@ -134,6 +137,10 @@ impl HttpConnection {
 }
 
 impl Connection for HttpConnection {
+    fn user(&mut self) -> &mut SimulatedUser {
+        &mut self.user
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let id = request.get("id").cloned().unwrap_or_default();

@@ -4,4 +4,4 @@ mod connection;
 mod http;
 mod stdio;
 
-pub use connection::{Connection, Connector, Target, TransportError};
+pub use connection::{Connection, Connector, SimulatedUser, Target, TransportError};

@@ -12,7 +12,9 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::connection::{Connection, MAX_ANSWER_BYTES, TransportError, answer_to_server, is_response_to};
+use super::connection::{
+    Connection, MAX_ANSWER_BYTES, SimulatedUser, TransportError, answer_to_server, is_response_to,
+};
 use crate::system::ProcessGroup;
 
 /// Size of the end of standard error that is kept to explain why the process ended.
@@ -26,6 +28,7 @@ pub(super) struct StdioConnection {
     output: BufReader<ChildStdout>,
     stderr_tail: Arc<Mutex<VecDeque<u8>>>,
     stderr_task: JoinHandle<()>,
+    user: SimulatedUser,
 }
 
 impl StdioConnection {
@@ -48,7 +51,15 @@ impl StdioConnection {
         let stderr_tail = Arc::<Mutex<VecDeque<u8>>>::default();
         // The task ends with the process group, because that closes the pipe.
         let stderr_task = tokio::spawn(drain_stderr(errors, stderr_tail.clone()));
-        Ok(Self { child, group, input, output: BufReader::new(output), stderr_tail, stderr_task })
+        Ok(Self {
+            child,
+            group,
+            input,
+            output: BufReader::new(output),
+            stderr_tail,
+            stderr_task,
+            user: SimulatedUser::default(),
+        })
     }
 
     async fn write(&mut self, message: &[u8]) -> Result<(), TransportError> {
@@ -97,6 +108,10 @@ impl StdioConnection {
 }
 
 impl Connection for StdioConnection {
+    fn user(&mut self) -> &mut SimulatedUser {
+        &mut self.user
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             self.write(request.to_string().as_bytes()).await?;
@@ -109,7 +124,7 @@ impl Connection for StdioConnection {
                 if is_response_to(&message, &id) {
                     return Ok(message);
                 }
-                if let Some(reply) = answer_to_server(&message) {
+                if let Some(reply) = answer_to_server(&message, &mut self.user) {
                     self.write(reply.to_string().as_bytes()).await?;
                 }
             }

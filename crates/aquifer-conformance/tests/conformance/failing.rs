@@ -6,7 +6,7 @@ use aquifer_conformance::options::Options;
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::Verdict;
 use aquifer_conformance::run::{RunError, run};
-use aquifer_conformance::{Connection, Connector, Target, TransportError};
+use aquifer_conformance::{Connection, Connector, SimulatedUser, Target, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -62,6 +62,10 @@ struct FailingConnection {
 }
 
 impl Connection for FailingConnection {
+    fn user(&mut self) -> &mut SimulatedUser {
+        self.good.user()
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let answer = |result: Value| Ok(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));

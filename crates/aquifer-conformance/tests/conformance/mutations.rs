@@ -7,7 +7,7 @@ use aquifer_conformance::published::introspection_problems;
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::Verdict;
 use aquifer_conformance::run::run;
-use aquifer_conformance::{Connection, Connector, TransportError};
+use aquifer_conformance::{Connection, Connector, SimulatedUser, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -143,6 +143,10 @@ fn is_target(request: &Value, seed: u64) -> bool {
 }
 
 impl Connection for MutatedConnection {
+    fn user(&mut self) -> &mut SimulatedUser {
+        self.good.user()
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let mut reply = self.good.request(request).await?;

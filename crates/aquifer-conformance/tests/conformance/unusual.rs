@@ -6,7 +6,7 @@ use aquifer_conformance::options::Options;
 use aquifer_conformance::record::Mode;
 use aquifer_conformance::report::{Report, Verdict};
 use aquifer_conformance::run::run;
-use aquifer_conformance::{Connection, Connector, TransportError};
+use aquifer_conformance::{Connection, Connector, SimulatedUser, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -83,6 +83,10 @@ fn add_pattern(arguments: &Value, envelope: &mut Value) {
 }
 
 impl Connection for UnusualConnection {
+    fn user(&mut self) -> &mut SimulatedUser {
+        self.library.user()
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let mut reply = self.library.request(request).await?;

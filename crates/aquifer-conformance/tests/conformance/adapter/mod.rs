@@ -9,7 +9,7 @@ mod world;
 use std::time::Duration;
 
 use aquifer_conformance::record::Mode;
-use aquifer_conformance::{Connection, Connector, TransportError};
+use aquifer_conformance::{Connection, Connector, SimulatedUser, TransportError};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
@@ -42,6 +42,7 @@ impl Connector for Library {
             world: World::new(),
             asked: 0,
             operations: Vec::new(),
+            user: SimulatedUser::default(),
         };
         server.operations = server.catalog();
         Box::pin(async move {
@@ -63,11 +64,16 @@ pub(crate) struct Server {
     world: World,
     asked: usize,
     operations: Vec<Value>,
+    user: SimulatedUser,
 }
 
 const FAMILIES: [&str; 5] = ["create", "read", "update", "delete", "execute"];
 
 impl Connection for Server {
+    fn user(&mut self) -> &mut SimulatedUser {
+        &mut self.user
+    }
+
     fn request<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Value, TransportError>> {
         Box::pin(async move {
             let id = request["id"].clone();
