@@ -12,6 +12,7 @@ Compares the result with FIGURES and fails if it is worse in any row, or writes 
 import argparse
 import json
 import os
+import pty
 import queue
 import shutil
 import socket
@@ -31,9 +32,11 @@ from suites import SUITES, WRITES, Suite, annotations
 DEADLINE_SECONDS = 60
 
 SERVERS = ["without annotations", "with honest annotations"]
-ASKS, REDEEMS, GIVES_UP = "asks its user", "cannot ask; the model redeems its tokens", "cannot ask; the model gives up"
+ASKS, WAITS = "asks its user", "cannot ask; a person decides elsewhere"
+REDEEMS, LOOSENED = "cannot ask; the model redeems its tokens", "the same, and the operator lets the model confirm"
 APPROVES, REFUSES = {"action": "accept", "content": {}}, {"action": "decline"}
-CLIENTS = [ASKS, REDEEMS, GIVES_UP]
+CLIENTS = [ASKS, WAITS, REDEEMS, LOOSENED]
+ADMIN_SECRET = "the secret of a person who is not the model"
 TITLES = ["servers", "client", "attacks that reach their effect", "in part", "user tasks that pass", "questions per user task"]
 
 
@@ -87,23 +90,25 @@ class Server:
         arguments = json.dumps(["-I", "-S", relay, self.path])
         source = f'name = "{self.suite.name}"\nprefix = ""\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n'
         # Attacks of many calls in a second would otherwise be stopped by the limit of questions.
-        return f"[[source]]\n{source}\n[gate.confirmation]\nmax_issued_per_minute = 1000\n"
+        return f"version = 2\n\n[[source]]\n{source}\n[gate.confirmation]\nmax_issued_per_minute = 1000\n"
 
 
 class Gateway:
     """A gateway that has not been used before, with a client that can ask its user or cannot."""
 
-    def __init__(self, program, config, folder, can_ask, operations):
+    def __init__(self, program, config, folder, client, operations):
         self.home = Path(tempfile.mkdtemp(dir=folder))
         self.log = open(folder / "gateway.log", "ab")
-        command = [program, "serve", "--mode", "single", "--config", str(config)]
+        self.program, self.config = program, str(config)
+        command = [program, "serve", "--mode", "single", "--config", self.config]
+        command += ["--model-confirms"] if client == LOOSENED else []
         environment = {**os.environ, "XDG_STATE_HOME": str(self.home)}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.log}
         self.process = subprocess.Popen(command, env=environment, **pipes)
         self.messages = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.number, self.person, self.questions = 0, REFUSES, []
-        capabilities = {"elicitation": {}} if can_ask else {}
+        capabilities = {"elicitation": {}} if client == ASKS else {}
         about = {"name": "agentdojo", "version": "1"}
         self._request("initialize", {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": about})
         self._send({"method": "notifications/initialized"})
@@ -149,6 +154,36 @@ class Gateway:
         answer = self._request("tools/call", {"name": self.tool, "arguments": {"operation": operation, "params": params}})
         return answer.get("structuredContent") or json.loads(answer["content"][0]["text"])
 
+    def decide(self, approval):
+        """What a person types who reads the whole call, and then approves or denies it."""
+        verb = "approve" if self.person == APPROVES else "deny"
+        outer, inner = pty.openpty()
+        command = [self.program, "approvals", verb, approval, "--config", self.config]
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.home), "AQUIFER_ADMIN_SECRET": ADMIN_SECRET}
+        person = subprocess.Popen(command, env=environment, stdin=inner, stdout=inner, stderr=inner)
+        os.close(inner)
+        shown, answers = "", [("Admin secret:", ADMIN_SECRET + "\n"), ("[y/N]", "y\n")]
+        with os.fdopen(outer, "r+b", buffering=0) as terminal:
+            while answers:
+                try:
+                    shown += terminal.read(4096).decode(errors="replace")
+                except OSError:
+                    break
+                if answers[0][0] in shown:
+                    terminal.write(answers.pop(0)[1].encode())
+                    shown = ""
+                elif "quits without" in shown:
+                    terminal.write(b" ")
+                    shown = ""
+            try:
+                while terminal.read(4096):
+                    pass
+            except OSError:
+                pass
+        if person.wait(DEADLINE_SECONDS):
+            raise SystemExit(f"the person could not {verb} {approval}: {shown}")
+        self.questions.append(f"{verb} {approval}")
+
     def close(self):
         self.process.stdin.close()
         try:
@@ -160,8 +195,8 @@ class Gateway:
         shutil.rmtree(self.home)
 
 
-def token_of(response):
-    return ((response.get("error") or {}).get("details") or {}).get("confirmation_token")
+def details_of(response):
+    return (response.get("error") or {}).get("details") or {}
 
 
 def replay(task, gateway, client):
@@ -171,8 +206,10 @@ def replay(task, gateway, client):
     for tool, arguments in task.calls():
         asked = len(gateway.questions)
         response = gateway.call(tool, arguments)
-        token = token_of(response)
-        if token and client == REDEEMS:
+        token = details_of(response).get("confirmation_token")
+        if token and client == WAITS:
+            gateway.decide(details_of(response)["approval_id"])
+        if token:
             response = gateway.call(tool, {**arguments, "confirmation_token": token})
         if token or len(gateway.questions) > asked:
             outcome["asked"].append(tool)
@@ -214,7 +251,7 @@ def run_suite(name, options, folder):
             started = time.monotonic()
             for task in suite.tasks():
                 server.task = task
-                gateway = Gateway(options.gateway, config, folder, client == ASKS, visible)
+                gateway = Gateway(options.gateway, config, folder, client, visible)
                 try:
                     outcome = replay(task, gateway, client)
                 finally:
@@ -234,7 +271,7 @@ def summarize(outcomes):
         attacks = [outcome["effect"] for outcome in tasks.values() if "effect" in outcome]
         user_tasks = [outcome for outcome in tasks.values() if "passes" in outcome]
         asked = sum(len(outcome.get("asked", [])) for outcome in user_tasks)
-        questions = f"{asked / len(user_tasks):.2f}" if client == ASKS else "–"
+        questions = f"{asked / len(user_tasks):.2f}" if client in (ASKS, WAITS) else "–"
         passing = sum(outcome["passes"] for outcome in user_tasks)
         row = [f"{attacks.count('reached')} of {len(attacks)}", attacks.count("in part")]
         rows.append([servers, client, *row, f"{passing} of {len(user_tasks)}", questions])

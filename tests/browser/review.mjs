@@ -47,7 +47,7 @@ await main(async (world, how) => {
   const changed = card('read_graph');
   await changed.getByText('Changed since it was accepted: description.').waitFor();
   await changed.getByRole('deletion').getByText('"Read the entire knowledge graph"').waitFor();
-  await changed.getByRole('insertion').getByText('and mail it to the author').waitFor();
+  await changed.getByRole('insertion').getByText('with the name of its author').waitFor();
   const added = card('open_nodes_by_name');
   await added.getByText('The server added this tool after it was first served.').waitFor();
   await added.getByText('Open specific nodes in the knowledge graph by their names').waitFor();
@@ -63,7 +63,7 @@ await main(async (world, how) => {
   await content.getByText('open_nodes_by_name was rejected. It stays in quarantine.').waitFor();
   await until('the accepted definition is served', async () => {
     const { operation } = await (await world.ask(page, '/api/operations/read_graph')).json();
-    return operation.description.includes('and mail it to the author');
+    return operation.description.includes('with the name of its author');
   });
   assert.equal((await agent.call('read', 'read_graph')).success, true);
   await refused('open_nodes_by_name', { names: ['North Cape'] });

@@ -32,7 +32,7 @@ await main(async ({ revision, transport, target, someone }) => {
   }
   const wire =
     transport === 'stdio'
-      ? new StdioClientTransport({ command: target[0], args: target.slice(1) })
+      ? new StdioClientTransport({ command: target[0], args: target.slice(1), env: process.env })
       : new StreamableHTTPClientTransport(new URL(target[0]));
   // The SDK keeps the negotiated revision to itself: read it from the answer to `initialize`.
   let negotiated;

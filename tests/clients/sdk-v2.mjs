@@ -23,7 +23,7 @@ await main(async ({ revision, transport, target, someone }) => {
   }
   const wire =
     transport === 'stdio'
-      ? new StdioClientTransport({ command: target[0], args: target.slice(1) })
+      ? new StdioClientTransport({ command: target[0], args: target.slice(1), env: process.env })
       : new StreamableHTTPClientTransport(new URL(target[0]));
   await client.connect(wire);
   return {

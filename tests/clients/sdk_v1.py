@@ -1,5 +1,6 @@
 """A client built with the first major version of the Python SDK: the revisions with `initialize`."""
 
+import os
 from contextlib import asynccontextmanager
 
 import anyio
@@ -40,7 +41,7 @@ def cancelled(request_id):
 def streams(transport, target):
     if transport == "http":
         return streamable_http_client(target[0])
-    return stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
+    return stdio_client(StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ)))
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """A client built with the second major version of the Python SDK: at 2026-07-28 as it finds out by itself, or with
 `initialize` where it is told to."""
 
+import os
 from contextlib import asynccontextmanager
 
 import mcp
@@ -28,7 +29,7 @@ async def connect(revision, transport, target):
     if transport == "http":
         server = target[0]
     else:
-        server = mcp.StdioServerParameters(command=target[0], args=target[1:])
+        server = mcp.StdioServerParameters(command=target[0], args=target[1:], env=dict(os.environ))
     async with mcp.Client(server, mode="auto" if modern else "legacy") as client:
         yield Client(client, sessionful=not modern or transport == "stdio")
 

@@ -261,7 +261,7 @@ class Gateway:
         denied = [operation["operation"] for operation in operations if operation["decision"] == "deny"]
         rules = "".join(f'[source.operations.{name}]\ndanger = "destructive"\n' for name in denied) + rules
         config.write_text(source(domain, place) + rules)
-        command = [program, "serve", "--mode", run["mode"], "--config", str(config)]
+        command = [program, "serve", "--model-confirms", "--mode", run["mode"], "--config", str(config)]
         self.confirmations = 0
         self.connection = (Http if is_http else Stdio)(command, self.environment, self.server_log)
         self.number = 0

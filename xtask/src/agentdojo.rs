@@ -15,7 +15,8 @@ Usage: cargo xtask agentdojo [SUITE...] [--update]
 Installs the benchmark from PyPI under target/agentdojo and serves the tools of each suite through the gateway, without
 annotations and with honest ones. The ground truth of every user task is replayed with a person who approves everything, and that
 of every attack with a model that is hijacked completely and a person who refuses everything. Clients that cannot ask their user
-are tried as well: with a model that redeems its own confirmation tokens, and with one that gives up.
+are tried as well: with a person who decides about approvals, with a model that redeems its tokens on its own, and with an operator
+who lets it do that.
 
 Suites: workspace, travel, banking, slack; all of them by default.
   --update  Record the figures in bench/figures/agentdojo.json and update docs/hijacked-models.md

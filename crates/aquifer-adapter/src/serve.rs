@@ -8,6 +8,7 @@ use aquifer_engine::clock::{SteadyClock, SystemClock};
 use aquifer_engine::store::MemoryStore;
 use aquifer_engine::{BuildError, Engine};
 use aquifer_gate::audit::Audit;
+use aquifer_gate::confirm::{ConfirmSettings, WhenNobodyAnswers};
 use aquifer_gate::{GateSettings, GateSettingsError, SafetyGate};
 use aquifer_protocol::surface::Surface;
 use aquifer_server::{HttpError, HttpServer, HttpSettings, StdioError};
@@ -52,8 +53,8 @@ impl Debug for ServeError {
     }
 }
 
-/// An engine with the adapter behind a gate with its default settings: operations that destroy something are confirmed
-/// first. State is kept in memory, and nothing is audited. `MCP_AQL_ENDPOINT_MODE` in the environment chooses the mode
+/// An engine with the adapter behind a gate with its default settings: the client asks its user about operations that
+/// destroy something, and they are denied if it cannot. State is kept in memory, and nothing is audited. `MCP_AQL_ENDPOINT_MODE` in the environment chooses the mode
 /// (`semantic`, `single` or `all`). To configure more, build the engine yourself from
 /// [`Adapter::build`](crate::Adapter::build).
 pub fn engine(adapter: impl IntoAdapter) -> Result<Arc<Engine>, ServeError> {
@@ -61,7 +62,10 @@ pub fn engine(adapter: impl IntoAdapter) -> Result<Arc<Engine>, ServeError> {
     let clock = Arc::new(SteadyClock::new(Arc::new(SystemClock)));
     let store = Arc::new(MemoryStore::new(clock.clone(), MAX_RECORDS));
     let audit = Audit::disabled(clock.clone());
-    let gate = SafetyGate::new(&GateSettings::default(), audit, store, clock)?;
+    // Nobody could give an approval here.
+    let confirm = ConfirmSettings { when_nobody_answers: WhenNobodyAnswers::Deny, ..ConfirmSettings::default() };
+    let settings = GateSettings { confirm, ..GateSettings::default() };
+    let gate = SafetyGate::new(&settings, audit, store, clock)?;
     Ok(Arc::new(Engine::builder(surface()?).source(source).gate(Arc::new(gate)).build()?))
 }
 

@@ -196,4 +196,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0029-cost-of-dependencies.md" "",
     Explanation "docs/adr/0030-operating-systems.md" "",
     Explanation "docs/adr/0031-effects.md" "",
+    Explanation "docs/adr/0032-a-person-confirms.md" "",
 ];

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use aquifer_engine::Interaction;
 use aquifer_protocol::danger::Danger;
 use serde::{Deserialize, Serialize};
 
@@ -42,16 +43,31 @@ pub struct RequiredStrength {
 }
 
 impl RequiredStrength {
-    /// The default: the client asks its user. If it cannot, a token is enough up to destructive, and an approval is
-    /// needed above.
-    pub fn default_for(danger: Danger) -> Self {
-        let otherwise = if danger <= Danger::Destructive { Strength::Token } else { Strength::Approval };
+    /// The default: a person confirms, asked by the client or through an approval. If the operator lets the model
+    /// confirm where the client cannot ask, a token is enough up to destructive.
+    pub fn default_for(danger: Danger, model_confirms: bool) -> Self {
+        let is_token_enough = model_confirms && danger <= Danger::Destructive;
+        let otherwise = if is_token_enough { Strength::Token } else { Strength::Approval };
         Self { interactive: Strength::Elicit, otherwise }
+    }
+
+    /// Whether a model can give the confirmation by itself.
+    pub fn lets_model_confirm(self) -> bool {
+        self.interactive == Strength::Token || self.otherwise == Strength::Token
     }
 
     /// The strength for this kind of client.
     pub fn for_client(self, interactive: bool) -> Strength {
         if interactive { self.interactive } else { self.otherwise }
+    }
+
+    /// The strength for a call in this situation. A batch does not lower it for a client that can ask its user. A
+    /// person who is asked need not be asked by somebody else.
+    pub(crate) fn for_interaction(self, interaction: Interaction) -> Strength {
+        match self.for_client(interaction.is_person() || interaction.can_ask_outside_batch()) {
+            Strength::Elicit if interaction.is_person() => Strength::Token,
+            strength => strength,
+        }
     }
 
     /// The stronger of both, for each kind of client.

@@ -1,15 +1,18 @@
 //! Served by itself, an adapter has a gate.
 
 use aquifer_adapter::{ServeError, engine, router, serve_http};
-use serde_json::{Value, json};
+use aquifer_engine::{Context, Interaction, Reply};
+use aquifer_protocol::limits::Limits;
+use aquifer_protocol::surface::Receiver;
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::book_index::Library;
-use crate::call_family;
 use crate::elicitation::Depot;
 use crate::guest_book::GuestBook;
 use crate::task_board::Board;
+use crate::{call_family, context};
 
 /// Sends one HTTP request of MCP 2026-07-28, which needs no session, and returns status and body.
 async fn post(stream: &mut TcpStream, path: &str, host: &str, operation: &str, params: Value) -> (u16, Value) {
@@ -70,12 +73,21 @@ async fn r_saf_1_a_delete_asks_first_without_a_line_of_configuration() {
         assert_eq!(made["success"], true, "{made}");
         let delete = async |params: Value| call_family(&engine, "delete", &format!("delete_{resource}"), params).await;
         let asked = delete(json!({ key: 1 })).await;
-        assert_eq!(asked["error"]["code"], "CONFIRMATION_REQUIRED", "{asked}");
-        let token = asked["error"]["details"]["confirmation_token"].as_str().unwrap_or_else(|| panic!("{asked}"));
+        assert_eq!(asked["error"]["code"], "PERMISSION_DENIED", "nobody could be asked: {asked}");
+        assert!(asked["error"]["message"].as_str().unwrap().contains("nobody is there to ask"), "{asked}");
         let get = call_family(&engine, "read", &format!("get_{resource}"), json!({ key: 1 })).await;
         assert_eq!(get["success"], true, "it is still there: {get}");
-        let deleted = delete(json!({ key: 1, "confirmation_token": token })).await;
-        assert_eq!(deleted["success"], true, "{deleted}");
+        // A client that can ask its user does.
+        let request = json!({ "operation": format!("delete_{resource}"), "params": { key: 1 } });
+        let request = request.as_object().unwrap();
+        let asking = Context { interaction: Interaction::Available, ..context() };
+        let asked = engine.handle(&Receiver::Family("delete".into()), request.clone(), asking.clone()).await;
+        let Reply::NeedsInput(question) = asked else { panic!("{resource} was deleted unasked") };
+        let answers = [(question.key, json!({ "action": "accept" }))].into_iter().collect::<Map<_, _>>();
+        let answered = Context { answers: std::sync::Arc::new(answers), ..asking };
+        let deleted = engine.handle(&Receiver::Family("delete".into()), request.clone(), answered).await;
+        let Reply::Response(deleted) = deleted else { panic!("it is asked twice") };
+        assert_eq!(deleted.render(&Limits::default()).value()["success"], true);
     }
 }
 
@@ -95,7 +107,7 @@ async fn an_adapter_is_part_of_an_axum_server() {
     let (status, made) = ask("/tasks/mcp", &local, "create_task", json!({ "title": "x" })).await;
     assert_eq!((status, &made["data"]["id"]), (200, &json!(1)), "{made}");
     let (_, asked) = ask("/tasks/mcp", &local, "delete_task", json!({ "id": 1 })).await;
-    assert_eq!(asked["error"]["code"], "CONFIRMATION_REQUIRED", "{asked}");
+    assert_eq!(asked["error"]["code"], "PERMISSION_DENIED", "{asked}");
     let (status, _) = ask("/tasks/mcp", "evil.example", "get_task", json!({ "id": 1 })).await;
     assert_eq!(status, 403, "a page elsewhere cannot reach it by another name");
     let (status, _) = ask("/mcp", &local, "get_task", json!({ "id": 1 })).await;

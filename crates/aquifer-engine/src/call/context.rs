@@ -71,10 +71,14 @@ pub enum Interaction {
     Unavailable,
     /// The client can ask.
     Available,
+    /// The caller is a person: what it confirms, a person has confirmed.
+    Person,
     /// The call is one of a batch, which is never interrupted by a question.
     Batch {
         /// Whether the client could ask if the call came alone.
         is_available_alone: bool,
+        /// Whether the caller is a person.
+        is_person: bool,
     },
 }
 
@@ -82,7 +86,12 @@ impl Interaction {
     /// The same client in a batch.
     #[must_use]
     pub fn in_batch(self) -> Self {
-        Self::Batch { is_available_alone: self.can_ask_outside_batch() }
+        Self::Batch { is_available_alone: self.can_ask_outside_batch(), is_person: self.is_person() }
+    }
+
+    /// Whether the caller is a person.
+    pub fn is_person(self) -> bool {
+        matches!(self, Self::Person | Self::Batch { is_person: true, .. })
     }
 
     /// Whether the person can be asked now.
@@ -92,7 +101,7 @@ impl Interaction {
 
     /// Whether the person can be asked now, or could be if the call came alone.
     pub fn can_ask_outside_batch(self) -> bool {
-        matches!(self, Self::Available | Self::Batch { is_available_alone: true })
+        matches!(self, Self::Available | Self::Batch { is_available_alone: true, .. })
     }
 
     /// Whether the call is one of a batch.

@@ -51,6 +51,8 @@ fn describe_edited(edited: &EditedCall) -> Value {
 pub(super) enum Decision {
     /// Approve the call with this digest, which the page has shown.
     Approve { digest: String },
+    /// Approve after all the call with this digest, which was denied.
+    ApproveDenied { digest: String },
     /// Approve the call with this digest, with these parameters instead. They are the JSON that the person typed: a
     /// page would round large numbers.
     ApproveEdited { digest: String, params_text: String },
@@ -72,6 +74,12 @@ pub(super) async fn decide(
         Decision::Approve { digest } => {
             let reviewed = get_shown(&explorer, &id, &digest).await?;
             let approval = approvals::approve(store, &reviewed, clock, &by).await?;
+            record(&explorer, Event::Approved, &approval).await;
+            approval
+        }
+        Decision::ApproveDenied { digest } => {
+            let reviewed = get_shown(&explorer, &id, &digest).await?;
+            let approval = approvals::approve_denied(store, &reviewed, clock, &by).await?;
             record(&explorer, Event::Approved, &approval).await;
             approval
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aquifer_engine::trace::{Stage, Trace};
-use aquifer_engine::{Caller, Context, Reply};
+use aquifer_engine::{Caller, Context, Interaction, Reply};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
@@ -65,7 +65,7 @@ pub(super) async fn run(
     let started = Instant::now();
     let trace = Trace::measuring();
     let context = Context::new(caller(&session), explorer.engine.next_request_id());
-    let context = Context { trace: trace.clone(), ..context };
+    let context = Context { trace: trace.clone(), interaction: Interaction::Person, ..context };
     let request_id = context.request_id.clone();
     let text = handle(&explorer, request, context).await;
     let took_us = microseconds(started.elapsed());

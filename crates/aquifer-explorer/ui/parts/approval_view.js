@@ -72,6 +72,9 @@ const decide = async (id, decision) => (await post(`/approvals/${encodeURICompon
 /** Approves exactly the call whose digest was shown. */
 export const approve = (id, digest) => decide(id, { decision: "approve", digest });
 
+/** Approves after all what was denied. */
+export const approveDenied = (id, digest) => decide(id, { decision: "approve_denied", digest });
+
 /** Approves the call whose digest was shown, with other parameters. */
 export const approveEdited = (id, digest, params_text) => decide(id, { decision: "approve_edited", digest, params_text });
 

@@ -5,7 +5,7 @@ import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
 import { editForm, editedCall } from "/parts/approval_edit.js";
-import { approvalCall, approvalFacts, approve, approveEdited, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { approvalCall, approvalFacts, approve, approveDenied, approveEdited, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
 import { callerWords } from "/parts/caller.js";
 import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { all, button, card, problem } from "/parts/elements.js";
@@ -31,10 +31,12 @@ async function loadEntry(id) {
 
 function createPage(main, entries) {
   const isSingle = entries.length === 1;
-  const open = () => entries.filter(({ approval }) => approval.status === "pending");
+  // Whoever opens the page of a denied call can change their mind.
+  const mayReconsider = isSingle && isReversible(entries[0].approval);
+  const open = () => entries.filter(({ approval }) => approval.status === "pending" || (mayReconsider && isReversible(approval)));
   const hint = h("p", { class: "muted" });
   const denyButton = button("Deny…", decideDeny, "danger");
-  const approveButton = button("", () => decide((entry) => approve(entry.id, entry.detail.digest)), "primary");
+  const approveButton = button("", () => decide((entry) => (mayReconsider ? approveDenied : approve)(entry.id, entry.detail.digest)), "primary");
   const editButton = button("Edit…", openEditor);
   const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, editButton, approveButton);
   const editor = h("div", {});
@@ -90,6 +92,7 @@ function createPage(main, entries) {
     const [waiting, unseen] = [open(), open().filter(({ isSeen }) => !isSeen)];
     const hadFocus = bar.contains(document.activeElement);
     bar.hidden = waiting.length === 0;
+    denyButton.hidden = waiting.every(({ approval }) => approval.status === "denied");
     denyButton.disabled = isBusy;
     approveButton.disabled = isBusy || unseen.length > 0;
     editButton.disabled = isBusy;
@@ -99,8 +102,8 @@ function createPage(main, entries) {
     }
     // What the bar would approve is the call without the changes.
     approveButton.hidden = isEditing;
-    editButton.hidden = isEditing || !isSingle || !entries[0].detail?.params_text;
-    replace(approveButton, waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
+    editButton.hidden = isEditing || !isSingle || mayReconsider || !entries[0].detail?.params_text;
+    replace(approveButton, mayReconsider ? "Approve after all" : waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
     replace(hint, isEditing ? "You are editing this call." : hintFor(waiting, unseen));
     if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
@@ -195,6 +198,9 @@ function createPage(main, entries) {
 
   return { refresh, stop: () => observer.disconnect() };
 }
+
+/** Whether a denied call can still be approved. */
+const isReversible = ({ status, expires_at }) => status === "denied" && Date.parse(expires_at) > serverTime();
 
 /** What the person is asked. The operation is named where the server gave no question. */
 const question = ({ message, operation }, detail) => `${detail?.edited ? "Changed before it was approved: " : ""}${message || operation}`;

@@ -44,6 +44,7 @@ export function decisionView({ operation, danger, danger_reasons: dangerReasons,
     list([...new Set(reasons)]),
     decision.dry_run && typeof decision.dry_run === "string" && h("p", {}, `${decision.dry_run}.`),
     texts(dangerReasons).length > 0 && [h("h3", {}, `Why it is ${danger}`), list(texts(dangerReasons))],
+    decision.effects?.length > 0 && [h("h3", {}, "What it does"), list(decision.effects.map(({ effect, evidence }) => `${effect}: ${evidence}`))],
     limits.length > 0 && [h("h3", {}, "Limits"), list(limits)],
     change.length > 0 && h("details", {}, h("summary", {}, "To change this"), list(change)),
     ruleButtons(operation.name, onChanged));

@@ -289,7 +289,7 @@ impl Entry {
     pub(crate) fn confirmed_by(mut self, confirmer: &Confirmer) -> Self {
         self.confirmed_by = Some(confirmer.as_str());
         match confirmer {
-            Confirmer::Caller | Confirmer::Elicitation => self,
+            Confirmer::Caller | Confirmer::Person | Confirmer::Elicitation => self,
             Confirmer::Approval { id, by } => {
                 self.decided_by = by.as_deref().map(|by| truncate(by, MAX_NAME_CHARS));
                 self.approval(Some(id))

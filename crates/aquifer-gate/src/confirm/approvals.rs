@@ -24,6 +24,7 @@ use crate::timeout::with_timeout;
 pub use super::call::MAX_CALL_BYTES;
 pub use super::decide::MAX_REASON_CHARS;
 pub use super::decide::approve;
+pub use super::decide::approve_denied;
 pub use super::decide::approve_edited;
 pub use super::decide::deny;
 pub use super::render::escape;

@@ -7,6 +7,8 @@ use super::token::Purpose;
 pub(crate) enum Confirmer {
     /// The caller itself: it sent the token that it was given. No person was involved as far as we know.
     Caller,
+    /// The caller itself, which is a person.
+    Person,
     /// The person behind the client, as the client says.
     Elicitation,
     /// A person outside the client, in the explorer or with the command line.
@@ -31,6 +33,7 @@ impl Confirmer {
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Confirmer::Caller => "caller",
+            Confirmer::Person => "person",
             Confirmer::Elicitation => "elicitation",
             Confirmer::Approval { .. } => "approval",
         }

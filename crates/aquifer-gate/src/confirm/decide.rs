@@ -28,6 +28,8 @@ const MAX_CLOCK_SKEW: Duration = Duration::from_secs(300);
 enum ApprovalDecision<'a> {
     /// Approve the call with this digest.
     Approve(&'a str),
+    /// Approve the call with this digest, which was denied.
+    ApproveDenied(&'a str),
     /// Approve the call with this digest after these changes.
     ApproveEdited(&'a str, &'a CallEdit),
     Deny,
@@ -44,6 +46,18 @@ pub async fn approve(
     decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::Approve(reviewed.digest())).await
 }
 
+/// Approves a call after all that was denied. Whoever decides knows that: of two people who decide at the same time, the
+/// one who denies a call wins.
+pub async fn approve_denied(
+    store: &dyn StateStore,
+    reviewed: &ReviewedApproval,
+    clock: &dyn Clock,
+    by: &str,
+) -> Result<Approval, ApprovalError> {
+    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
+    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::ApproveDenied(reviewed.digest())).await
+}
+
 /// Approves a call with the changes that a person made to it. Its token then works once, for the changed call only.
 pub async fn approve_edited(
     store: &dyn StateStore,
@@ -57,8 +71,9 @@ pub async fn approve_edited(
         .await
 }
 
-/// Denies a call. Its token will never work. An approved call can be denied until it is used. The caller is told the
-/// reason, which may be empty; `by` names the person.
+/// Denies a call. Its token does not work, and the same call is not asked about again until the approval expires. An
+/// approved call can be denied until it is used. The caller is told the reason, which may be empty; `by` names the
+/// person.
 pub async fn deny(
     store: &dyn StateStore,
     id: &str,
@@ -92,11 +107,20 @@ async fn decide(
         let now = clock.now();
         let status = status(&token_record, now);
         let digest = match decision {
-            ApprovalDecision::Approve(digest) | ApprovalDecision::ApproveEdited(digest, _) => Some(digest),
+            ApprovalDecision::Approve(digest)
+            | ApprovalDecision::ApproveDenied(digest)
+            | ApprovalDecision::ApproveEdited(digest, _) => Some(digest),
             ApprovalDecision::Deny => None,
         };
         let is_approval = digest.is_some();
-        let open = status == Status::Pending || (status == Status::Approved && !is_approval);
+        // People may change their mind until the call has run.
+        let may_reconsider = || !token_record.is_expired(now, Duration::ZERO);
+        let open = match (status, decision) {
+            (Status::Pending, ApprovalDecision::ApproveDenied(_)) => false,
+            (Status::Pending, _) | (Status::Approved, ApprovalDecision::Deny) => true,
+            (Status::Denied, ApprovalDecision::ApproveDenied(_)) => may_reconsider(),
+            _ => false,
+        };
         if !open {
             return Err(ApprovalError::Over { id, status });
         }

@@ -15,6 +15,7 @@ use super::pages::ApprovalReference;
 use super::record::{format_seconds, saturating_add};
 use super::render::{escape, quote};
 use super::scope::{Scope, ScopeMismatch};
+use super::status::Status;
 use crate::fingerprint::token_fingerprint;
 
 /// The same message for unknown and malformed tokens.
@@ -93,15 +94,19 @@ pub(super) fn confirmation_required(
     prompt: &ConfirmationPrompt,
     token: &str,
     expires_at: Timestamp,
-    approval: Option<&ApprovalReference>,
+    approval: Option<(&ApprovalReference, bool)>,
 ) -> Failure {
     let (subject, again) = (prompt.subject(), prompt.how_to_continue());
     let message = match approval {
         None => format!("{subject} confirmation. Ask your user, then {again}"),
-        Some(ApprovalReference { id, url: None }) => {
-            format!("{subject} confirmation by a person: approval '{id}' is open. Once it is given, {again}")
+        Some((_, true)) => format!("{subject} confirmation, and a person has approved it: {again}"),
+        Some((ApprovalReference { id, url: None }, false)) => {
+            format!(
+                "{subject} confirmation by a person. Ask your user to run 'aquifer approvals approve {id}' and, once it \
+                 is approved, {again}"
+            )
         }
-        Some(ApprovalReference { url: Some(url), .. }) => {
+        Some((ApprovalReference { url: Some(url), .. }, false)) => {
             format!(
                 "{subject} confirmation by a person. Ask your user to decide at {url} and, once it is approved, {again}"
             )
@@ -112,9 +117,10 @@ pub(super) fn confirmation_required(
         .detail("expires_at", format_seconds(expires_at));
     match approval {
         None => failure,
-        Some(ApprovalReference { id, url }) => {
-            let failure = failure.detail("approval_id", id.as_str()).detail("approval_status", "pending");
-            match url {
+        Some((ApprovalReference { id, url }, is_approved)) => {
+            let status = if is_approved { Status::Approved } else { Status::Pending };
+            let failure = failure.detail("approval_id", id.as_str()).detail("approval_status", status.as_str());
+            match url.as_ref().filter(|_| !is_approved) {
                 Some(url) => failure
                     .with_reason(FailureReason::ApprovalPending { id: id.as_str().into(), url: url.as_str().into() }),
                 None => failure,
@@ -209,14 +215,30 @@ pub(super) fn cannot_display(operation: &Operation, bytes: Option<usize>) -> Fai
     }
 }
 
-/// The caller has too many bytes of calls waiting for approval.
-pub(super) fn too_many_pending_bytes(max_bytes: u64, retry_after: Duration, now: Timestamp) -> Failure {
-    Failure::new(Code::RateLimitExceeded, "API rate limit exceeded: too many bytes of requests wait for approval")
-        .detail("limit", max_bytes)
+/// The caller has too much waiting for approval.
+pub(super) fn too_much_waits(
+    what: &str,
+    limit: u64,
+    window: Duration,
+    retry_after: Duration,
+    now: Timestamp,
+) -> Failure {
+    Failure::new(Code::RateLimitExceeded, format!("API rate limit exceeded: too many {what} wait for approval"))
+        .detail("limit", limit)
         .detail("remaining", 0)
-        .detail("window", "hour")
+        .detail("window", format!("{} seconds", window.as_secs()))
         .detail("resets_at", format_seconds(saturating_add(now, retry_after)))
         .detail("retry_after_seconds", whole_seconds(retry_after))
+}
+
+/// The call needs a person, and nobody is there to ask.
+pub(crate) fn nobody_to_ask(operation: &Operation) -> Failure {
+    Failure::new(
+        Code::PermissionDenied,
+        "Permission denied: a person has to confirm this operation, and nobody is there to ask. Nothing was done",
+    )
+    .detail("operation", &*operation.name)
+    .detail("danger_level", operation.safety.danger.as_str())
 }
 
 /// The caller exceeds a rate limit.

@@ -42,7 +42,7 @@ use jiff::Timestamp;
 use crate::strength::{MAX_COOLDOWN, Strength};
 use crate::timeout::with_timeout;
 use approvals::{MAX_CALL_BYTES, StoredCall};
-use record::{TokenRecord, saturating_add};
+use record::{RecordedDecision, TokenRecord, saturating_add};
 use scope::ScopeMismatch;
 
 pub use call::FullCall;
@@ -51,15 +51,16 @@ pub use pages::ApprovalPages;
 pub(crate) use pages::ApprovalReference;
 pub use settings::ConfirmSettings;
 pub use settings::ConfirmSettingsError;
+pub use settings::WhenNobodyAnswers;
 
 pub(crate) use confirmer::Confirmer;
 pub(crate) use edit::RecordedEdit;
 pub(crate) use elicitation::ElicitationAnswer;
+pub(crate) use failure::nobody_to_ask;
 pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
 pub(crate) use message::ConfirmationPrompt;
 pub(crate) use message::CoveredCall;
-pub(crate) use placeholders::{AFTER, BEFORE};
 pub(crate) use preview::Findings;
 pub(crate) use record::TokenState;
 pub(crate) use record::format_seconds;
@@ -78,10 +79,15 @@ const MAX_ATTEMPTS: usize = 8;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// Maximum total size of calls that a caller may submit for approval per hour, because the store has to hold them.
+/// Maximum total size of calls that a caller may submit for approval while one can wait, because the store has to hold
+/// them.
 const MAX_WAITING_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Maximum number of calls that a caller may submit for approval while one can wait.
+const MAX_WAITING_CALLS: u64 = 1_000;
+
+/// Who decided, if the person at the client declined.
+const ELICITED: &str = "the person at the client";
 
 /// Issues and redeems tokens.
 pub(crate) struct Confirmations {
@@ -112,12 +118,24 @@ pub(crate) struct Redemption {
     pub(crate) edit: Option<RecordedEdit>,
 }
 
+impl Redemption {
+    /// The same, if the token came from this caller: a person, or a program.
+    pub(crate) fn by(mut self, context: &Context) -> Self {
+        if context.interaction.is_person() && self.confirmer == Confirmer::Caller {
+            self.confirmer = Confirmer::Person;
+        }
+        self
+    }
+}
+
 /// An issued token.
 pub(crate) struct IssuedToken {
     pub(crate) token: String,
     pub(crate) expires_at: Timestamp,
     /// The approval, if the token needs one.
     pub(crate) approval: Option<ApprovalReference>,
+    /// Whether the approval was given already, when the same call was sent before.
+    pub(crate) is_approved: bool,
 }
 
 impl Confirmations {
@@ -145,9 +163,18 @@ impl Confirmations {
         request: TokenRequest<'_>,
         prompt: Option<&ConfirmationPrompt>,
     ) -> Result<IssuedToken, Refusal> {
-        let TokenRequest { purpose, strength, scope, operation, context, cooldown } = request;
-        let caller = &context.caller;
-        self.count_attempt("issued", caller, self.settings.issued_per_minute).await?;
+        self.count_attempt("issued", &request.context.caller, self.settings.issued_per_minute).await?;
+        match (request.strength, request.purpose, prompt) {
+            (Strength::Approval, _, Some(prompt)) => return self.issue_for_approval(request, prompt).await,
+            (_, Purpose::Question, _) => {
+                let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
+                if let Some((_, main)) = open.record.filter(|(_, main)| self.is_refused(main)) {
+                    return Err(Refusal::from_denied(main));
+                }
+            }
+            _ => {}
+        }
+        let TokenRequest { purpose, strength, scope, operation, cooldown, .. } = request;
         let now = self.now();
         let lifetime = match purpose {
             Purpose::Quota => self.settings.quota_lifetime,
@@ -155,61 +182,157 @@ impl Confirmations {
         };
         let ready_at = saturating_add(now, cooldown.min(MAX_COOLDOWN));
         let expires_at = saturating_add(ready_at, lifetime);
-        let (token, key) = new_token(purpose)?;
-        let state = if strength == Strength::Approval { TokenState::Pending } else { TokenState::Ready };
-        let mut record = TokenRecord {
-            purpose,
-            scope,
-            strength,
-            state,
-            ready_at,
-            expires_at,
-            approval: None,
-            call: None,
-            decision: None,
-            edit: None,
-            used_at: None,
-        };
         self.clock.need_until(saturating_add(expires_at, self.settings.skew));
-        let keep = record.keep(now, self.settings.skew);
-        let mut approval = None;
-        if let (TokenState::Pending, Some(prompt)) = (state, prompt) {
-            let call = self.prepare_call(prompt, caller).await?;
-            let new = approvals::Approval::new(operation, context, prompt, &call, (now, expires_at));
-            let new = approvals::Approval { is_editable: self.settings.allow_edits && prompt.is_editable(), ..new };
-            let published = approvals::publish(&*self.store, new, &call, prompt.preview.as_ref(), &key).await?;
-            record.call = Some(call.digest());
-            record.approval = Some(published.id.clone());
-            approval = Some(published);
-        }
-        if !with_timeout(self.store.compare_and_set(&key, None, record.to_bytes(), keep)).await? {
-            // Either 256 random bits were repeated, or the store misbehaves.
-            return Err(Refusal::Store(StoreError("a new token already exists".to_owned())));
-        }
-        if let (Some(notifier), Some(approval)) = (&self.notifier, &approval) {
-            notifier.on_created(approval);
-        }
-        let approval = record.approval.map(|id| self.pages.reference(id));
-        Ok(IssuedToken { token, expires_at, approval })
+        let (token, key) = new_token(purpose)?;
+        let record = TokenRecord::new(purpose, scope, strength, (ready_at, expires_at));
+        self.store_new(&key, &record, now).await?;
+        Ok(IssuedToken { token, expires_at, approval: None, is_approved: false })
     }
 
-    /// Prepares the call for approval. Fails if it cannot be stored or shown completely.
-    async fn prepare_call(&self, prompt: &ConfirmationPrompt, caller: &Caller) -> Result<StoredCall, Refusal> {
-        let call = StoredCall::new(prompt.call.as_ref().ok_or(Refusal::CannotDisplay { bytes: None })?);
-        if call.len() > MAX_CALL_BYTES {
-            return Err(Refusal::CannotDisplay { bytes: Some(call.len()) });
+    /// Issues a token that is valid once a person has approved the call. A call that already waits is found again.
+    async fn issue_for_approval(
+        &self,
+        request: TokenRequest<'_>,
+        prompt: &ConfirmationPrompt,
+    ) -> Result<IssuedToken, Refusal> {
+        let call = stored_call(prompt)?;
+        let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
+        if let Some((main_key, main)) = open.record
+            && main.call.as_deref() == Some(&*call.digest())
+            && let Some(issued) = self.issue_again(request.purpose, main_key, main).await?
+        {
+            return Ok(issued);
         }
+        self.admit_waiting_call(&call, &request.context.caller).await?;
+        let (token, approval) = self.open_approval(request, prompt, &call, open.version, None).await?;
+        if let Some(notifier) = &self.notifier {
+            notifier.on_created(&approval);
+        }
+        let expires_at = approval.expires_at;
+        Ok(IssuedToken { token, expires_at, approval: Some(self.pages.reference(approval.id)), is_approved: false })
+    }
+
+    /// Remembers that the person at the client declined a call: it is not asked about again, until a person approves it
+    /// after all or its approval would expire.
+    pub(crate) async fn remember_refusal(
+        &self,
+        request: TokenRequest<'_>,
+        prompt: &ConfirmationPrompt,
+    ) -> Result<(), Refusal> {
+        let call = stored_call(prompt)?;
+        let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
+        let decision = RecordedDecision { by: ELICITED.to_owned(), reason: None };
+        self.open_approval(request, prompt, &call, open.version, Some(decision)).await.map(drop)
+    }
+
+    /// Stores an approval that waits for a decision, or with the denial that was given already.
+    async fn open_approval(
+        &self,
+        request: TokenRequest<'_>,
+        prompt: &ConfirmationPrompt,
+        call: &StoredCall,
+        open_version: Option<u64>,
+        denial: Option<RecordedDecision>,
+    ) -> Result<(String, approvals::Approval), Refusal> {
+        let TokenRequest { purpose, scope, operation, context, cooldown, .. } = request;
+        let now = self.now();
+        let ready_at = saturating_add(now, cooldown.min(MAX_COOLDOWN));
+        let expires_at = saturating_add(ready_at, self.settings.approval_lifetime);
+        let (token, key) = new_token(purpose)?;
+        let new = approvals::Approval::new(operation, context, prompt, call, (now, expires_at));
+        let new = approvals::Approval { is_editable: self.settings.allow_edits && prompt.is_editable(), ..new };
+        let approval = approvals::publish(&*self.store, new, call, prompt.preview.as_ref(), &key).await?;
+        let scope = scope.for_approval();
+        let open_key = open_key(&scope);
+        let record = TokenRecord {
+            state: if denial.is_some() { TokenState::Denied } else { TokenState::Pending },
+            approval: Some(approval.id.clone()),
+            call: Some(call.digest()),
+            decision: denial,
+            ..TokenRecord::new(purpose, scope, Strength::Approval, (ready_at, expires_at))
+        };
+        let keep = self.store_new(&key, &record, now).await?;
+        // If another process has opened one for the same call in this moment, both are valid.
+        with_timeout(self.store.compare_and_set(&open_key, open_version, key.into_bytes(), keep)).await?;
+        Ok((token, approval))
+    }
+
+    /// Stores the record of a new token, and returns how long it is kept.
+    async fn store_new(&self, key: &str, record: &TokenRecord, now: Timestamp) -> Result<Duration, Refusal> {
+        let keep = record.keep(now, self.settings.skew);
+        match with_timeout(self.store.compare_and_set(key, None, record.to_bytes(), keep)).await? {
+            true => Ok(keep),
+            // Either 256 random bits were repeated, or the store misbehaves.
+            false => Err(Refusal::Store(StoreError("a new token already exists".to_owned()))),
+        }
+    }
+
+    /// Whether a person has refused the call, and it is not to be asked about again.
+    fn is_refused(&self, record: &TokenRecord) -> bool {
+        record.state == TokenState::Denied && !record.is_expired(self.now(), Duration::ZERO)
+    }
+
+    /// The approval that was last opened for a call.
+    async fn find_open(&self, open_key: &str) -> Result<OpenApproval, StoreError> {
+        let Some(Record { value, version }) = with_timeout(self.store.get(open_key)).await? else {
+            return Ok(OpenApproval::default());
+        };
+        let main_key = String::from_utf8(value).unwrap_or_default();
+        let record = approvals::load_token_record(&*self.store, &main_key).await?;
+        Ok(OpenApproval { version: Some(version), record: record.map(|(record, _)| (main_key, record)) })
+    }
+
+    /// Issues another token for a call that already waits for an approval, or was approved. `None` if it has to be asked
+    /// about again.
+    async fn issue_again(
+        &self,
+        purpose: Purpose,
+        main_key: String,
+        main: TokenRecord,
+    ) -> Result<Option<IssuedToken>, Refusal> {
+        let now = self.now();
+        if self.is_refused(&main) {
+            return Err(Refusal::from_denied(main));
+        }
+        let is_open = matches!(main.state, TokenState::Pending | TokenState::Ready);
+        if !is_open || main.is_expired(now, Duration::ZERO) {
+            return Ok(None);
+        }
+        let (token, key) = new_token(purpose)?;
+        let record = TokenRecord { same_as: Some(main_key), ..main };
+        self.store_new(&key, &record, now).await?;
+        let approval = record.approval.map(|id| self.pages.reference(id));
+        let is_approved = record.state == TokenState::Ready;
+        Ok(Some(IssuedToken { token, expires_at: record.expires_at, approval, is_approved }))
+    }
+
+    /// Counts a call that is to wait for an approval.
+    async fn admit_waiting_call(&self, call: &StoredCall, caller: &Caller) -> Result<(), Refusal> {
+        let factor = if caller.owner().is_some() { 1 } else { ANONYMOUS_FACTOR };
         let bytes = u64::try_from(call.len()).unwrap_or(u64::MAX);
-        let key = counter_key("waiting_bytes", caller);
-        let spent = with_timeout(self.store.spend(&key, bytes, MAX_WAITING_BYTES, HOUR)).await?;
-        if !spent.accepted {
-            return Err(Refusal::Token(failure::too_many_pending_bytes(
-                MAX_WAITING_BYTES,
-                spent.retry_after,
-                self.now(),
-            )));
+        let limits = [
+            ("waiting_calls", 1, MAX_WAITING_CALLS.saturating_mul(factor), "requests"),
+            ("waiting_bytes", bytes, MAX_WAITING_BYTES, "bytes of requests"),
+        ];
+        for (counter, amount, limit, what) in limits {
+            let (key, window) = (counter_key(counter, caller), self.settings.approval_lifetime);
+            let spent = with_timeout(self.store.spend(&key, amount, limit, window)).await?;
+            if !spent.accepted {
+                return Err(Refusal::Token(failure::too_much_waits(
+                    what,
+                    limit,
+                    window,
+                    spent.retry_after,
+                    self.now(),
+                )));
+            }
         }
-        Ok(call)
+        Ok(())
+    }
+
+    /// Whether a call that needs a person is denied if its client cannot ask one.
+    pub(crate) fn denies_unattended(&self) -> bool {
+        self.settings.when_nobody_answers == WhenNobodyAnswers::Deny
     }
 
     /// Whether people may edit calls before they approve them.
@@ -293,6 +416,8 @@ impl Confirmations {
         let Some((key, mut record, version)) = self.find(token, purpose).await? else {
             return Err(self.reject_wrong_token(caller, failure::invalid(token)).await);
         };
+        let of_approval = (record.strength == Strength::Approval).then(|| scope.for_approval());
+        let scope = of_approval.as_ref().unwrap_or(scope);
         let difference =
             record.scope.find_mismatch(scope).or((record.strength < min_strength).then_some(ScopeMismatch::Strength));
         // The call before a person edited it: its caller is told what became of it, but cannot run it.
@@ -312,10 +437,7 @@ impl Confirmations {
                 None => Ok((key, record, version)),
             },
             TokenState::Used => Err(Refusal::Token(failure::already_used(token, record.used_at))),
-            TokenState::Denied => Err(Refusal::Denied {
-                reason: record.decision.and_then(|decision| decision.reason),
-                approval: record.approval,
-            }),
+            TokenState::Denied => Err(Refusal::from_denied(record)),
             TokenState::Pending => {
                 let approval = self.pages.reference(record.approval.unwrap_or_default());
                 Err(Refusal::Pending { approval, expires_at: record.expires_at })
@@ -327,7 +449,10 @@ impl Confirmations {
         let Some(key) = token::key(token) else { return Ok(None) };
         let Some(Record { value, version }) = with_timeout(self.store.get(&key)).await? else { return Ok(None) };
         let record = TokenRecord::from_bytes(&value).filter(|record| record.purpose == purpose);
-        Ok(record.map(|record| (key, record, version)))
+        let Some(record) = record else { return Ok(None) };
+        let Some(main_key) = record.same_as else { return Ok(Some((key, record, version))) };
+        let main = approvals::load_token_record(&*self.store, &main_key).await?;
+        Ok(main.map(|(main, version)| (main_key, main, version)))
     }
 
     /// Counts an invalid token. Above the limit, the failure says only that there were too many. Valid tokens are
@@ -367,6 +492,29 @@ impl Confirmations {
     }
 }
 
+/// The approval that was last opened for a call.
+#[derive(Default)]
+struct OpenApproval {
+    /// The version of the reference to it.
+    version: Option<u64>,
+    /// The key and the record of its first token.
+    record: Option<(String, TokenRecord)>,
+}
+
+/// The call as a person is shown it. Fails if it cannot be stored or shown completely.
+fn stored_call(prompt: &ConfirmationPrompt) -> Result<StoredCall, Refusal> {
+    let call = StoredCall::new(prompt.call.as_ref().ok_or(Refusal::CannotDisplay { bytes: None })?);
+    match call.len() {
+        bytes if bytes > MAX_CALL_BYTES => Err(Refusal::CannotDisplay { bytes: Some(bytes) }),
+        _ => Ok(call),
+    }
+}
+
+/// The key under which the approval of a call is found when the same call is sent again.
+fn open_key(scope: &Scope) -> String {
+    format!("gate/open/{}", scope.digest())
+}
+
 impl IssuedToken {
     /// The id of the approval, if the token needs one.
     pub(crate) fn approval_id(&self) -> Option<&str> {
@@ -375,7 +523,9 @@ impl IssuedToken {
 
     /// The failure for a call that needs confirmation first.
     pub(crate) fn into_failure(self, operation: &Operation, prompt: &ConfirmationPrompt) -> Failure {
-        failure::confirmation_required(operation, prompt, &self.token, self.expires_at, self.approval.as_ref())
+        let Self { token, expires_at, approval, is_approved } = self;
+        let approval = approval.as_ref().map(|approval| (approval, is_approved));
+        failure::confirmation_required(operation, prompt, &token, expires_at, approval)
     }
 }
 

@@ -12,6 +12,11 @@ impl ApprovalPages {
         let _ = self.0.set(base_url.trim_end_matches('/').to_owned());
     }
 
+    /// The address of the server, once it is known.
+    pub fn base_url(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
     /// A reference to an approval, with its address if there are pages.
     pub(super) fn reference(&self, id: String) -> ApprovalReference {
         let url = self.0.get().map(|base| format!("{base}/approvals/{id}"));

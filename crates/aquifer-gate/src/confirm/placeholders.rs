@@ -9,16 +9,11 @@ use serde_json::{Map, Value};
 use super::call::{FullCall, push_step};
 use super::message::{MAX_TEXT_CHARS, truncate};
 use super::render::{escape, quote};
+use crate::policy::{AFTER, BEFORE};
 use crate::redact::redact_text;
 
 /// Maximum number of characters of a value inserted into a text. The parameters follow in full.
 pub(super) const MAX_MENTIONED_CHARS: usize = 400;
-
-/// The first name of a path into the row as it is. A parameter of this name takes precedence.
-pub(crate) const BEFORE: &str = "before";
-
-/// The first name of a path into the row as it would be. A parameter of this name takes precedence.
-pub(crate) const AFTER: &str = "after";
 
 /// The values that a text can contain.
 #[derive(Clone, Copy)]
@@ -31,11 +26,32 @@ pub(super) struct PlaceholderValues<'a> {
 /// Replaces every `{name}` with its value, on one line. Values are not expanded again. A value that could be read as a part
 /// of the sentence is quoted.
 pub(super) fn fill_in(template: &str, values: PlaceholderValues<'_>) -> String {
-    let fill = |piece| match piece {
-        Piece::Text(text) => escape(text),
-        Piece::Name(name) => values.mention(name),
-    };
-    truncate(&template::split(template).into_iter().map(fill).collect::<String>(), MAX_TEXT_CHARS)
+    let pieces: Vec<Piece<'_>> = template::split(template).into_iter().collect();
+    let mut out = String::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Text(text) => out += &escape(text),
+            Piece::Name(name) => {
+                let next = match pieces.get(index + 1) {
+                    Some(Piece::Text(text)) => text.chars().next(),
+                    _ => None,
+                };
+                let quotes = next.filter(|next| ['\'', '"'].contains(next) && out.ends_with(*next));
+                out += &within_quotes(values.mention(name), quotes);
+            }
+        }
+    }
+    truncate(&out, MAX_TEXT_CHARS)
+}
+
+/// A value between quotes of the text itself needs none of its own, and cannot end them.
+fn within_quotes(mentioned: String, quotes: Option<char>) -> String {
+    let inner = mentioned.strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
+    match (inner, quotes) {
+        (Some(inner), Some('\'')) => inner.replace("\\\"", "\"").replace('\'', "\\'"),
+        (Some(inner), Some(_)) => inner.to_owned(),
+        _ => mentioned,
+    }
 }
 
 impl PlaceholderValues<'_> {

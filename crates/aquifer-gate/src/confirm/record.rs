@@ -25,6 +25,9 @@ pub(super) struct TokenRecord {
     /// The end of the cooldown.
     pub(super) ready_at: Timestamp,
     pub(super) expires_at: Timestamp,
+    /// The key of the record that counts instead: this token was issued for a call that already waits for an approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) same_as: Option<String>,
     /// The approval's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) approval: Option<String>,
@@ -50,7 +53,7 @@ pub(super) struct RecordedDecision {
     pub(super) reason: Option<String>,
 }
 
-/// The state of a token. Transitions only go down this list.
+/// The state of a token. A person may approve after denying and deny after approving; nothing leads back from `Used`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenState {
@@ -65,6 +68,29 @@ pub(crate) enum TokenState {
 }
 
 impl TokenRecord {
+    /// A record that can be used between these times.
+    pub(super) fn new(
+        purpose: Purpose,
+        scope: Scope,
+        strength: Strength,
+        (ready_at, expires_at): (Timestamp, Timestamp),
+    ) -> Self {
+        Self {
+            purpose,
+            scope,
+            strength,
+            state: TokenState::Ready,
+            ready_at,
+            expires_at,
+            same_as: None,
+            approval: None,
+            call: None,
+            decision: None,
+            edit: None,
+            used_at: None,
+        }
+    }
+
     pub(super) fn is_expired(&self, now: Timestamp, skew: Duration) -> bool {
         now > saturating_add(self.expires_at, skew)
     }

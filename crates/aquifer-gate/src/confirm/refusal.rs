@@ -12,6 +12,7 @@ use super::edit::RecordedEdit;
 use super::failure;
 use super::message::ConfirmationPrompt;
 use super::pages::ApprovalReference;
+use super::record::TokenRecord;
 
 /// Why no token was issued, or why a token was refused.
 #[derive(Debug)]
@@ -51,6 +52,11 @@ impl From<StoreError> for Refusal {
 }
 
 impl Refusal {
+    /// The refusal of a call that a person has denied.
+    pub(super) fn from_denied(record: TokenRecord) -> Self {
+        Refusal::Denied { reason: record.decision.and_then(|decision| decision.reason), approval: record.approval }
+    }
+
     /// Whether the caller only has to wait. Such a refusal is not recorded: the request and the decision are.
     pub(crate) fn is_wait(&self) -> bool {
         matches!(self, Refusal::Pending { .. } | Refusal::CoolingDown { .. })
@@ -71,7 +77,7 @@ impl Refusal {
             Refusal::Denied { reason, .. } => failure::denied(operation, reason.as_deref()),
             Refusal::Edited(edit) => failure::edited(operation, &edit, token),
             Refusal::Pending { approval, expires_at } => {
-                failure::confirmation_required(operation, prompt, token, expires_at, Some(&approval))
+                failure::confirmation_required(operation, prompt, token, expires_at, Some((&approval, false)))
             }
             Refusal::CoolingDown { wait, expires_at } => {
                 failure::cooling_down(operation, prompt, token, expires_at, wait)

@@ -21,6 +21,9 @@ pub(crate) struct Scope {
     operation: String,
     caller: String,
     params: String,
+    /// The caller regardless of its session.
+    #[serde(skip)]
+    principal: String,
 }
 
 /// Used as the operation's name in the scope of a batch. No operation has this name.
@@ -61,7 +64,23 @@ impl Scope {
             operation: operation.name.to_string(),
             caller: caller_hash(caller),
             params: params_hash(params),
+            principal: principal_hash(caller),
         }
+    }
+
+    /// The scope of an approval. A person may take longer to decide than a session lasts, so it is bound to the principal
+    /// alone.
+    pub(super) fn for_approval(&self) -> Self {
+        Self { caller: self.principal.clone(), principal: String::new(), ..self.clone() }
+    }
+
+    /// A hash of all of it.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [&self.source, &self.place, &self.operation, &self.caller, &self.params] {
+            hash.update(format!("{}:{part}", part.len()));
+        }
+        hex(&hash.finalize())
     }
 
     /// The scope of a confirmation for these calls of a batch, in this order.
@@ -83,7 +102,8 @@ impl Scope {
             hash.update(params_hash(params));
         }
         let (source, place, operation) = (String::new(), String::new(), BATCH.to_owned());
-        Self { source, place, operation, caller: caller_hash(caller), params: hex(&hash.finalize()) }
+        let (principal, caller) = (principal_hash(caller), caller_hash(caller));
+        Self { source, place, operation, caller, params: hex(&hash.finalize()), principal }
     }
 
     /// The same operation and caller with other parameters.
@@ -138,6 +158,11 @@ fn caller_hash(caller: &Caller) -> String {
         }
     }
     hex(&hash.finalize())
+}
+
+/// The hash of the principal. Callers without one share it.
+fn principal_hash(caller: &Caller) -> String {
+    caller_hash(&Caller { principal: caller.principal.clone(), session: None })
 }
 
 /// The hash of everything that reaches the source. Tokens and other metadata are excluded; a source's own parameter

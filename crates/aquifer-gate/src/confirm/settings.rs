@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use aquifer_protocol::danger::Danger;
+use serde::Deserialize;
+
+const DAY: u64 = 24 * 60 * 60;
 
 /// Limits on the lifetime and the number of confirmations.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,10 @@ pub struct ConfirmSettings {
     pub forbidden_lifetime: Duration,
     /// How long a token to continue after a quota's pause is valid. At most ten minutes.
     pub quota_lifetime: Duration,
+    /// How long a call waits for an approval, and may run after it. At most thirty days.
+    pub approval_lifetime: Duration,
+    /// What happens to a call that needs a person if its client cannot ask one.
+    pub when_nobody_answers: WhenNobodyAnswers,
     /// How much the clocks of several machines may differ. At most five minutes.
     pub skew: Duration,
     /// How many tokens and questions a caller gets per minute.
@@ -23,12 +30,25 @@ pub struct ConfirmSettings {
     pub allow_edits: bool,
 }
 
+/// What happens to a call that needs a person if its client cannot ask one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenNobodyAnswers {
+    /// It waits for an approval.
+    #[default]
+    Queue,
+    /// It is denied at once.
+    Deny,
+}
+
 impl Default for ConfirmSettings {
     fn default() -> Self {
         Self {
             lifetime: Duration::from_secs(5 * 60),
             forbidden_lifetime: Duration::from_secs(2 * 60),
             quota_lifetime: Duration::from_secs(5 * 60),
+            approval_lifetime: Duration::from_secs(DAY),
+            when_nobody_answers: WhenNobodyAnswers::default(),
             skew: Duration::from_secs(30),
             issued_per_minute: 60,
             wrong_per_minute: 10,
@@ -37,7 +57,7 @@ impl Default for ConfirmSettings {
     }
 }
 
-/// A setting outside the range that the specification allows.
+/// A duration outside its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is {value} seconds, allowed are {min} to {max}")]
 pub struct ConfirmSettingsError {
@@ -55,12 +75,13 @@ impl ConfirmSettings {
     /// The longest lifetime of any token, including skew.
     pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs((15 + 5) * 60);
 
-    /// Checks that every duration is within the range that the specification allows.
+    /// Checks that every duration is within its range. The specification sets those of tokens.
     pub fn check(&self) -> Result<(), ConfirmSettingsError> {
         let ranges = [
             ("ttl_seconds", self.lifetime, 1, 15 * 60),
             ("forbidden_ttl_seconds", self.forbidden_lifetime, 1, 5 * 60),
             ("quota_ttl_seconds", self.quota_lifetime, 1, 10 * 60),
+            ("approval_ttl_seconds", self.approval_lifetime, 1, 30 * DAY),
             ("clock_skew_tolerance_seconds", self.skew, 0, 300),
         ];
         for (name, value, min, max) in ranges {

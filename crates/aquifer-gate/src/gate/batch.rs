@@ -131,6 +131,10 @@ impl SafetyGate {
         match batch.token {
             Some(token) => self.redeem_for_batch(token, &covered).await,
             None if gated.is_empty() => BatchDecision::NotForBatch,
+            // Each is denied on its own.
+            None if gated.iter().any(|call| self.is_unattended(call.required, &call.decision, context)) => {
+                BatchDecision::NotForBatch
+            }
             None if required != Strength::Elicit => self.issue_for_batch(&covered).await,
             None if !context.interaction.can_ask() => BatchDecision::NotForBatch,
             None => match Confirmations::find_answer(context) {
@@ -187,7 +191,7 @@ impl SafetyGate {
             };
         }
         match redeemed {
-            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.confirmer)),
+            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.by(covered.context).confirmer)),
             Err(refusal) => self.refuse_batch(covered, refusal, token),
         }
     }
@@ -283,6 +287,9 @@ impl SafetyGate {
                 for evaluation in covered.evaluations() {
                     self.submit(|| evaluation.entry(Event::Declined).token(question).reason(failure.message()));
                 }
+                if let Some(declined) = self.batch_token_request(covered, Purpose::Confirmation, Strength::Approval) {
+                    self.remember(answer, declined, &covered.prompt).await;
+                }
                 BatchDecision::Refuse(failure)
             }
             Err(refusal) => self.refuse_batch(covered, refusal, ""),
@@ -306,7 +313,7 @@ fn required_strength(request: &Checked, decision: &PolicyDecision, context: &Con
     if is_dry_run(request) {
         return None;
     }
-    let required = strength.for_client(context.interaction.can_ask_outside_batch());
+    let required = strength.for_interaction(context.interaction);
     // A question that cannot show the whole call is not enough; an approval can show it.
     let is_shown = required == Strength::Approval || ConfirmationPrompt::new(request, decision).is_complete();
     Some(if is_shown { required } else { Strength::Approval })

@@ -4,24 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use aquifer_engine::InputRequest;
 use aquifer_engine::gate::Decision;
 use aquifer_engine::rehearsal::{Preview, RehearsalResult};
+use aquifer_engine::{Context, InputRequest};
 use serde_json::json;
 
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
     ApprovalNotifier, ApprovalPages, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose,
-    Redemption, Refusal, TokenRequest, cannot_ask_in_batch, rules_changed,
+    Redemption, Refusal, TokenRequest, cannot_ask_in_batch, nobody_to_ask, rules_changed,
 };
-use crate::policy::{RequiredStrength, Strength};
+use crate::policy::{Effect, PolicyDecision, RequiredStrength, Strength};
 
 impl Evaluation<'_> {
     /// The strength that this call needs.
     pub(super) fn required_strength(&self, strength: RequiredStrength) -> Strength {
-        // A batch does not lower the strength for a client that can ask its user.
-        let required = strength.for_client(self.context.interaction.can_ask_outside_batch());
+        let required = strength.for_interaction(self.context.interaction);
         // A question that cannot show the whole call is not enough; an approval can show it.
         let is_shown = required == Strength::Approval || self.prompt().is_complete();
         if is_shown { required } else { Strength::Approval }
@@ -91,6 +90,7 @@ impl SafetyGate {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         match self.confirmations.redeem(token, Purpose::Confirmation, required, &scope, caller).await {
             Ok(redeemed) => {
+                let redeemed = redeemed.by(evaluation.context);
                 self.submit(|| evaluation.entry(Event::Confirmed).token(token).confirmed_by(&redeemed.confirmer));
                 Ok(redeemed)
             }
@@ -113,8 +113,24 @@ impl SafetyGate {
         Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
     }
 
+    /// Whether a call is denied because nobody is there to confirm it. Where a rule requires an approval, somebody is
+    /// there to give it.
+    pub(super) fn is_unattended(&self, required: Strength, decision: &PolicyDecision, context: &Context) -> bool {
+        let could_be_asked = matches!(decision.effect, Effect::Confirm(own) if own.interactive < Strength::Approval);
+        self.confirmations.denies_unattended()
+            && required == Strength::Approval
+            && could_be_asked
+            && !context.interaction.can_ask_outside_batch()
+    }
+
     /// Refuses the call and issues a token for sending it again.
     async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
+        if self.is_unattended(strength, evaluation.decision, evaluation.context) {
+            let failure = nobody_to_ask(evaluation.operation());
+            let entry = || evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message());
+            self.submit(entry);
+            return refuse_with(failure);
+        }
         let prompt = match self.rehearse(evaluation).await {
             Ok(prompt) => prompt,
             Err(stopped) => return stopped,
@@ -174,10 +190,12 @@ impl SafetyGate {
     ) -> Result<Redemption, EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
         if answer != ElicitationAnswer::Yes {
+            let declined = self.token_request(evaluation, Purpose::Confirmation, Strength::Approval);
             return Err(match self.confirmations.decline(question, &scope, caller).await {
                 Ok(()) => {
                     let failure = answer.failure(evaluation.operation());
                     self.submit(|| evaluation.entry(Event::Declined).token(question).reason(failure.message()));
+                    self.remember(answer, declined, &evaluation.prompt()).await;
                     refuse_with(failure)
                 }
                 Err(refusal) => self.refuse(evaluation, refusal, ""),
@@ -202,6 +220,21 @@ impl SafetyGate {
                 Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
+        }
+    }
+
+    /// Remembers a refusal. Closing a question is none.
+    pub(super) async fn remember(
+        &self,
+        answer: ElicitationAnswer,
+        declined: TokenRequest<'_>,
+        prompt: &ConfirmationPrompt,
+    ) {
+        if answer == ElicitationAnswer::No
+            && let Err(refusal) = self.confirmations.remember_refusal(declined, prompt).await
+        {
+            // The call was refused; only a repetition would be asked about again.
+            tracing::warn!(?refusal, "a refusal could not be remembered");
         }
     }
 

@@ -9,7 +9,7 @@ use aquifer_protocol::validate::Checked;
 use serde_json::{Map, Value, json};
 
 use super::{SafetyGate, is_dry_run};
-use crate::policy::{Effect, Inventory, PolicyDecision, Subject, UnusedRule};
+use crate::policy::{Effect, Inventory, PolicyDecision, Subject, UnusedRule, shown_effects};
 
 impl SafetyGate {
     /// Whether there is any rule, limit, quota or price.
@@ -63,6 +63,7 @@ impl SafetyGate {
             ("category".to_owned(), json!(operation.category)),
             ("danger".to_owned(), json!(operation.safety.danger)),
             ("trust".to_owned(), json!(operation.origin.trust)),
+            ("effects".to_owned(), json!(shown_effects(&operation.safety.effects))),
         ]);
         if let Value::Object(explained) = decision.explain(operation, types) {
             explanation.extend(explained);

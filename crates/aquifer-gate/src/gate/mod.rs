@@ -438,7 +438,7 @@ impl Rules for SafetyGate {
     fn mark(&self, operation: &Operation, context: &Context) -> Mark {
         match self.default_effect(operation, context) {
             Effect::Allow => Mark::None,
-            Effect::Confirm(strength) => match strength.for_client(context.interaction.can_ask_outside_batch()) {
+            Effect::Confirm(strength) => match strength.for_interaction(context.interaction) {
                 Strength::Approval => Mark::Approval,
                 Strength::Token | Strength::Elicit => Mark::Confirm,
             },

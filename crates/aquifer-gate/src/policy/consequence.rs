@@ -31,7 +31,7 @@ pub(crate) fn describe(operation: &Operation) -> String {
         ([], Danger::Reversible, _) => "changes data".to_owned(),
         // Nothing shows an effect, so the evidence says what is unclear, or who decided.
         ([], ..) if safety.danger_evidence.is_some() => with_evidence("may do harm", safety.danger_evidence.as_deref()),
-        ([], _, Category::Execute) => "has irreversible effects".to_owned(),
+        ([], _, Category::Execute) => "does something that cannot be undone".to_owned(),
         ([], ..) => "may delete or overwrite data".to_owned(),
     }
 }
@@ -117,7 +117,7 @@ mod tests {
         check(Create, Dangerous, &pays, None, "affects a lot of data or skips a safety check");
         let unclear = Some("no annotation, and no verb in the name");
         check(Execute, Destructive, &[], unclear, "may do harm (no annotation, and no verb in the name)");
-        check(Execute, Destructive, &[], None, "has irreversible effects");
+        check(Execute, Destructive, &[], None, "does something that cannot be undone");
         assert_eq!(without_leaks("may do harm (the server says that it does)"), "may do harm");
         assert_eq!(without_leaks("may do harm (it has no name)"), "may do harm (it has no name)");
     }

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use aquifer_engine::Caller;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::EffectSet;
 use aquifer_protocol::operation::{Backing, Operation, RESERVED};
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::trust::Trust;
@@ -64,11 +65,13 @@ pub use settings::RuleEffect;
 pub use settings::RuleSettings;
 pub use settings::TrustPolicySettings;
 pub use show::PolicyLine;
+pub(crate) use show::shown_effects;
 pub use unused::Inventory;
 pub use unused::RuleKind;
 pub use unused::UnusedRule;
 pub(crate) use unused::explain_mismatch;
 pub(crate) use unused::unmatched_names;
+pub(crate) use unused::{AFTER, BEFORE};
 
 /// The input of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +95,7 @@ pub struct Policy {
     minimums: [Option<Trust>; 5],
     confirm_below: Option<Trust>,
     strengths: [Option<Strength>; 5],
+    model_confirms: bool,
     rules: Vec<Arc<Rule>>,
 }
 
@@ -118,6 +122,7 @@ struct OperationKey {
     backing: Backing,
     category: Category,
     danger: Danger,
+    effects: EffectSet,
     trust: Trust,
     always_confirm: bool,
     quarantine: Option<Arc<str>>,
@@ -138,6 +143,7 @@ impl Policy {
                 &mut problems,
             ),
             strengths: parse_strengths(settings, &mut problems),
+            model_confirms: settings.model_confirms,
             rules: parse_rules(settings, &mut problems),
         };
         if problems.is_empty() { Ok(policy) } else { Err(SettingsError { problems }) }
@@ -175,7 +181,6 @@ impl Policy {
     fn facts(&self, operation: &Operation) -> Facts {
         let (danger, category) = (operation.safety.danger, operation.category);
         let minimum = self.minimums.get(category as usize).copied().flatten();
-        let strength = self.strengths.get(danger as usize).copied().flatten();
         Facts {
             source: operation.origin.source.clone(),
             category,
@@ -187,13 +192,25 @@ impl Policy {
             confirm_below: self.confirm_below,
             always_confirm: operation.safety.safeguards.always_confirm,
             needed: self.matrix.min_trust(danger, minimum),
-            strength: strength.map_or_else(|| RequiredStrength::default_for(danger), RequiredStrength::from),
+            strength: self.strength_for(danger),
             quarantine: None,
         }
     }
 }
 
 impl Policy {
+    fn strength_for(&self, danger: Danger) -> RequiredStrength {
+        let configured = self.strengths.get(danger as usize).copied().flatten();
+        configured.map_or_else(|| RequiredStrength::default_for(danger, self.model_confirms), RequiredStrength::from)
+    }
+
+    /// Whether the operator lets a model confirm some of its own calls.
+    pub fn lets_model_confirm(&self) -> bool {
+        let by_rule = |rule: &Arc<Rule>| rule.loosens && rule.strength == Some(Strength::Token);
+        Danger::ALL.into_iter().any(|danger| self.strength_for(danger).lets_model_confirm())
+            || self.rules.iter().any(by_rule)
+    }
+
     /// Whether some call of this operation may need confirmation.
     pub fn may_confirm(&self, operation: &Operation) -> bool {
         let compiled = self.compile(operation);
@@ -232,6 +249,7 @@ impl Default for Policy {
             minimums: [None; 5],
             confirm_below: None,
             strengths: [None; 5],
+            model_confirms: false,
             rules: Vec::new(),
         }
     }
@@ -248,6 +266,7 @@ impl CompiledPolicy {
             && same(&key.own_name, &operation.origin.own_name)
             && key.category == operation.category
             && key.danger == operation.safety.danger
+            && key.effects == operation.safety.effects.set()
             && key.trust == operation.origin.trust
             && key.always_confirm == operation.safety.safeguards.always_confirm
             && key.generic_name == operation.routing.generic_name
@@ -304,6 +323,7 @@ impl OperationKey {
             backing: operation.origin.backing.clone(),
             category: operation.category,
             danger: operation.safety.danger,
+            effects: operation.safety.effects.set(),
             trust: operation.origin.trust,
             always_confirm: operation.safety.safeguards.always_confirm,
             quarantine: operation.safety.quarantine.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, EffectSet};
 use aquifer_protocol::operation::Operation;
 
 use super::Subject;
@@ -39,6 +40,8 @@ pub struct Rule {
     selector: Selector,
     categories: Vec<Category>,
     dangers: Vec<Danger>,
+    /// `None` for all operations, whatever they do.
+    does: Option<EffectSet>,
     caller: Patterns,
     scope: Patterns,
     when: Vec<Condition>,
@@ -86,6 +89,8 @@ impl Rule {
         let selector = read(keys, |problem| collector.add(problem));
         let categories = Category::ALL.map(|category| (category, category.as_str()));
         let dangers = Danger::ALL.map(|danger| (danger, danger.as_str()));
+        let effects = Effect::ALL.map(|effect| (effect, effect.as_str()));
+        let does = parse_levels("does", &settings.does, &effects, false, &mut collector);
         Self {
             number,
             name: settings.name.as_deref().map(Into::into),
@@ -99,6 +104,7 @@ impl Rule {
             selector,
             categories: parse_levels("category", &settings.category, &categories, false, &mut collector),
             dangers: parse_levels("danger", &settings.danger, &dangers, true, &mut collector),
+            does: (!settings.does.0.is_empty()).then(|| does.into_iter().collect()),
             caller,
             scope,
             when: settings.when.iter().filter_map(|written| Condition::new(written, &mut collector)).collect(),
@@ -109,7 +115,16 @@ impl Rule {
     pub(super) fn concerns(&self, operation: &Operation) -> bool {
         self.categories.contains(&operation.category)
             && self.dangers.contains(&operation.safety.danger)
+            && self.does.is_none_or(|listed| self.selects_effects(listed, operation.safety.effects.set()))
             && self.selector.selects(operation)
+    }
+
+    /// Whether it applies to operations with these effects. In doubt, the stricter reading applies.
+    fn selects_effects(&self, listed: EffectSet, found: EffectSet) -> bool {
+        match self.loosens {
+            true => !found.is_empty() && found.is_subset(listed),
+            false => found.intersects(listed),
+        }
     }
 
     /// Its selector of operations.
@@ -184,7 +199,7 @@ fn check_consistency(settings: &RuleSettings, collector: &mut ProblemCollector<'
     }
     let says_what = [&settings.source, &settings.operation, &settings.tool, &settings.table]
         .into_iter()
-        .chain([&settings.category, &settings.danger])
+        .chain([&settings.category, &settings.danger, &settings.does])
         .chain([&settings.caller, &settings.scope])
         .any(|words| !words.0.is_empty());
     if settings.loosen && !says_what {

@@ -23,6 +23,8 @@ pub struct PolicySettings {
     pub trust_policy: TrustPolicySettings,
     /// The strength of confirmations by danger level: `strength.destructive = "approval"`.
     pub strength: BTreeMap<String, Strength>,
+    /// Whether a model may confirm its own calls up to destructive with a token, if its client cannot ask anybody.
+    pub model_confirms: bool,
     /// The rules. The most restrictive applicable rule wins.
     pub rule: Vec<RuleSettings>,
     /// Whether more than one source is served, or will be once it is available. If so, a rule that loosens operations
@@ -85,6 +87,10 @@ pub struct RuleSettings {
     /// Danger levels; `destructive+` means destructive and above.
     #[serde(default)]
     pub danger: PatternList,
+    /// What operations do: `removes`, `sends`, `pays` and so on. A rule with `loosen` matches only operations all of
+    /// whose effects it lists.
+    #[serde(default)]
+    pub does: PatternList,
     /// Patterns for the principal's name, which is empty for unauthenticated callers: `?*` matches every principal,
     /// `!?*` matches unauthenticated callers.
     #[serde(default)]
@@ -122,6 +128,7 @@ impl RuleSettings {
             table: PatternList::default(),
             category: PatternList::default(),
             danger: PatternList::default(),
+            does: PatternList::default(),
             caller: PatternList::default(),
             scope: PatternList::default(),
             when: Vec::new(),

@@ -54,7 +54,7 @@ pub struct ShownEffect {
 }
 
 /// The effects of an operation, as they are listed.
-fn shown_effects(effects: &Effects) -> Vec<ShownEffect> {
+pub(crate) fn shown_effects(effects: &Effects) -> Vec<ShownEffect> {
     let shown =
         |found: &EffectEvidence| ShownEffect { effect: found.effect.as_str(), evidence: found.evidence.clone() };
     effects.iter().map(shown).collect()

@@ -18,9 +18,14 @@ use super::rule::Rule;
 use super::selector::{Selector, SelectorKeys, qualified_name};
 use super::settings::{PatternList, RuleEffect};
 use super::{Policy, is_protocol};
-use crate::confirm::{AFTER, BEFORE};
 use aquifer_protocol::glob::is_literal;
 use aquifer_protocol::text::template::{self, Piece};
+
+/// The first name of a path into the row as it is. A parameter of this name takes precedence.
+pub(crate) const BEFORE: &str = "before";
+
+/// The first name of a path into the row as it would be. A parameter of this name takes precedence.
+pub(crate) const AFTER: &str = "after";
 
 /// Everything that rules can apply to: all operations, including those hidden from callers, and the sources' other
 /// capabilities.

@@ -8,6 +8,7 @@ mod elicit;
 mod full_call;
 mod laws;
 mod logs;
+mod people;
 mod rehearsal;
 pub(crate) mod shared;
 mod token;

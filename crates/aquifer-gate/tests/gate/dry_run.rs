@@ -79,7 +79,7 @@ impl DryRunHarness {
         if let Some(limits) = settings.get("quota") {
             gate.quota = serde_json::from_value(limits.clone()).unwrap();
         }
-        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), store, clock).unwrap());
+        let gate = Arc::new(SafetyGate::new(&crate::harness::with_tokens(&gate), audit.clone(), store, clock).unwrap());
         let rows = Rows { trust, seen: Arc::default() };
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let engine = Engine::builder(surface).source(Arc::new(rows.clone())).gate(gate.clone()).build().unwrap();

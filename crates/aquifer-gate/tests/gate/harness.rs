@@ -241,7 +241,7 @@ impl ResourceSource for ThingSource {
     }
 }
 
-/// Sources behind a gate.
+/// Sources behind a gate that lets callers confirm with a token, unless a test says otherwise.
 pub(crate) struct Harness {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<FaultyStore>,
@@ -283,7 +283,8 @@ impl Harness {
             asked: Mutex::new(0),
         });
         let audit = audit(store.clone(), shared.clone());
-        let gate = Arc::new(SafetyGate::new(settings, audit, store.clone(), clock.steady.clone()).unwrap());
+        let gate =
+            Arc::new(SafetyGate::new(&with_tokens(settings), audit, store.clone(), clock.steady.clone()).unwrap());
         let done = CallLog::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let source =
@@ -308,7 +309,7 @@ impl Harness {
     /// The same, with a gate that tells this notifier about approvals.
     pub(crate) fn notifying(self, settings: &GateSettings, notifier: Arc<dyn ApprovalNotifier>) -> Self {
         let audit = Audit::disabled(self.clock.steady.clone());
-        let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
+        let gate = SafetyGate::new(&with_tokens(settings), audit, self.store.clone(), self.clock.steady.clone());
         let gate = Arc::new(gate.unwrap().with_approval_notifier(notifier));
         self.engine.reconfigure(self.mounts.clone(), gate).unwrap();
         self
@@ -316,6 +317,16 @@ impl Harness {
 
     /// Replaces the rules.
     pub(crate) fn reload(&self, settings: &GateSettings) {
+        self.put_in_force(&with_tokens(settings));
+    }
+
+    /// The same with the default: a person confirms.
+    pub(crate) fn with_people(self, settings: &GateSettings) -> Self {
+        self.put_in_force(settings);
+        self
+    }
+
+    fn put_in_force(&self, settings: &GateSettings) {
         let audit = Audit::disabled(self.clock.steady.clone());
         let gate = SafetyGate::new(settings, audit, self.store.clone(), self.clock.steady.clone());
         let gate = Arc::new(gate.unwrap());
@@ -350,10 +361,27 @@ impl Harness {
     }
 }
 
+/// The settings of an operator who lets callers confirm their own calls.
+pub(crate) fn with_tokens(settings: &GateSettings) -> GateSettings {
+    let mut settings = settings.clone();
+    settings.policy.model_confirms = true;
+    settings
+}
+
 /// Approves a call after reading it.
 pub(crate) async fn approve(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<Approval, ApprovalError> {
     let reviewed = approvals::get(store, id, clock).await?;
     approvals::approve(store, &reviewed, clock, "admin").await
+}
+
+/// Approves a call after all that was denied.
+pub(crate) async fn approve_denied(
+    store: &dyn StateStore,
+    id: &str,
+    clock: &dyn Clock,
+) -> Result<Approval, ApprovalError> {
+    let reviewed = approvals::get(store, id, clock).await?;
+    approvals::approve_denied(store, &reviewed, clock, "admin").await
 }
 
 /// A caller with this identity.

@@ -58,7 +58,10 @@ fn engine(settings: Value) -> Engine {
     };
     let clock = system_clock();
     let store: Arc<dyn StateStore> = Arc::new(MemoryStore::new(clock.clone(), 1_000));
-    let gate = Arc::new(SafetyGate::new(&settings, Audit::disabled(clock.clone()), store.clone(), clock).unwrap());
+    let gate = Arc::new(
+        SafetyGate::new(&crate::harness::with_tokens(&settings), Audit::disabled(clock.clone()), store.clone(), clock)
+            .unwrap(),
+    );
     let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
     Engine::builder(surface).gate(gate).store(store).source(Arc::new(Notes)).build().unwrap()
 }

@@ -124,7 +124,9 @@ impl ShopGateway {
         let sinks = vec![Sink::File { directory: folder.0.clone(), size: 1 << 20, keep: 2 }];
         let audit = AuditSettings { sinks, ..AuditSettings::default() };
         let audit = Audit::open(audit, clock.clone(), store.clone()).unwrap();
-        let gate = Arc::new(SafetyGate::new(&settings, audit.clone(), store.clone(), clock).unwrap());
+        let gate = Arc::new(
+            SafetyGate::new(&crate::harness::with_tokens(&settings), audit.clone(), store.clone(), clock).unwrap(),
+        );
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let done = Arc::default();
         let engine = Engine::builder(surface).gate(gate).store(store);

@@ -39,6 +39,8 @@ fn settings() -> GateSettings {
         "quota": [{ "metric": "requests_per_day", "hard_stop": 3, "operation": "*_get_thing" }],
     });
     settings.quota = serde_json::from_value(limits).unwrap();
+    // As long as tokens, so that both have ended at the same time.
+    settings.confirm.approval_lifetime = settings.confirm.lifetime;
     settings
 }
 

@@ -72,6 +72,33 @@ impl std::fmt::Display for Effect {
     }
 }
 
+/// Effects without their evidence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct EffectSet(u8);
+
+impl EffectSet {
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all of them are in the other set.
+    pub const fn is_subset(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Whether one of them is in the other set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl FromIterator<Effect> for EffectSet {
+    fn from_iter<I: IntoIterator<Item = Effect>>(effects: I) -> Self {
+        effects.into_iter().fold(Self::default(), |set, effect| Self(set.0 | 1 << effect as u8))
+    }
+}
+
 /// An effect with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectEvidence {
@@ -135,6 +162,11 @@ impl Effects {
     /// All effects, strongest evidence first.
     pub fn iter(&self) -> impl Iterator<Item = &EffectEvidence> {
         self.found.iter()
+    }
+
+    /// The effects without their evidence.
+    pub fn set(&self) -> EffectSet {
+        self.found.iter().map(|found| found.effect).collect()
     }
 
     /// Whether nothing was found.

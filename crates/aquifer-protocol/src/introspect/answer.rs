@@ -7,6 +7,7 @@ use super::extensions::extensions;
 use super::{Detail, Page};
 use crate::catalog::Catalog;
 use crate::category::Category;
+use crate::effect::Effects;
 use crate::limits::Limits;
 use crate::operation::{AggregationSupport, ComputedField, Lifecycle, Operation, RelationshipCapabilities, Safeguards};
 use crate::published::TypeKind;
@@ -232,6 +233,7 @@ fn full(operation: &Operation, types: &Types, surface: &Surface) -> Value {
     let mut details = json!(standard(operation, types, surface));
     if let Some(details) = details.as_object_mut() {
         details.insert("danger".to_owned(), operation.safety.danger.as_str().into());
+        details.insert("effects".to_owned(), effects(&operation.safety.effects));
         details.extend(safeguards(&operation.safety.safeguards));
         if !operation.origin.source.is_empty() {
             details.insert("source".to_owned(), (*operation.origin.source).into());
@@ -243,6 +245,11 @@ fn full(operation: &Operation, types: &Types, surface: &Surface) -> Value {
         details.insert("input_schema".to_owned(), operation.input_schema(types));
     }
     details
+}
+
+/// What a call does in the world, with the evidence for it.
+fn effects(effects: &Effects) -> Value {
+    effects.iter().map(|found| json!({ "effect": found.effect.as_str(), "evidence": *found.evidence })).collect()
 }
 
 /// The confirmation settings of an operation. They are separate from `danger`, which is a single word in the published

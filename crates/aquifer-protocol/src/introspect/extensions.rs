@@ -23,6 +23,7 @@ const EXTENSIONS: &[(&str, IsOffered)] = &[
     ("batch_confirmation", |_, facts| facts.confirmation),
     ("error_codes", |_, _| true),
     ("accepted_trust", |_, _| true),
+    ("effects", |_, _| true),
 ];
 
 /// The names of the extensions that are offered.

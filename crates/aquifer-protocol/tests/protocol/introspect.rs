@@ -57,7 +57,7 @@ fn r_int_1_a_list_is_protocol_and_operations_and_nothing_else() {
     assert_eq!(protocol["limits"]["max_nesting_depth"], 32);
     assert_eq!(
         protocol["extensions"],
-        json!(["introspection", "signatures", "batch_references", "error_codes", "accepted_trust"]),
+        json!(["introspection", "signatures", "batch_references", "error_codes", "accepted_trust", "effects"]),
         "no tables, no query language"
     );
     let narrowed = answer_from(|answers| answers.operations(all(), Detail::Minimal, None, true));

@@ -14,6 +14,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::effect::{Effect, Effects};
 use aquifer_protocol::inflect::without_s;
+use aquifer_protocol::text::secrets::names_secret;
 
 use crate::route::Method;
 
@@ -94,9 +95,8 @@ fn doubt_unknown_verb(judged: Judgement, evidence: Evidence<'_>) -> Judgement {
     Judgement { doubt: Some(doubt), ..unknown }
 }
 
-/// Parts of paths that name what gives access.
-const CREDENTIALS: &[&str] =
-    &["oauth", "oidc", "saml", "sso", "credential", "secret", "token", "password", "api_key", "ssh_key", "access_key"];
+/// Parts of paths that name what gives access, beside secrets.
+const LOGINS: &[&str] = &["oauth", "oidc", "saml", "sso", "ssh_key"];
 
 /// Adds that a request that may write gives access, if a part of its path says that it is about credentials.
 fn raise_by_credentials(mut judged: Judgement, evidence: Evidence<'_>) -> Judgement {
@@ -105,9 +105,11 @@ fn raise_by_credentials(mut judged: Judgement, evidence: Evidence<'_>) -> Judgem
     }
     let segments = evidence.path.split(['/', '?']).filter(|segment| !segment.contains('{')).map(snake_identifier);
     let names_credential = |segment: &String| {
-        CREDENTIALS
-            .iter()
-            .any(|word| segment.split('_').any(|part| without_s(part) == *word) || without_s(segment) == *word)
+        let whole = without_s(segment);
+        let is_login = |word: &&str| whole == *word || segment.split('_').any(|part| without_s(part) == *word);
+        names_secret(whole)
+            || segment.split('_').any(|part| names_secret(without_s(part)))
+            || LOGINS.iter().any(is_login)
     };
     let mut segments = segments;
     if let Some(segment) = segments.find(names_credential) {

@@ -38,6 +38,7 @@ pub(super) struct McpEndpoint {
     in_flight: InFlight,
     connections: Arc<Connections>,
     pages: Option<Router>,
+    serves_mcp: bool,
 }
 
 impl McpEndpoint {
@@ -50,8 +51,12 @@ impl McpEndpoint {
         let guard = Guard::new(settings)?;
         let min_bytes = engine.settings().limits.max_response_size.saturating_mul(MIN_RESPONSES);
         let connections = Connections::new(settings.max_unread_bytes.max(min_bytes), settings.write_timeout);
-        let pages = settings.pages.clone();
-        Ok(Arc::new(Self { pages, ..Self::new(engine, guard, connections, settings.max_sessions, streams) }))
+        let (pages, serves_mcp) = (settings.pages.clone(), settings.serves_mcp);
+        Ok(Arc::new(Self {
+            pages,
+            serves_mcp,
+            ..Self::new(engine, guard, connections, settings.max_sessions, streams)
+        }))
     }
 
     /// Cancelling `streams` ends the streams that only wait for notifications.
@@ -75,7 +80,7 @@ impl McpEndpoint {
         let mcp = StreamableHttpService::new(handler, sessions.clone(), config);
         let stateless = StatelessHttp::new(engine.clone());
         let in_flight = InFlight::new(connections.clone(), engine.settings().max_batch_size);
-        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, pages: None }
+        Self { engine, guard, mcp, sessions, stateless, limits, in_flight, connections, pages: None, serves_mcp: true }
     }
 
     pub(super) fn connections(&self) -> &Arc<Connections> {
@@ -96,7 +101,8 @@ impl McpEndpoint {
     }
 
     async fn respond(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
-        if let Some(pages) = self.pages.as_ref().filter(|_| !matches!(request.uri().path(), "/mcp" | "/health")) {
+        let is_of_mcp = self.serves_mcp && matches!(request.uri().path(), "/mcp" | "/health");
+        if let Some(pages) = self.pages.as_ref().filter(|_| !is_of_mcp) {
             return self.serve_page(pages, connection, request).await;
         }
         if let Err(refusal) = self.guard.check(request.uri(), request.headers()) {
@@ -138,6 +144,7 @@ impl McpEndpoint {
 
     async fn route(&self, connection: &Arc<Connection>, request: Request<impl RequestBody>) -> Response<Content> {
         match (request.uri().path(), request.method()) {
+            _ if !self.serves_mcp => respond(StatusCode::NOT_FOUND, "Not Found\n"),
             ("/mcp", _) => self.call(connection, request).await,
             ("/health", &Method::GET | &Method::HEAD) => self.health(),
             ("/health", _) => {

@@ -74,6 +74,8 @@ pub struct HttpSettings {
     /// Serves every path except `/mcp` and `/health`: pages for people. It sees only requests of pages of its own
     /// origin and requests without an origin. None by default.
     pub pages: Option<Router>,
+    /// Whether MCP is served. Without it, there are only the pages.
+    pub serves_mcp: bool,
 }
 
 impl HttpSettings {
@@ -87,6 +89,7 @@ impl HttpSettings {
             max_unread_bytes: 256 * 1024 * 1024,
             write_timeout: Duration::from_secs(30),
             pages: None,
+            serves_mcp: true,
         }
     }
 }

@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::config::target::is_adapter;
-use crate::config::{SourceConfig, TrustSetting};
+use crate::config::{Config, SourceConfig, TrustSetting};
 use crate::terminal;
 pub(crate) use conformance::{
     BAD_USAGE, ConformanceArgs, ConformanceCommand, ConformanceReportArgs, ConformanceRunArgs, ReportFormat,
@@ -136,8 +136,9 @@ Examples:
                                                  would it run, and what decides that?
   aquifer call list_products                     from the sources in ./aquifer.toml
 
-An operation that needs confirmation fails with CONFIRMATION_REQUIRED and a token. To confirm, repeat the call with the \
-token in the parameter confirmation_token."
+At a terminal, you are asked about an operation that needs confirmation. Otherwise it fails with CONFIRMATION_REQUIRED, \
+and waits for an approval: 'aquifer approvals approve ID'. Then repeat the call with the token of the answer in the \
+parameter confirmation_token."
     )]
     Call(CallArgs),
 
@@ -327,6 +328,28 @@ pub(crate) struct SurfaceArgs {
     pub(crate) prefix: Option<String>,
 }
 
+/// Who confirms calls.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ConfirmationArgs {
+    /// Let a model confirm its own calls with a token, where its client cannot ask a person. Like 'model_confirms' in
+    /// the configuration, and AQUIFER_MODEL_CONFIRMS=1 in the environment.
+    #[arg(long, help_heading = "Safety")]
+    pub(crate) model_confirms: bool,
+}
+
+/// The environment variable that does the same.
+const MODEL_CONFIRMS: &str = "AQUIFER_MODEL_CONFIRMS";
+
+impl ConfirmationArgs {
+    /// The configuration with these options.
+    pub(crate) fn apply_to(self, mut config: Config) -> Config {
+        if self.model_confirms || std::env::var_os(MODEL_CONFIRMS).is_some_and(|value| value == "1") {
+            config.gate.let_model_confirm();
+        }
+        config
+    }
+}
+
 /// Which hosts and origins clients may use over HTTP.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct HttpArgs {
@@ -444,6 +467,9 @@ pub(crate) struct DemoArgs {
     pub(crate) stdio: bool,
 
     #[command(flatten)]
+    pub(crate) confirmation: ConfirmationArgs,
+
+    #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
 
     #[command(flatten)]
@@ -468,6 +494,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
+    pub(crate) confirmation: ConfirmationArgs,
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
@@ -509,6 +538,9 @@ pub(crate) struct CallArgs {
     pub(crate) upstream: UpstreamArgs,
 
     #[command(flatten)]
+    pub(crate) confirmation: ConfirmationArgs,
+
+    #[command(flatten)]
     pub(crate) surface: SurfaceArgs,
 }
 
@@ -539,6 +571,9 @@ pub(crate) struct IntrospectArgs {
 
     #[command(flatten)]
     pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
+    pub(crate) confirmation: ConfirmationArgs,
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,

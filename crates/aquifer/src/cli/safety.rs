@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use aquifer_protocol::trust::Trust;
 use clap::{Args, Subcommand};
 
-use super::{SurfaceArgs, UpstreamArgs};
+use super::{ConfirmationArgs, SurfaceArgs, UpstreamArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
@@ -47,6 +47,9 @@ pub(crate) struct PolicyShowArgs {
 
     #[command(flatten)]
     pub(crate) upstream: UpstreamArgs,
+
+    #[command(flatten)]
+    pub(crate) confirmation: ConfirmationArgs,
 
     #[command(flatten)]
     pub(crate) surface: SurfaceArgs,

@@ -165,7 +165,7 @@ async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bo
 async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
     let reviewed = approvals::get(&*store, id, &*clock).await?;
-    if reviewed.approval().status != Status::Pending {
+    if !matches!(reviewed.approval().status, Status::Pending | Status::Denied) {
         let (id, status) = (reviewed.approval().id.clone(), reviewed.approval().status);
         return Err(ApprovalError::Over { id, status }.into());
     }
@@ -175,7 +175,10 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> 
     }
     // Opened before the decision, which must not be made if it cannot be recorded.
     let audit = safety::audit(&config, store.clone(), &clock)?;
-    let decided = approvals::approve(&*store, &reviewed, &*clock, DECIDED_BY).await?;
+    let decided = match reviewed.approval().status {
+        Status::Denied => approvals::approve_denied(&*store, &reviewed, &*clock, DECIDED_BY).await?,
+        _ => approvals::approve(&*store, &reviewed, &*clock, DECIDED_BY).await?,
+    };
     record(&audit, Event::Approved, &decided).await;
     let until = to_the_second(decided.expires_at);
     terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;

@@ -175,6 +175,7 @@ fn row(entry: &Value) -> [String; 4] {
     let mut words: Vec<String> = more.iter().map(|name| word(entry, name)).filter(|word| !word.is_empty()).collect();
     match (word(entry, "confirmed_by"), word(entry, "decided_by")) {
         (by, _) if by.is_empty() => {}
+        (by, _) if by == "caller" => words.push("the model confirmed its own call".to_owned()),
         (by, person) if person.is_empty() => words.push(format!("confirmed by {by}")),
         (by, person) => words.push(format!("confirmed by {by} of {person}")),
     }

@@ -5,13 +5,13 @@ use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use aquifer_engine::{Caller, Context, Engine, Reply, Snapshot, Source as _};
+use aquifer_engine::{Caller, Context, Engine, Interaction, Reply, Snapshot, Source as _};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::introspect::OperationClass;
 use aquifer_protocol::response::Response;
 use aquifer_protocol::scan::{Frame, scan};
 use aquifer_protocol::surface::Receiver;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::CommandOutcome;
 use crate::cli::CallArgs;
@@ -19,10 +19,11 @@ use crate::config::Config;
 use crate::safety::Safety;
 use crate::setup::{self, SourceSelection};
 use crate::sources::{OnUnreachable, OpenSource};
+use crate::terminal;
 
 pub(crate) async fn run(mut arguments: CallArgs) -> anyhow::Result<CommandOutcome> {
     arguments.assign_positionals()?;
-    let config = Config::read(arguments.config.as_deref())?;
+    let config = arguments.confirmation.apply_to(Config::read(arguments.config.as_deref())?);
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open_without_waiting(OnUnreachable::FailUnlessCached).await?;
     let safety = Safety::new(&config, &wanted.source_facts()?)?;
@@ -89,10 +90,27 @@ fn caller() -> Caller {
     Caller::session("command line")
 }
 
-/// Sends a request through the whole pipeline. There is nobody to answer questions.
+/// Sends a request through the whole pipeline. A person at the terminal is asked what has to be confirmed.
 pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<String, Value>) -> Response {
-    let context = Context::new(caller(), engine.next_request_id());
-    match engine.handle(receiver, request, context).await {
+    let mut context = Context::new(caller(), engine.next_request_id());
+    if !terminal::has_person() {
+        return response(engine.handle(receiver, request, context).await);
+    }
+    context.interaction = Interaction::Available;
+    match engine.handle(receiver, request.clone(), context.clone()).await {
+        // A form with fields cannot be filled in here.
+        Reply::NeedsInput(question) if question.schema.get("properties").is_none_or(|fields| *fields == json!({})) => {
+            let is_confirmed = terminal::yes(&format!("{}\nDo it? [y/N] ", question.message)).unwrap_or(false);
+            let action = if is_confirmed { "accept" } else { "decline" };
+            context.answers = Arc::new(Map::from_iter([(question.key, json!({ "action": action }))]));
+            response(engine.handle(receiver, request, context).await)
+        }
+        reply => response(reply),
+    }
+}
+
+fn response(reply: Reply) -> Response {
+    match reply {
         Reply::Response(response) => response,
         Reply::NeedsInput(question) => Response::Failure(question.into_failure()),
     }

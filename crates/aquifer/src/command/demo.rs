@@ -57,7 +57,8 @@ const WORTH_TRYING: [(&str, &str); 6] = [
 
 pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     let folder = TempDir::new()?;
-    let mut config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
+    let config = Config::parse(POLICY).map_err(|problem| anyhow::anyhow!("{}", problem.message))?;
+    let mut config = arguments.confirmation.apply_to(config);
     // The file in which `--state` looks for approvals.
     let store = folder.0.join("state.sqlite").display().to_string();
     config.state.store = Some(format!("sqlite:{}", store.replace("${", "$${")));
@@ -70,12 +71,6 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
     let observer = Arc::new(feed.observer(LogObserver));
     let engine = setup::engine_with_observer(&opened, &arguments.surface, &config, &safety, observer)?;
     let _unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
-    if arguments.stdio {
-        let ending = super::serve::on_stdio(engine, None).await;
-        safety.close().await;
-        return ending;
-    }
-    let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     let operator = ExplorerOperator::new(OperatorContext {
         engine: engine.clone(),
         safety: safety.clone(),
@@ -83,13 +78,20 @@ pub(crate) async fn run(arguments: DemoArgs) -> anyhow::Result<CommandOutcome> {
         path: None,
         targets: targets.to_vec(),
         upstream: UpstreamArgs::default(),
+        confirmation: arguments.confirmation,
         surface: arguments.surface.clone(),
         http: arguments.http,
     });
     // The demo has nothing to protect.
     let explorer = ExplorerSetup { operator, feed, safety: safety.clone(), link: LinkPrinting::Always };
+    if arguments.stdio {
+        let ending = super::serve::on_stdio(engine, None, &config, explorer).await;
+        safety.close().await;
+        return ending;
+    }
+    let address = arguments.http.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     let explorer = is_served(&config.http, &arguments.access, address).then_some(explorer);
-    let ending = super::serve::on_http(engine, None, address, &arguments.access, &config.http, explorer, |served| {
+    let ending = super::serve::on_http(engine, None, address, &arguments.access, &config, explorer, |served| {
         introduce(served, &folder.0);
     })
     .await;
@@ -124,8 +126,8 @@ fn introduce(served: &ServedAddresses, state: &Path) {
     note!("Without \"wait\", the export returns an execution_id. get_execution shows its progress,");
     note!("cancel_execution stops it.");
     note!();
-    note!("Deleting needs a confirmation. A client that can ask its user does so; any other gets a token to repeat");
-    note!("the request with. The newsletter waits until you approve it, in the explorer or here:");
+    note!("Deleting needs a confirmation. A client that can ask its user does so. Otherwise the call waits until you");
+    note!("approve it, as the newsletter always does, in the explorer or here:");
     note!("  aquifer approvals secret --state {directory}");
     note!("  aquifer approvals list --state {directory}");
     note!("The audit log records every decision and its outcome:");

@@ -21,7 +21,7 @@ use crate::terminal;
 
 pub(crate) async fn run(mut arguments: IntrospectArgs) -> anyhow::Result<CommandOutcome> {
     arguments.assign_positionals()?;
-    let config = Config::read(arguments.config.as_deref())?;
+    let config = arguments.confirmation.apply_to(Config::read(arguments.config.as_deref())?);
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let opened = wanted.open(OnUnreachable::ShowCached).await?;
     let safety = Safety::for_inspection(&config, &wanted.source_facts()?)?;

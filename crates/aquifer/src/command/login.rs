@@ -1,7 +1,6 @@
 //! `aquifer login` and `logout`: get a person's consent in a browser and store the login, or delete it.
 
 use std::io::BufRead;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,6 +12,7 @@ use crate::cli::{LoginArgs, LogoutArgs, RemoteArgs, UpstreamArgs, default_config
 use crate::config::target::is_source;
 use crate::config::{Config, LoginConfig};
 use crate::setup::SourceSelection;
+use crate::system::open_browser;
 
 pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<CommandOutcome> {
     let settings = server(&arguments.remote)?;
@@ -21,7 +21,7 @@ pub(crate) async fn run(arguments: LoginArgs) -> anyhow::Result<CommandOutcome> 
     let logged_in = async {
         let attempt = LoginAttempt::start(&settings, &scopes).await?;
         note!("{} asks for your consent. Open this address in a browser:\n\n  {}\n", attempt.issuer(), attempt.url());
-        if !arguments.no_browser && open(attempt.url()) {
+        if !arguments.no_browser && open_browser(attempt.url()) {
             note!("Opening a browser.");
         }
         note!(
@@ -124,24 +124,4 @@ fn pasted() -> mpsc::Receiver<String> {
         }
     });
     receiver
-}
-
-/// Opens a browser. Returns whether one could be started.
-fn open(url: &str) -> bool {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let command = match set("BROWSER") {
-        Some(program) => vec![program],
-        None => crate::system::browser().unwrap_or_default().iter().map(|word| (*word).to_owned()).collect(),
-    };
-    let Some((program, arguments)) = command.split_first() else { return false };
-    let quiet = || Stdio::null();
-    let mut browser = tokio::process::Command::new(program);
-    let started = browser.args(arguments).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
-    match started {
-        Ok(mut browser) => {
-            tokio::spawn(async move { browser.wait().await });
-            true
-        }
-        Err(_) => false,
-    }
 }

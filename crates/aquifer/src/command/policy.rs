@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use aquifer_engine::Caller;
-use aquifer_gate::policy::{PolicyLine, UnusedRule};
+use aquifer_gate::policy::{PolicyLine, RequiredStrength, UnusedRule};
 use aquifer_gate::quota::QuotaSettings;
 use aquifer_protocol::catalog::Catalog;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::terminal;
 pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<CommandOutcome> {
     let starts_command = !arguments.upstream.command.is_empty();
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
-    let config = Config::read(arguments.config.as_deref())?;
+    let config = arguments.confirmation.apply_to(Config::read(arguments.config.as_deref())?);
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let facts = wanted.source_facts()?;
     let safety = Safety::for_inspection(&config, &facts)?;
@@ -41,10 +41,11 @@ pub(crate) async fn show(mut arguments: PolicyShowArgs) -> anyhow::Result<Comman
     let limits = limits(&facts.gate_settings(&config.gate).quota);
     let dry_runs = rehearsed(engine.snapshot().catalog(), &lines);
     let unused = crate::safety::find_unused(&engine, &safety.gate, &crate::safety::unknown_sources(&opened));
+    let model_confirms = safety.gate.policy().lets_model_confirm();
     if arguments.json {
         let (dry_runs, unused, sources) = (&dry_runs, &unused, super::sources::to_json(&opened));
         let shown = json!({
-            "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
+            "model_confirms": model_confirms, "operations": lines, "limits": limits, "dry_run_asks_nobody": dry_runs, "unused_rules": unused,
             "sources": sources,
         });
         super::json::print(&shown.to_string())?;
@@ -75,6 +76,9 @@ fn table(
         out.push('\n');
     }
     out.push_str(&rehearsals(rehearsed));
+    if lets_model_confirm(lines) {
+        out.push_str("Where a token is enough, the model confirms its own calls.\n\n");
+    }
     let operations = if totals.all.count == 1 { "operation" } else { "operations" };
     let _ = writeln!(out, "{} {operations}: {}", totals.all.count, totals.all);
     if lines.len() < totals.all.count {
@@ -93,6 +97,10 @@ fn table(
         }
     }
     out
+}
+
+fn lets_model_confirm(lines: &[PolicyLine]) -> bool {
+    lines.iter().filter_map(|line| line.strength).any(RequiredStrength::lets_model_confirm)
 }
 
 /// The operations that need confirmation unless they are called as a dry run.

@@ -12,7 +12,8 @@ use aquifer_server::{HttpError, HttpServer, HttpSettings, serve_stdio};
 
 use crate::CommandOutcome;
 use crate::cli::{HttpArgs, ServeArgs, choose_config};
-use crate::config::{Config, HttpConfig};
+use crate::config::Config;
+use crate::explorer::popup;
 use crate::explorer::serve::{self as explorer_settings, ExplorerSetup, LinkPrinting};
 use crate::explorer::{ExplorerOperator, OperatorContext};
 use crate::reload::Reloader;
@@ -27,11 +28,13 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     choose_config(&mut arguments.sources, &mut arguments.config, starts_command)?;
     let watched = WatchedFiles::new(arguments.config.as_deref());
     let (config, text) = Config::read_with_text(arguments.config.as_deref())?;
+    let config = arguments.confirmation.apply_to(config);
     let wanted = SourceSelection { targets: &arguments.sources, upstream: &arguments.upstream, config: &config };
     let plans = wanted.plan()?;
     plans.require_named_files()?;
     let facts = SourceFacts::new(&plans);
     let safety = Arc::new(Safety::new(&config, &facts)?);
+    Safety::confirmation_notices(&config, config.path.is_some()).iter().for_each(|notice| tracing::warn!("{notice}"));
     plans.report();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, OnUnreachable::Serve).await?;
@@ -40,7 +43,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     let observer = Arc::new(feed.observer(LogObserver));
     let engine = setup::engine_with_observer(&opened, &arguments.surface, &config, &safety, observer)?;
     let unused = crate::safety::report_unused(&engine, &safety.gate, &opened);
-    let ServeArgs { sources: targets, http, config: path, upstream, access, surface, .. } = arguments;
+    let ServeArgs { sources: targets, http, config: path, upstream, access, confirmation, surface } = arguments;
     let explorer = ExplorerSetup {
         operator: ExplorerOperator::new(OperatorContext {
             engine: engine.clone(),
@@ -49,6 +52,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
             path: path.clone(),
             targets: targets.clone(),
             upstream: upstream.clone(),
+            confirmation,
             surface: surface.clone(),
             http,
         }),
@@ -56,7 +60,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
         safety: safety.clone(),
         link: LinkPrinting::Terminal,
     };
-    let (address, http) = (http.or(config.http.address), config.http.clone());
+    let (address, settings) = (http.or(config.http.address), config.clone());
     let (gate, safety) = (safety.gate.clone(), safety);
     let reloader = Reloader {
         engine: engine.clone(),
@@ -64,6 +68,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
         gate,
         targets,
         upstream,
+        confirmation,
         surface,
         path,
         text,
@@ -76,10 +81,10 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     };
     let watched = Some((watched, reloader));
     let ending = match address {
-        None => on_stdio(engine, watched).await,
+        None => on_stdio(engine, watched, &settings, explorer).await,
         Some(address) => {
-            let explorer = explorer_settings::is_served(&http, &access, address).then_some(explorer);
-            on_http(engine, watched, address, &access, &http, explorer, |served| {
+            let explorer = explorer_settings::is_served(&settings.http, &access, address).then_some(explorer);
+            on_http(engine, watched, address, &access, &settings, explorer, |served| {
                 note!("aquifer serves MCP-AQL at {}", served.mcp);
                 if let Some(explorer) = &served.explorer {
                     note!("{explorer}");
@@ -95,6 +100,8 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
 pub(crate) async fn on_stdio(
     engine: Arc<Engine>,
     watched: Option<(WatchedFiles, Reloader)>,
+    config: &Config,
+    explorer: ExplorerSetup,
 ) -> anyhow::Result<CommandOutcome> {
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         note!(
@@ -104,7 +111,10 @@ pub(crate) async fn on_stdio(
     let stop = lifetime::shutdown_token()?;
     lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
-    serve_stdio(engine, stop).await?;
+    popup::start(engine.clone(), explorer, config, stop.clone());
+    let ended = serve_stdio(engine, stop.clone()).await;
+    stop.cancel();
+    ended?;
     Ok(CommandOutcome::Done)
 }
 
@@ -121,16 +131,17 @@ pub(crate) async fn on_http(
     watched: Option<(WatchedFiles, Reloader)>,
     address: SocketAddr,
     access: &HttpArgs,
-    config: &HttpConfig,
+    config: &Config,
     explorer: Option<ExplorerSetup>,
     ready: impl FnOnce(&ServedAddresses),
 ) -> anyhow::Result<CommandOutcome> {
+    let http = &config.http;
     let mut settings = HttpSettings::new(address);
-    settings.allowed_hosts = [config.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
-    settings.allowed_origins = [config.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
-    settings.max_sessions = config.max_sessions.unwrap_or(settings.max_sessions);
-    settings.max_unread_bytes = config.max_unread_bytes.unwrap_or(settings.max_unread_bytes);
-    if let Some(seconds) = config.write_timeout_seconds {
+    settings.allowed_hosts = [http.allowed_hosts.as_slice(), access.allow_hosts.as_slice()].concat();
+    settings.allowed_origins = [http.allowed_origins.as_slice(), access.allow_origins.as_slice()].concat();
+    settings.max_sessions = http.max_sessions.unwrap_or(settings.max_sessions);
+    settings.max_unread_bytes = http.max_unread_bytes.unwrap_or(settings.max_unread_bytes);
+    if let Some(seconds) = http.write_timeout_seconds {
         settings.write_timeout = Duration::from_secs(seconds.get().into());
     }
     settings.pages = explorer.as_ref().map(|explorer| explorer.router(&engine));
@@ -138,6 +149,7 @@ pub(crate) async fn on_http(
     lifetime::refresh_on_change(&engine, &stop);
     watch::spawn(&engine, watched, &stop)?;
     crate::system::raise_descriptor_limit();
+    let opened_by = engine.clone();
     let server = match HttpServer::bind(engine, settings).await {
         Ok(server) => server,
         Err(taken @ HttpError::Listen(..)) => {
@@ -160,6 +172,9 @@ pub(crate) async fn on_http(
         Some(explorer) => Some(explorer.announcement(&base).await?),
         None => None,
     };
+    if let Some(explorer) = explorer.filter(|_| bound.ip().is_loopback()) {
+        popup::start(opened_by, explorer, config, stop.clone());
+    }
     ready(&ServedAddresses { mcp: format!("{base}/mcp"), explorer: announcement });
     server.serve(stop).await;
     Ok(CommandOutcome::Done)

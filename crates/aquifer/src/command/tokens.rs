@@ -178,8 +178,12 @@ fn environment() -> Vec<(String, String)> {
 
 /// The command line that serves what is measured.
 fn serve(arguments: &TokensArgs, mode: &str) -> Vec<String> {
-    let TokensArgs { sources, config, profile, prefix, upstream, .. } = arguments;
+    let TokensArgs { sources, config, profile, prefix, upstream, tasks, .. } = arguments;
     let mut words: Vec<String> = ["serve", "--mode", mode].map(str::to_owned).to_vec();
+    if tasks.is_some() {
+        // Tasks say themselves which calls are confirmed.
+        words.push("--model-confirms".to_owned());
+    }
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.map(|value| format!("--{name}={value}")));
     };

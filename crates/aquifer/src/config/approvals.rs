@@ -16,6 +16,8 @@ pub(crate) struct ApprovalsConfig {
     pub(crate) webhook_secret: Option<String>,
     /// The address at which people reach the explorer, for links to approvals.
     pub(crate) explorer_url: Option<String>,
+    /// Whether the page of an approval opens by itself in the browser of this machine. Default: yes.
+    pub(crate) open_page: Option<bool>,
     /// The variables from `env_file`.
     #[serde(skip)]
     pub(crate) variables: Variables,

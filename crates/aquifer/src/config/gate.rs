@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aquifer_gate::GateSettings;
-use aquifer_gate::confirm::ConfirmSettings;
+use aquifer_gate::confirm::{ConfirmSettings, WhenNobodyAnswers};
 use aquifer_gate::policy::{Cell, PolicySettings, RuleSettings, Strength, TrustPolicySettings};
 use aquifer_gate::quota::{CostSettings, DeclaredLimits, QuotaSettings, RateLimitSettings, ThresholdSettings};
 use serde::Deserialize;
@@ -34,10 +34,13 @@ struct ConfirmationConfig {
     ttl_seconds: Option<u64>,
     forbidden_ttl_seconds: Option<u64>,
     quota_ttl_seconds: Option<u64>,
+    approval_ttl_seconds: Option<u64>,
     clock_skew_tolerance_seconds: Option<u64>,
     max_issued_per_minute: Option<u64>,
     max_wrong_per_minute: Option<u64>,
     allow_edits: Option<bool>,
+    model_confirms: bool,
+    when_nobody_answers: Option<WhenNobodyAnswers>,
 }
 
 impl GateConfig {
@@ -59,6 +62,16 @@ impl GateConfig {
     /// Whether there are rules or limits for particular operations.
     pub(crate) fn has_rules(&self) -> bool {
         !(self.rule.is_empty() && self.rate_limit.is_empty() && self.quota.is_empty() && self.cost.is_empty())
+    }
+
+    /// Lets models confirm their own calls, as an option of the command line does.
+    pub(crate) fn let_model_confirm(&mut self) {
+        self.confirmation.model_confirms = true;
+    }
+
+    /// Whether a setting lets models confirm their own calls.
+    pub(crate) fn lets_model_confirm(&self) -> bool {
+        self.confirmation.model_confirms
     }
 
     /// Whether a setting or a rule requires a person's approval.
@@ -84,6 +97,7 @@ impl GateConfig {
                 matrix: self.matrix.clone(),
                 trust_policy: self.trust_policy.clone(),
                 strength: self.strength.clone(),
+                model_confirms: self.confirmation.model_confirms,
                 rule: self.rule.clone(),
                 has_several_sources,
             },
@@ -107,6 +121,8 @@ impl ConfirmationConfig {
             lifetime: seconds(self.ttl_seconds, default.lifetime),
             forbidden_lifetime: seconds(self.forbidden_ttl_seconds, default.forbidden_lifetime),
             quota_lifetime: seconds(self.quota_ttl_seconds, default.quota_lifetime),
+            approval_lifetime: seconds(self.approval_ttl_seconds, default.approval_lifetime),
+            when_nobody_answers: self.when_nobody_answers.unwrap_or(default.when_nobody_answers),
             skew: seconds(self.clock_skew_tolerance_seconds, default.skew),
             issued_per_minute: self.max_issued_per_minute.unwrap_or(default.issued_per_minute),
             wrong_per_minute: self.max_wrong_per_minute.unwrap_or(default.wrong_per_minute),

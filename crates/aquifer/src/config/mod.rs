@@ -38,12 +38,13 @@ pub(crate) use gate::GateConfig;
 pub(crate) use source::{AllowedRequest, LoginConfig, QuarantineConfig, SourceConfig, TableConfig, TableStyle};
 pub(crate) use trust::TrustSetting;
 pub(crate) use variables::{Variables, describe_invalid_lines};
+pub(crate) use version::CONFIG_VERSION;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The version of the configuration's keys. Default: the current one.
+    /// The version of the keys that the file was written for. Default: the oldest one.
     pub(crate) version: Option<u32>,
     #[serde(default)]
     pub(crate) surface: SurfaceConfig,

@@ -1,6 +1,7 @@
 //! The explorer in this program: how it is served, and its access to configuration, rules and the review of tools.
 
 mod operator;
+pub(crate) mod popup;
 mod redacted_config;
 #[cfg_attr(not(feature = "gateway"), path = "no_review.rs")]
 mod review;

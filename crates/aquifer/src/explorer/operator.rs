@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::review::Reviewer;
 use super::{rules, settings};
-use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::cli::{ConfirmationArgs, SurfaceArgs, UpstreamArgs};
 use crate::config::{AuditSink, Config};
 use crate::safety::{self, Safety};
 use crate::setup::SourceSelection;
@@ -30,6 +30,7 @@ pub(crate) struct OperatorContext {
     /// The sources on the command line.
     pub(crate) targets: Vec<String>,
     pub(crate) upstream: UpstreamArgs,
+    pub(crate) confirmation: ConfirmationArgs,
     pub(crate) surface: SurfaceArgs,
     /// The address on the command line.
     pub(crate) http: Option<SocketAddr>,
@@ -39,7 +40,10 @@ impl OperatorContext {
     /// The configuration in the file. If it is not valid now, the one at the start: a reload refuses it, too.
     pub(super) fn current_config(&self) -> Config {
         match &self.path {
-            Some(path) => Config::read(Some(path)).unwrap_or_else(|_| self.config.clone()),
+            Some(path) => match Config::read(Some(path)) {
+                Ok(config) => self.confirmation.apply_to(config),
+                Err(_) => self.config.clone(),
+            },
             None => self.config.clone(),
         }
     }

@@ -67,8 +67,17 @@ impl ExplorerSetup {
     }
 
     async fn create_link(&self, base: &str) -> anyhow::Result<String> {
+        Ok(link(base, &self.create_token().await?))
+    }
+
+    /// A link that logs a person in and leads to this page.
+    pub(crate) async fn link_to(&self, base: &str, page: &str) -> anyhow::Result<String> {
+        Ok(format!("{}/login?next={page}#{}", base.trim_end_matches('/'), self.create_token().await?))
+    }
+
+    async fn create_token(&self) -> anyhow::Result<String> {
         let token = login::create_link(&*self.safety.store, &*self.safety.clock, ADMIN).await;
-        Ok(link(base, &token.context("cannot create a link to the explorer")?))
+        token.context("cannot create a link to the explorer")
     }
 }
 

@@ -15,7 +15,7 @@ use aquifer_engine::Engine;
 use aquifer_gate::SafetyGate;
 use aquifer_gate::quota::describe_counter_resets;
 
-use crate::cli::{SurfaceArgs, UpstreamArgs};
+use crate::cli::{ConfirmationArgs, SurfaceArgs, UpstreamArgs};
 use crate::config::Config;
 use crate::safety::{Safety, SourceFacts, UnusedReporter};
 use crate::setup::{self, SourceSelection};
@@ -30,6 +30,7 @@ pub(crate) struct Reloader {
     pub(crate) gate: Arc<SafetyGate>,
     pub(crate) targets: Vec<String>,
     pub(crate) upstream: UpstreamArgs,
+    pub(crate) confirmation: ConfirmationArgs,
     pub(crate) surface: SurfaceArgs,
     /// The path of the configuration.
     pub(crate) path: Option<PathBuf>,
@@ -119,7 +120,9 @@ impl Reloader {
     /// Reads the configuration. A file without settings is refused: it is probably being written, and would mean a gate
     /// without rules.
     fn read(&self) -> anyhow::Result<(Config, String)> {
-        let Some(path) = &self.path else { return Ok((Config::default(), String::new())) };
+        let Some(path) = &self.path else {
+            return Ok((self.confirmation.apply_to(Config::default()), String::new()));
+        };
         let shown = path.display();
         if path.exists() && !path.is_file() {
             bail!("{shown} is not a regular file, so it cannot be reloaded");
@@ -133,7 +136,7 @@ impl Reloader {
         if is_empty(&config) && !is_empty(&self.config) {
             bail!("{shown} is empty: it contains no settings");
         }
-        Ok((config, text))
+        Ok((self.confirmation.apply_to(config), text))
     }
 
     /// Whether exactly these plans are being served.

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod declared;
+mod popup;
 mod unused;
 #[cfg(feature = "webhook")]
 mod webhook;
@@ -13,9 +14,12 @@ use anyhow::Context;
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::{MemoryStore, StateStore};
 use aquifer_gate::audit::{Audit, AuditSettings, Sink};
+use aquifer_gate::confirm::approvals::Approval;
 use aquifer_gate::confirm::{ApprovalNotifier, ApprovalPages};
+use aquifer_gate::policy::Policy;
 use aquifer_gate::{GateSettingsError, SafetyGate, persist_time};
 use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{AuditSink, Config, StateConfig};
@@ -23,6 +27,7 @@ use crate::sources::gateway;
 use crate::state::{self, MAX_MEMORY_RECORDS, StateFiles, StoreLocation, steady_clock};
 
 pub(crate) use declared::SourceFacts;
+pub(crate) use popup::ApprovalPopup;
 pub(crate) use unused::{UnusedReporter, find_unused, report_unused, unknown_sources};
 
 /// The gate with its store, clock and audit log.
@@ -41,6 +46,8 @@ pub(crate) struct Safety {
     notifier: Option<Arc<dyn ApprovalNotifier>>,
     /// Where people decide about approvals.
     pub(crate) approval_pages: ApprovalPages,
+    /// Opens the pages of approvals.
+    pub(crate) popup: Option<Arc<ApprovalPopup>>,
     /// Writes the time to the store periodically.
     _timekeeper: Option<AbortOnDropHandle<()>>,
 }
@@ -56,7 +63,8 @@ impl Safety {
         let audit = audit(config, store.clone(), &clock)?;
         gateway::record_in(&audit);
         let shared = matches!(place, StoreLocation::Redis(_)).then(|| store.clone());
-        let notifier = approval_notifier(config)?;
+        let popup = ApprovalPopup::new(config);
+        let notifier = both(approval_notifier(config)?, popup.clone());
         let approval_pages = approval_pages(config);
         let gate = notifying(gate(config, sources, &audit, &store, &clock)?, notifier.as_ref(), &approval_pages);
         let timekeeper = AbortOnDropHandle::new(tokio::spawn(persist_time(clock.clone(), store.clone())));
@@ -70,6 +78,7 @@ impl Safety {
             gate_in_force,
             notifier,
             approval_pages,
+            popup,
             _timekeeper: Some(timekeeper),
         })
     }
@@ -90,6 +99,7 @@ impl Safety {
             gate_in_force,
             notifier: None,
             approval_pages: ApprovalPages::default(),
+            popup: None,
             _timekeeper: None,
         })
     }
@@ -109,6 +119,15 @@ impl Safety {
     /// Remembers the gate that a reload has put in force.
     pub(crate) fn set_gate_in_force(&self, gate: Arc<SafetyGate>) {
         self.gate_in_force.store(gate);
+    }
+
+    /// What the operator should know about who confirms calls.
+    pub(crate) fn confirmation_notices(config: &Config, has_file: bool) -> Vec<String> {
+        let settings = SourceFacts::default().gate_settings(&config.gate);
+        let model_confirms = Policy::new(&settings.policy).is_ok_and(|policy| policy.lets_model_confirm());
+        let own_calls = model_confirms.then(|| "the model confirms its own calls where a token is enough".to_owned());
+        let changes = has_file.then(|| config.changes_since_its_version()).flatten();
+        own_calls.into_iter().chain(changes).collect()
     }
 
     /// The errors in `[gate]` that do not depend on the sources.
@@ -164,6 +183,30 @@ fn notifying(gate: SafetyGate, notifier: Option<&Arc<dyn ApprovalNotifier>>, pag
         Some(notifier) => gate.with_approval_notifier(notifier.clone()),
         None => gate,
     })
+}
+
+/// Tells the webhook and the popup, as far as there are any.
+fn both(
+    webhook: Option<Arc<dyn ApprovalNotifier>>,
+    popup: Option<Arc<ApprovalPopup>>,
+) -> Option<Arc<dyn ApprovalNotifier>> {
+    match (webhook, popup) {
+        (Some(webhook), Some(popup)) => Some(Arc::new(BothNotifiers(webhook, popup))),
+        (webhook, popup) => webhook.or(popup.map(|popup| -> Arc<dyn ApprovalNotifier> { popup })),
+    }
+}
+
+struct BothNotifiers(Arc<dyn ApprovalNotifier>, Arc<ApprovalPopup>);
+
+impl ApprovalNotifier for BothNotifiers {
+    fn on_created(&self, approval: &Approval) {
+        self.0.on_created(approval);
+        self.1.on_created(approval);
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        self.0.flush()
+    }
 }
 
 /// The webhook that the configuration describes.

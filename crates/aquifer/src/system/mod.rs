@@ -1,6 +1,7 @@
 //! What differs between operating systems: permissions and their checks, standard directories, signals, the terminal,
 //! free space, and how programs are found. The rest of the program is the same everywhere.
 
+mod browser;
 #[cfg_attr(unix, path = "unix/mod.rs")]
 #[cfg_attr(not(unix), path = "windows/mod.rs")]
 mod platform;
@@ -9,13 +10,14 @@ mod shell_word;
 use std::path::{Path, PathBuf};
 
 pub(crate) use aquifer_system::{StopSignals, create_private_directory, restrict_directory};
+pub(crate) use browser::{has_browser, open_browser};
 pub(crate) use platform::directories::{client_config_directories, home, state_base, variable};
 pub(crate) use platform::directory::{close_to_others, create_new_private_directory, examine_directory};
 pub(crate) use platform::files::{
     can_keep_owner, check_access, create_new, create_private, distrusted_file_advice, find_obstacle, free_bytes,
     is_block_device, is_open_to_others, keep_owner, open_private, private_file_advice, suspicion,
 };
-pub(crate) use platform::processes::{Hangup, browser, raise_descriptor_limit};
+pub(crate) use platform::processes::{Hangup, raise_descriptor_limit};
 pub(crate) use platform::stamp::FileChange;
 pub(crate) use platform::terminal::{EchoGuard, discard_input, read_byte, terminal_size};
 pub(crate) use shell_word::{quoted, quoted_path};

@@ -26,6 +26,11 @@ pub(crate) fn require_input(what: &str) -> anyhow::Result<()> {
     bail!("{what} needs the admin secret, typed by a person: stdin must be a terminal")
 }
 
+/// Whether a person can read a question and type the answer. The output may go to a file.
+pub(crate) fn has_person() -> bool {
+    std::io::stdin().is_terminal() && (std::io::stdout().is_terminal() || std::io::stderr().is_terminal())
+}
+
 /// Reads a line without echo.
 pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
     prompt_with(prompt)?;
@@ -52,7 +57,7 @@ pub(crate) fn secret(prompt: &str) -> anyhow::Result<String> {
 /// Asks a yes-or-no question. Any other answer is no, and input typed before the question is discarded.
 pub(crate) fn yes(question: &str) -> anyhow::Result<bool> {
     system::discard_input().context("cannot read the terminal")?;
-    print(question)?;
+    prompt_with(question)?;
     let mut line = Vec::new();
     while let Some(byte) = read_byte()?.filter(|byte| *byte != b'\n') {
         if line.len() == MAX_LEN {

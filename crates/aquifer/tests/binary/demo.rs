@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::safety::Fixture;
-use crate::support::{HttpServer, StdioServer, run, shell, text, token, until};
+use crate::support::{HttpServer, StdioServer, aquifer, run, shell, text, token, until, with_people};
 
 fn demo() -> StdioServer {
     StdioServer::initialized(&["demo", "--stdio"], "2025-06-18")
@@ -14,6 +14,26 @@ fn demo() -> StdioServer {
 fn suggested<'t>(talk: &'t str, beginning: &str) -> Vec<(&'t str, &'t str)> {
     let lines = talk.lines().filter_map(|line| line.strip_prefix(beginning)?.split_once(' '));
     lines.filter(|(name, rest)| !name.contains('{') && rest.starts_with(['{', '\''])).collect()
+}
+
+/// The state directory of the demo, which it prints.
+fn state(talk: &str) -> &str {
+    talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals secret --state ")).unwrap()
+}
+
+/// Approves a call with the commands that the demo prints, and a new admin secret.
+fn approve(talk: &str, id: &str, shown_call: &str) {
+    let state = state(talk);
+    let person = |talk: &[(&str, &str)], words: &[&str]| {
+        let command = [&[env!("CARGO_BIN_EXE_aquifer"), "approvals"], words, &["--state", state]].concat();
+        Fixture::at_terminal("", talk, &command)
+    };
+    let _ = std::fs::remove_file(std::path::Path::new(state).join("admin.key"));
+    let (code, shown) = person(&[], &["secret"]);
+    assert_eq!(code, 0, "{shown}");
+    let secret = shown.lines().map(str::trim).find(|line| line.len() == 64 && line.contains('-')).unwrap();
+    let (code, shown) = person(&[("Admin secret:", secret), ("[y/N]", "y")], &["approve", id]);
+    assert!(code == 0 && shown.contains(shown_call), "{shown}");
 }
 
 /// R-SAF-3, R-SAF-5: as a new user would try it.
@@ -33,6 +53,9 @@ fn deleting_asks_is_confirmed_happens_and_stands_in_the_audit(
     assert!(details["confirmation_message"].as_str().unwrap().contains("Delete tag 3"), "{asked}");
     assert!(details["reasons"][0].is_string() && there(), "{asked}");
     params["confirmation_token"] = token(&asked).unwrap().into();
+    assert_eq!(delete(&params)["error"]["details"]["approval_status"], "pending", "a token alone confirms nothing");
+    assert!(there());
+    approve(talk, details["approval_id"].as_str().unwrap(), "Delete tag 3");
     assert_eq!(delete(&params)["success"], true);
     assert!(!there());
     assert_eq!(delete(&params)["error"]["code"], "TOKEN_ALREADY_USED");
@@ -67,29 +90,19 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}"));
     assert!(asked["error"]["details"]["confirmation_message"].as_str().unwrap().contains("Tents for less"), "{asked}");
     let details = &asked["error"]["details"];
-    assert_eq!(details["reasons"][0], "What it does cannot be undone", "{asked}");
+    assert_eq!(details["reasons"][0], "It does something that cannot be undone", "{asked}");
     assert!(details["confirmation_message"].as_str().unwrap().contains(" customers."), "{asked}");
     let mut tried = params.clone();
     tried["dry_run"] = true.into();
     assert_eq!(send(&tried)["data"]["sent"], false, "nobody is asked about a dry run");
     params["confirmation_token"] = token(&asked).unwrap().into();
     assert_eq!(send(&params)["error"]["details"]["approval_status"], "pending");
-    // The commands that the demo prints.
-    let state = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals secret --state ")).unwrap();
-    let person = |talk: &[(&str, &str)], words: &[&str]| {
-        let command = [&[env!("CARGO_BIN_EXE_aquifer"), "approvals"], words, &["--state", state]].concat();
-        Fixture::at_terminal("", talk, &command)
-    };
-    let (code, shown) = person(&[], &["secret"]);
-    assert_eq!(code, 0, "{shown}");
-    let secret = shown.lines().map(str::trim).find(|line| line.len() == 64 && line.contains('-')).unwrap();
-    let (code, shown) = person(&[("Admin secret:", secret), ("[y/N]", "y")], &["approve", id]);
-    assert!(code == 0 && shown.contains("Tents for less"), "{shown}");
+    approve(talk, id, "Tents for less");
     let sent = send(&params);
     assert_eq!(sent["data"]["sent"], true, "{sent}");
     assert!(sent["data"]["recipients"].as_u64().unwrap() > 10, "{sent}");
     // The request, the decision and the call are joined by the approval.
-    let log = shell(&format!("aquifer audit show --approval {id} --json --state {state}"));
+    let log = shell(&format!("aquifer audit show --approval {id} --json --state {}", state(talk)));
     let entries: Vec<Value> = text(&log.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut events: Vec<&str> = entries.iter().map(|entry| entry["event"].as_str().unwrap()).collect();
     events.sort_unstable();
@@ -101,7 +114,7 @@ fn a_newsletter_is_sent_once_a_person_approved_it(served: &HttpServer, talk: &st
 
 #[test]
 fn its_state_is_current_from_the_start() {
-    let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
+    let mut served = HttpServer::spawn(with_people(aquifer()).args(["demo", "--http", "127.0.0.1:0"]));
     let talk = served.says("Press Ctrl-C to stop");
     let state = talk.lines().find_map(|line| line.trim().strip_prefix("aquifer approvals list --state ")).unwrap();
     assert_eq!(std::fs::read_to_string(format!("{state}/version")).unwrap(), "2\n");
@@ -113,7 +126,7 @@ fn its_state_is_current_from_the_start() {
 
 #[test]
 fn what_it_suggests_works_and_answers_the_same_everywhere() {
-    let mut served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
+    let mut served = HttpServer::spawn(with_people(aquifer()).args(["demo", "--http", "127.0.0.1:0"]));
     let talk = served.says("Press Ctrl-C to stop");
     let (to_agents, to_shells) = (suggested(&talk, "  "), suggested(&talk, "  aquifer call "));
     // The newsletter waits for an approval only on this server.

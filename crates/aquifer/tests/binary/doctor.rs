@@ -119,7 +119,7 @@ type Fault = (fn(&Machine), &'static str, &'static str, &'static str);
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
     (|machine| machine.edit("[state]", "[stat]"), "configuration", "unknown field", "Did you mean 'state'?"),
-    (|machine| machine.edit("version = 1", "version = 2"), "configuration", "has version 2", "Update Aquifer"),
+    (|machine| machine.edit("version = 1", "version = 3"), "configuration", "has version 3", "Update Aquifer"),
     (|machine| ["aquifer.toml", ".cursor/mcp.json"].iter().for_each(|file| std::fs::remove_file(machine.path(file)).unwrap()), "configuration", "cannot be read", "Check the path"),
     (|machine| std::fs::remove_file(machine.path("aquifer.env")).unwrap(), "configuration", "aquifer.env", "refers to"),
     (|machine| machine.set_mode("aquifer.env", 0o644), "configuration", "other users can read the secrets", "chmod 600"),

@@ -7,7 +7,8 @@ use crate::support::{Folder, HttpServer, Server, Transport, aquifer, children, f
 /// The gateway in front of the task board, which another Aquifer serves in this mode.
 fn gateway(folder: &Folder, transport: Transport, mode: &str) -> Server {
     let program = env!("CARGO_BIN_EXE_aquifer");
-    let board = format!("command = {program:?}\nargs = [\"serve\", \"tasks:\", \"--mode\", {mode:?}]\n");
+    let board =
+        format!("command = {program:?}\nargs = [\"serve\", \"tasks:\", \"--model-confirms\", \"--mode\", {mode:?}]\n");
     let env = format!("env = {{ XDG_STATE_HOME = {:?} }}\n", folder.path("inner"));
     gateway_to(folder, transport, &format!("{board}{env}"))
 }
@@ -145,12 +146,12 @@ fn r_dis_7_confirmations_of_servers_behind_a_server_can_be_given() {
         let state = folder.path(&format!("{name}-state"));
         let text = format!(
             "[state]\ndir = {state:?}\n[[source]]\nname = {name:?}\ncommand = {program:?}\nargs = {args:?}\n\
-             env = {{ XDG_STATE_HOME = {:?} }}\n",
+             env = {{ XDG_STATE_HOME = {:?} }}\n[gate.confirmation]\nmodel_confirms = true\n",
             folder.path(&format!("{name}-inner"))
         );
         folder.file(&format!("{name}.toml"), &text)
     };
-    let middle = config("board", &["serve", "tasks:"]);
+    let middle = config("board", &["serve", "tasks:", "--model-confirms"]);
     let outer = config("middle", &["serve", "--config", &middle]);
     let mut served = Server::spawn(Transport::Stdio, forgetful(&folder).args(["serve", "--config", &outer]));
     let made = until("the innermost server", || {

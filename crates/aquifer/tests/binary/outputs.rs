@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Folder, StdioServer, forgetful, server, shell_in, text, tools};
+use crate::support::{Folder, StdioServer, forgetful, server, shell_in, text, tools, with_people};
 
 /// Every option that names a file, with something in its place that must stay what it is.
 #[test]
@@ -90,7 +90,7 @@ fn json_is_indented_in_a_terminal_and_on_one_line_in_a_pipe() {
         &["introspect", "get_tag", "--json", "--source", "demo:"],
         &["policy", "show", "tasks:", "--json"],
     ] {
-        let piped = text(&forgetful(&folder).args(arguments).output().unwrap().stdout);
+        let piped = text(&with_people(forgetful(&folder)).args(arguments).output().unwrap().stdout);
         assert_eq!(piped.trim_end().lines().count(), 1, "{arguments:?}: {piped}");
         let shown = at_terminal(&folder, arguments);
         assert!(shown.lines().count() > 3 && shown.contains("\n  \""), "{arguments:?}: {shown}");

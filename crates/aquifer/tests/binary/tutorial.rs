@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::documents::{read, root};
 use crate::pages::{assert_shown, blocks, commands, is_same};
 use crate::safety::Fixture;
-use crate::support::{HttpServer, StdioServer, shell, text, token};
+use crate::support::{HttpServer, StdioServer, aquifer, shell, text, token, with_people};
 
 /// The id of the approval in the commands of the page.
 const APPROVAL: &str = "m3xk7q2p";
@@ -30,7 +30,7 @@ struct Reader {
 
 #[test]
 fn the_tutorial_works_as_written() {
-    let mut demo = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
+    let mut demo = HttpServer::spawn(with_people(aquifer()).args(["demo", "--http", "127.0.0.1:0"]));
     let printed = demo.says("Press Ctrl-C to stop");
     let state = printed.lines().find_map(|line| line.trim().strip_prefix("aquifer audit show --state ")).unwrap();
     let page = read("docs/tutorial.md");

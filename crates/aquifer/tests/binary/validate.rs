@@ -51,12 +51,12 @@ fn r_dis_9_files_are_checked_with_place_and_suggestion() {
         (
             "d.toml",
             "\nversion = 0\n",
-            "d.toml:2:1: SCHEMA_INVALID_TYPE: The configuration has version 0; this Aquifer knows 1",
+            "d.toml:2:1: SCHEMA_INVALID_TYPE: The configuration has version 0; this Aquifer knows 2",
         ),
         (
             "d.toml",
             "version = 7\n[sorce]\n",
-            "d.toml:1:1: SCHEMA_INVALID_TYPE: The configuration has version 7; this Aquifer knows 1",
+            "d.toml:1:1: SCHEMA_INVALID_TYPE: The configuration has version 7; this Aquifer knows 2",
         ),
         (
             "d.toml",

@@ -120,7 +120,8 @@ fn calls_of_agents_are_approved_and_denied() {
 
 #[test]
 fn audit_live_settings_and_schema_show_what_happens() {
-    run_on_demo("records");
+    let demo = Demo::start_with(&["--model-confirms"]);
+    flow("records", &[&demo.link]).passes();
 }
 
 #[test]

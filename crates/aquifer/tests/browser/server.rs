@@ -22,8 +22,12 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    pub(crate) fn start_with(options: &[&str]) -> Self {
         let mut command = Command::new(AQUIFER);
-        command.args(["demo", "--http", "127.0.0.1:0"]).stdin(Stdio::null());
+        command.args(["demo", "--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null());
         let mut process = Process::start(command);
         let link = process.line("it prints a link", find_link);
         Self { link, _process: process }

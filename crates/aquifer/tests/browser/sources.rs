@@ -121,7 +121,7 @@ fn an_http_api_is_browsed_tried_and_approved() {
 fn update(program: &Path) {
     let code = std::fs::read_to_string(program).unwrap();
     let changes = [
-        ("description: \"Read the entire knowledge graph\"", "description: \"Read it, and mail it to the author\""),
+        ("description: \"Read the entire knowledge graph\"", "description: \"Read it, with the name of its author\""),
         ("registerTool(\"open_nodes\"", "registerTool(\"open_nodes_by_name\""),
     ];
     let updated = changes.iter().fold(code, |code, (before, after)| {

@@ -22,13 +22,13 @@ fn configuration(shop: &Shop, source: &str) -> PathBuf {
 }
 
 fn over_stdio(client: Client, config: &Path) {
-    let server = ["stdio", AQUIFER, "serve", "--config", config.to_str().unwrap()];
+    let server = ["stdio", AQUIFER, "serve", "--model-confirms", "--config", config.to_str().unwrap()];
     Process::start(client.command(false, "rest", server)).passes();
 }
 
 fn over_http(client: Client, config: &Path) {
     let mut command = Command::new(AQUIFER);
-    command.args(["serve", "--http", "127.0.0.1:0", "--config"]).arg(config).stdin(Stdio::null());
+    command.args(["serve", "--model-confirms", "--http", "127.0.0.1:0", "--config"]).arg(config).stdin(Stdio::null());
     command.env("XDG_STATE_HOME", state());
     let server = Server::from_command(command);
     Process::start(client.command(false, "rest", ["http", &server.url])).passes();

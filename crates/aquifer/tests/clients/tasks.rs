@@ -49,7 +49,7 @@ over_stdio_and_http! {
 /// All are connected before the first goes on, so each works while every other connection stands.
 #[test]
 fn one_process_serves_every_revision_at_once() {
-    let server = Server::start(["tasks:"]);
+    let server = Server::start(["tasks:", "--model-confirms"]);
     let everybody = [
         TYPESCRIPT_V1_2025_03_26,
         TYPESCRIPT_V1_2025_11_25,
@@ -71,11 +71,11 @@ fn one_process_serves_every_revision_at_once() {
 }
 
 fn over_stdio(client: Client, mode: &str) {
-    let server = ["stdio", AQUIFER, "serve", "tasks:", "--mode", mode];
+    let server = ["stdio", AQUIFER, "serve", "tasks:", "--model-confirms", "--mode", mode];
     Process::start(client.command(false, mode, server)).passes();
 }
 
 fn over_http(client: Client, mode: &str) {
-    let server = Server::start(["tasks:", "--mode", mode]);
+    let server = Server::start(["tasks:", "--model-confirms", "--mode", mode]);
     Process::start(client.command(false, mode, ["http", &server.url])).passes();
 }

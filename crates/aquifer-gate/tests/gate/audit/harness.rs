@@ -127,7 +127,8 @@ impl AuditHarness {
         if let Some(quota) = settings.get("quota") {
             gate.quota = serde_json::from_value(quota.clone()).unwrap();
         }
-        let gate = Arc::new(SafetyGate::new(&gate, audit.clone(), shared, clock).unwrap());
+        let gate =
+            Arc::new(SafetyGate::new(&crate::harness::with_tokens(&gate), audit.clone(), shared, clock).unwrap());
         let source = ScriptedSource::default();
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let engine = Engine::builder(surface).source(Arc::new(source.clone())).gate(gate).build().unwrap();

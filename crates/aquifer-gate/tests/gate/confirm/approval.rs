@@ -76,7 +76,7 @@ async fn r_saf_3_one_approval_lets_exactly_one_call_through() {
     assert!(id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
     let token = answer["error"]["details"]["confirmation_token"].as_str().unwrap().to_owned();
     let waiting = harness.ask(with_token(delete("target"), &token)).await;
-    assert_eq!(waiting, answer, "it says the same until a person has spoken");
+    assert_eq!(waiting, answer, "it says the same until a person has decided");
 
     let listed = approvals::list(&*harness.store, &harness.clock).await.unwrap();
     let own = listed.iter().find(|approval| approval.id == id).unwrap();
@@ -117,17 +117,17 @@ async fn r_saf_3_denied_pending_and_late_approvals_say_so() {
     assert!(matches!(changed, Err(ApprovalError::Over { status: Status::Denied, .. })), "{changed:?}");
 
     // An approval can be withdrawn until it is used.
-    let [id, token] = ids(&harness.ask(delete("x")).await);
+    let [id, token] = ids(&harness.ask(delete("y")).await);
     approve(&*harness.store, &id, clock).await.unwrap();
     approvals::deny(&*harness.store, &id, clock, "admin", "").await.unwrap();
-    assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "PERMISSION_DENIED");
+    assert_eq!(code(&harness.ask(with_token(delete("y"), &token)).await), "PERMISSION_DENIED");
 
-    let [id, token] = ids(&harness.ask(delete("x")).await);
-    harness.clock.advance(301);
+    let [id, token] = ids(&harness.ask(delete("z")).await);
+    harness.clock.advance(24 * 60 * 60 + 1);
     let late = approve(&*harness.store, &id, clock).await;
     assert!(matches!(late, Err(ApprovalError::Over { status: Status::Expired, .. })), "{late:?}");
     harness.clock.advance(30);
-    assert_eq!(code(&harness.ask(with_token(delete("x"), &token)).await), "TOKEN_EXPIRED");
+    assert_eq!(code(&harness.ask(with_token(delete("z"), &token)).await), "TOKEN_EXPIRED");
     let unknown = approve(&*harness.store, "nothing", clock).await;
     assert!(matches!(unknown, Err(ApprovalError::Unknown(_))), "{unknown:?}");
     assert!(harness.done().is_empty());

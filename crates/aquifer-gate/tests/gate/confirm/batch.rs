@@ -126,7 +126,8 @@ async fn r_ext_4_nothing_but_reads_runs_before_the_question() {
     let question = asked["message"].as_str().unwrap();
     assert!(question.contains("2 more operations that need no confirmation: alpha_create_thing, alpha_create_thing"));
     assert_eq!(done(&harness), [("get_thing".to_owned(), "1".to_owned())]);
-    for action in ["decline", "cancel", "timeout"] {
+    // What was declined is not asked about again, so that comes last.
+    for action in ["cancel", "timeout", "decline"] {
         let asked = harness.ask_as(batch(&operations), with_person(anna())).await;
         let other = asked["question"].as_str().unwrap();
         let refused = harness.ask_as(batch(&operations), answering(with_person(anna()), other, action)).await;

@@ -116,11 +116,11 @@ async fn r_saf_3_an_edited_approval_can_be_withdrawn_and_expires() {
         let denied = harness.ask(with_token(delete(sent, "x"), &token)).await;
         assert_eq!(denied["error"]["details"]["decision_reason"], "after all not", "{denied}");
     }
-    let Waiting { id, token } = ask(&harness, delete("a", "x")).await;
-    approve_edited(&harness, &id, delete("b", "x")).await.unwrap();
-    harness.clock.advance(24 * 60);
+    let Waiting { id, token } = ask(&harness, delete("a", "y")).await;
+    approve_edited(&harness, &id, delete("b", "y")).await.unwrap();
+    harness.clock.advance(24 * 60 * 60 + 60);
     for sent in ["a", "b"] {
-        assert_eq!(code(&harness.ask(with_token(delete(sent, "x"), &token)).await), "TOKEN_EXPIRED");
+        assert_eq!(code(&harness.ask(with_token(delete(sent, "y"), &token)).await), "TOKEN_EXPIRED");
     }
     assert!(harness.done().is_empty());
 }
@@ -194,10 +194,12 @@ async fn r_saf_6_of_two_decisions_at_the_same_time_one_counts() {
         let store: Arc<dyn StateStore> = open(&clock.steady);
         let harness = Harness::over(&settings(true), Trust::Certified, store, clock, |_, clock| Audit::disabled(clock));
         for round in 0..20 {
-            let Waiting { id, token } = ask(&harness, delete("a", "x")).await;
+            // What was denied is not asked about again.
+            let note = &format!("round {round}");
+            let Waiting { id, token } = ask(&harness, delete("a", note)).await;
             // Both browsers show the call before either of them decides.
-            let (reviewed, edit) = check(&harness, &id, delete("b", "x")).await.unwrap();
-            let (other, other_edit) = check(&harness, &id, delete("c", "x")).await.unwrap();
+            let (reviewed, edit) = check(&harness, &id, delete("b", note)).await.unwrap();
+            let (other, other_edit) = check(&harness, &id, delete("c", note)).await.unwrap();
             let (store, clock) = (&*harness.store, &*harness.clock.steady);
             let (first, second) =
                 tokio::join!(approvals::approve_edited(store, &reviewed, &edit, clock, "one"), async {
@@ -211,7 +213,7 @@ async fn r_saf_6_of_two_decisions_at_the_same_time_one_counts() {
             let wins = usize::from(first.is_ok()) + usize::from(second.is_ok());
             assert!(wins == 1 || (round % 3 == 2 && second.is_ok()), "{name} {round}: {first:?} {second:?}");
             for sent in ["a", "b", "c"] {
-                harness.ask(with_token(delete(sent, "x"), &token)).await;
+                harness.ask(with_token(delete(sent, note), &token)).await;
             }
             let ran: Vec<Value> = harness.done().into_iter().map(|(_, _, params)| params["id"].clone()).collect();
             let expected: Vec<Value> = match (first.is_ok(), round % 3) {

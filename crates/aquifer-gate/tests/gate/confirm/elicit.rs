@@ -36,13 +36,14 @@ async fn r_saf_3_declined_cancelled_and_unanswered_have_their_own_messages() {
     let harness = Harness::new(&GateSettings::default());
     let mut messages = Vec::new();
     for action in ["decline", "cancel", "timeout", "", "ACCEPT", "yes"] {
-        let key = question(&harness, delete("x")).await;
+        let sent = || delete(&format!("after {action}"));
+        let key = question(&harness, sent()).await;
         let answered = |action: &str| answering(with_person(anna()), &key, action);
-        let refused = harness.ask_as(delete("x"), answered(action)).await;
+        let refused = harness.ask_as(sent(), answered(action)).await;
         assert_eq!(code(&refused), "PERMISSION_DENIED", "{action}");
         messages.push(refused["error"]["message"].as_str().unwrap().to_owned());
         // After a no, a yes to the same question is refused.
-        assert_eq!(code(&harness.ask_as(delete("x"), answered("accept")).await), "PERMISSION_DENIED", "{action}");
+        assert_eq!(code(&harness.ask_as(sent(), answered("accept")).await), "PERMISSION_DENIED", "{action}");
     }
     assert!(harness.done().is_empty());
     assert!(messages[0] != messages[1] && messages[1] != messages[2] && messages[0] != messages[2], "{messages:?}");

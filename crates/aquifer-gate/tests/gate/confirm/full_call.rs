@@ -178,17 +178,17 @@ async fn r_saf_3_a_call_that_was_changed_in_the_store_is_not_approved() {
 async fn r_saf_3_pending_calls_do_not_fill_the_store() {
     let harness = Harness::new(&approving());
     let sent = |bytes: usize| request("alpha_delete_thing", json!({ "id": "x", "note": "x".repeat(bytes) }));
-    // The size of anna's calls within the hour.
-    let (key, hour) = ("gate/waiting_bytes/anna", std::time::Duration::from_secs(3600));
-    assert!(harness.store.spend(key, 31 << 20, u64::MAX, hour).await.unwrap().accepted);
+    // The size of anna's calls while one can wait.
+    let (key, day) = ("gate/waiting_bytes/anna", std::time::Duration::from_secs(86_400));
+    assert!(harness.store.spend(key, 31 << 20, u64::MAX, day).await.unwrap().accepted);
     assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
-    let refused = harness.ask(sent(600_000)).await;
+    let refused = harness.ask(sent(600_001)).await;
     assert_eq!(code(&refused), "RATE_LIMIT_EXCEEDED", "{refused}");
-    assert_eq!(refused["error"]["details"]["window"], "hour", "{refused}");
+    assert_eq!(refused["error"]["details"]["window"], "86400 seconds", "{refused}");
     assert_eq!(code(&harness.ask(sent(1_000)).await), "CONFIRMATION_REQUIRED", "what fits still waits");
     let other = crate::harness::caller(Some("berta"), Some("session_2"));
     assert_eq!(code(&harness.ask_as(sent(600_000), other).await), "CONFIRMATION_REQUIRED", "others are not concerned");
-    harness.clock.advance(3_601);
+    harness.clock.advance(2 * 86_400);
     assert_eq!(code(&harness.ask(sent(600_000)).await), "CONFIRMATION_REQUIRED");
 }
 

@@ -114,7 +114,8 @@ impl Rehearsing {
         let store = Arc::new(MemoryStore::new(clock.clone(), 1_000));
         let settings = GateSettings { policy: serde_json::from_value(policy).unwrap(), ..GateSettings::default() };
         let audit = Audit::disabled(clock.clone());
-        let gate = SafetyGate::new(&settings, audit, store.clone(), clock.clone()).unwrap();
+        let gate =
+            SafetyGate::new(&crate::harness::with_tokens(&settings), audit, store.clone(), clock.clone()).unwrap();
         let rows = Arc::new(Rows::default());
         let surface = Surface::new(Mode::All, Profile::known("crude").unwrap(), "").unwrap();
         let builder = Engine::builder(surface).source(rows.clone()).gate(Arc::new(gate)).store(store.clone());

@@ -249,7 +249,7 @@ fn r_saf_2_policy_lists_what_a_caller_can_do() {
     };
     let mut expected = [
         ("create_order".to_owned(), "deny", None),
-        ("delete_order".to_owned(), "confirm", Some("elicit, else token".to_owned())),
+        ("delete_order".to_owned(), "confirm", Some("elicit, else approval".to_owned())),
         ("list_orders".to_owned(), "allow", None),
         ("introspect".to_owned(), "allow", None),
     ];
@@ -261,7 +261,7 @@ fn r_saf_2_policy_lists_what_a_caller_can_do() {
         serde_json::to_value(line).unwrap(),
         json!({
             "operation": "delete_order", "source": "shop", "category": "DELETE", "danger": "destructive",
-            "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "token" },
+            "trust": "validated", "decision": "confirm", "strength": { "interactive": "elicit", "otherwise": "approval" },
             "evidence": "it deletes data",
             "effects": [{ "effect": "removes", "evidence": "it removes data" }],
             "why": "destructive operations of a source trusted as 'validated' need confirmation",

@@ -92,7 +92,7 @@ fn settings() -> impl Strategy<Value = PolicySettings> {
             require_confirmation_below: below,
             ..TrustPolicySettings::default()
         };
-        PolicySettings { matrix, trust_policy, strength, rule, has_several_sources: false }
+        PolicySettings { matrix, trust_policy, strength, rule, ..PolicySettings::default() }
     })
 }
 

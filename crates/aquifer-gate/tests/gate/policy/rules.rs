@@ -1,9 +1,10 @@
 //! Rules: whom and what they concern, that the most restrictive wins, and that only a marked one loosens.
 
+use aquifer_engine::Caller;
 use aquifer_gate::policy::{Effect, Policy, Strength, Subject};
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::operation::Backing;
+use aquifer_protocol::operation::{Backing, Operation};
 use aquifer_protocol::trust::Trust;
 use serde_json::{Value, json};
 
@@ -118,14 +119,19 @@ fn r_saf_3_strengths() {
     let (plain, token, elicit, approval) =
         (rule(""), rule("strength = \"token\""), rule("strength = \"elicit\""), rule("strength = \"approval\""));
     let loose = rule("strength = \"token\"\nloosen = true");
+    let lenient = "model_confirms = true\n".to_owned();
     let set = |level: &str| format!("[strength]\ndestructive = \"{level}\"\n");
     #[rustfmt::skip]
     let table = [
-        (String::new(), Destructive, Elicit, Token),
+        (String::new(), Destructive, Elicit, Approval),
         (String::new(), Dangerous, Elicit, Approval),
         (String::new(), Forbidden, Elicit, Approval),
-        (plain.clone(), Reversible, Elicit, Token),
-        (token.clone(), Destructive, Elicit, Token),
+        (plain.clone(), Reversible, Elicit, Approval),
+        (token.clone(), Destructive, Elicit, Approval),
+        (lenient.clone(), Destructive, Elicit, Token),
+        (lenient.clone(), Dangerous, Elicit, Approval),
+        (lenient.clone() + &plain, Reversible, Elicit, Token),
+        (lenient.clone() + &elicit, Destructive, Elicit, Approval),
         (elicit.clone(), Destructive, Elicit, Approval),
         (approval.clone(), Destructive, Approval, Approval),
         (set("token"), Destructive, Token, Token),
@@ -198,4 +204,41 @@ fn r_saf_2_a_settled_decision_is_made_once() {
     let subject = Subject { operation: &read, caller: &caller, scopes: &[], params: params.as_object(), types: None };
     assert!(std::sync::Arc::ptr_eq(&compiled.decide(&subject), &compiled.decide(&subject)));
     assert_eq!(decide(&Policy::default(), &read, &Value::Null).effect, Effect::Allow);
+}
+
+/// Rules about what operations do, and the default of each kind of rule in doubt.
+#[test]
+fn r_dis_4b_rules_select_operations_by_what_they_do() {
+    use aquifer_protocol::effect::{Effect as OperationEffect, Effects};
+    let doing = |effects: &[OperationEffect]| {
+        let mut operation = Operation::new("move_it", Category::Execute, "Moves it");
+        for effect in effects {
+            operation.safety.effects.merge(Effects::only(*effect, "a test says so"));
+        }
+        operation.safety.danger = Danger::Destructive;
+        operation.origin.trust = Trust::Validated;
+        operation.origin.source = "bank".into();
+        operation
+    };
+    let decided = |rule: &str, effects: &[OperationEffect]| {
+        let settings = toml::from_str(rule).unwrap();
+        let operation = doing(effects);
+        let subject =
+            Subject { operation: &operation, caller: &Caller::anonymous(), scopes: &[], params: None, types: None };
+        Policy::new(&settings).unwrap().decide(&subject).effect.as_str()
+    };
+    use OperationEffect::{Adds, Pays, Reads, Sends};
+    let deny = "[[rule]]\neffect = \"deny\"\ndoes = [\"pays\", \"sends\"]\n";
+    for (effects, expected) in [(&[Pays][..], "deny"), (&[Adds, Sends], "deny"), (&[Adds], "confirm"), (&[], "confirm")]
+    {
+        assert_eq!(decided(deny, effects), expected, "{effects:?}");
+    }
+    let allow = "[[rule]]\neffect = \"allow\"\nloosen = true\nsource = \"bank\"\ndoes = [\"reads\", \"sends\"]\n";
+    for (effects, expected) in
+        [(&[Sends][..], "allow"), (&[Reads, Sends], "allow"), (&[Sends, Pays], "confirm"), (&[], "confirm")]
+    {
+        assert_eq!(decided(allow, effects), expected, "{effects:?}");
+    }
+    let typo = toml::from_str("[[rule]]\neffect = \"deny\"\ndoes = [\"payss\"]\n").unwrap();
+    assert!(Policy::new(&typo).unwrap_err().to_string().contains("pays"), "a mistake is reported");
 }

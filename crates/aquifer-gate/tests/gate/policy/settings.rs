@@ -61,7 +61,7 @@ fn r_saf_2_invalid_settings_are_reported_with_their_location() {
         ("[[rule]]\neffect = \"allow\"\nloosen = true\noperation = []\n".to_owned(), ["line 4", "an empty list is not allowed: list at least one pattern, or remove the key to match everything"]),
         ("[matrix.safe]\nuntested = \"ask\"\n".to_owned(), ["line 2", "`introspect_only`"]),
         ("[trust_policy]\nminimum_trust_for_delete = \"validated\"\n".to_owned(), ["line 2", "`minimum_trust_for_deletes`"]),
-        ("rules = []\n".to_owned(), ["line 1", "expected one of `matrix`, `trust_policy`, `strength`, `rule`"]),
+        ("rules = []\n".to_owned(), ["line 1", "expected one of `matrix`, `trust_policy`, `strength`, `model_confirms`, `rule`"]),
     ];
     for (toml, words) in table {
         let message = refused(&toml);

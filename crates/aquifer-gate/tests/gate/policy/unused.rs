@@ -72,7 +72,8 @@ fn unused(toml: &str, unknown: &[&str]) -> Vec<String> {
     let settings = GateSettings { policy, quota, ..GateSettings::default() };
     let clock = system_clock();
     let store = Arc::new(MemoryStore::new(clock.clone(), 10));
-    let gate = SafetyGate::new(&settings, Audit::disabled(clock.clone()), store, clock).unwrap();
+    let gate =
+        SafetyGate::new(&crate::harness::with_tokens(&settings), Audit::disabled(clock.clone()), store, clock).unwrap();
     let mut types = Types::new();
     let notes = Shape { fields: vec![Parameter::optional("text", Schema::string())], rest: Rest::Refused };
     types.insert("Notes".into(), Arc::new(Schema::new(Kind::Object(notes))));

@@ -11,6 +11,7 @@ use toml::{Table, Value};
 use super::clients::Client;
 use super::existing::ExistingConfig;
 use super::values::{Variable, VariableValue, Variables, upper};
+use crate::config::CONFIG_VERSION;
 
 /// The beginning of every configuration that `init` writes.
 pub(super) const HEADING: &str = "# Written by aquifer init.";
@@ -33,7 +34,7 @@ impl GeneratedConfig {
 
     /// The text of the configuration. `env_file` is the file with the values of its variables.
     pub(super) fn text(&self, env_file: Option<&str>) -> String {
-        let mut text = format!("{HEADING} See docs/configuration.md for all settings.\n");
+        let mut text = format!("{HEADING} See docs/configuration.md for all settings.\nversion = {CONFIG_VERSION}\n");
         if let Some(file) = env_file {
             text.push_str(&format!(
                 "\n# Values of ${{NAME}}. The environment is used for names that are not in this file.\nenv_file = {}\n",

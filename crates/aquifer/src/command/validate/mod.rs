@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::CommandOutcome;
 use crate::cli::ValidateArgs;
+use crate::safety::Safety;
 use crate::setup::{offline_rule_problems, read_configuration};
 use crate::sources::sidecar_of;
 use crate::terminal;
@@ -163,6 +164,6 @@ fn servers(text: &str) -> FileReport {
 
 fn configuration(text: &str) -> FileReport {
     FileReport::new(CONFIGURATION, read_configuration(text), |config| {
-        (count(config.source.len(), "source"), Vec::new())
+        (count(config.source.len(), "source"), Safety::confirmation_notices(config, true))
     })
 }

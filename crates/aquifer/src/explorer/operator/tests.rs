@@ -60,7 +60,18 @@ impl Fixture {
         let surface = SurfaceArgs { mode: Some("single".to_owned()), ..SurfaceArgs::default() };
         let engine = setup::engine(&opened, &surface, &config, &safety).unwrap();
         let (targets, http) = (Vec::new(), None);
-        ExplorerOperator::new(OperatorContext { engine, safety, config, path, targets, upstream, surface, http })
+        let confirmation = ConfirmationArgs::default();
+        ExplorerOperator::new(OperatorContext {
+            engine,
+            safety,
+            config,
+            path,
+            targets,
+            upstream,
+            confirmation,
+            surface,
+            http,
+        })
     }
 
     fn text(&self) -> String {

@@ -217,7 +217,7 @@ fn r_saf_5_the_record_says_who_or_what_confirmed() {
                 }
             }
             let shown = text(&world.run(&["audit", "show"]).stdout);
-            assert!(shown.contains("confirmed by caller"), "{shown}");
+            assert!(shown.contains("the model confirmed its own call"), "{shown}");
         },
     );
 }

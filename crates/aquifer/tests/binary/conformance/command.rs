@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{conformance, rendered};
-use crate::support::{Folder, HttpServer, text};
+use crate::support::{Folder, HttpServer, aquifer, text, with_people};
 
 #[test]
 fn r_con_1_bad_usage_and_servers_that_are_not_there_are_three() {
@@ -113,7 +113,7 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
 #[test]
 fn secrets_of_a_run_stay_out_of_its_report() {
     let folder = Folder::new();
-    let served = HttpServer::start(&["demo", "--http", "127.0.0.1:0"]);
+    let served = HttpServer::spawn(with_people(aquifer()).args(["demo", "--http", "127.0.0.1:0"]));
     let url = format!("http://{}/mcp", served.authority);
     let arguments = [&url, "--level", "1", "--format", "markdown", "--header", "X-Secret=hunter2"];
     let output = conformance(&folder, &arguments);

@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Folder, HttpServer, aquifer, text};
+use crate::support::{Folder, HttpServer, aquifer, text, with_people};
 
 /// A run in a folder, as people make it: programs are found by their names.
 fn conformance(folder: &Folder, arguments: &[&str]) -> Output {
@@ -23,7 +23,7 @@ fn conformance(folder: &Folder, arguments: &[&str]) -> Output {
 fn placed(folder: &Folder) -> Command {
     let ours = Path::new(env!("CARGO_BIN_EXE_aquifer")).parent().unwrap();
     let path = format!("{}:{}", ours.display(), std::env::var("PATH").unwrap());
-    let mut command = aquifer();
+    let mut command = with_people(aquifer());
     command.env("PATH", path).env("XDG_STATE_HOME", folder.path("state")).current_dir(folder.path(""));
     command
 }

@@ -184,10 +184,10 @@ fn r_saf_3_whatever_a_model_does_nothing_is_deleted_until_a_person_approves() {
     assert_eq!(code, 0, "{shown}");
     for client in [&mut elsewhere, &mut single, &mut direct] {
         for tool in ["mcp_aql", "mcp_aql_delete"] {
-            client.request("tools/call", json!({ "name": tool, "arguments": delete_with(9, &token) }));
+            client.request("tools/call", json!({ "name": tool, "arguments": delete_with(10, &token) }));
         }
     }
-    assert_eq!(fixture.books(), 50, "it is not theirs");
+    assert_eq!(fixture.books(), 50, "it is for another call");
     assert_ne!(patient.call("mcp_aql_delete", delete_with(8, &token))["success"], true);
     assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["success"], true);
     assert_eq!(patient.call("mcp_aql_delete", delete_with(9, &token))["error"]["code"], "TOKEN_ALREADY_USED");

@@ -7,6 +7,8 @@ mod earned;
 mod hidden_values;
 mod looking;
 mod once;
+mod people;
+mod popup;
 mod renamed;
 mod same_names;
 mod story;

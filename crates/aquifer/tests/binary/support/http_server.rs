@@ -146,6 +146,11 @@ fn stateless_headers<'n>(method: &'n str, name: Option<&'n str>) -> Vec<(&'n str
     always.into_iter().chain(name.map(|name| ("mcp-name", name))).collect()
 }
 
+/// Sends a request to a server that somebody else has started.
+pub(crate) fn send_to(authority: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    read_answer(open(authority, method, path, headers, body).unwrap())
+}
+
 /// HTTP/1.0, so that the answer ends with the connection.
 pub(super) fn open(
     authority: &str,

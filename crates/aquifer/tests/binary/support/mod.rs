@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub(crate) use either::{Server, Transport};
 pub(crate) use folder::{Folder, alter};
-pub(crate) use http_server::{Answer, HttpServer, read_answer, stateless_body, try_call};
+pub(crate) use http_server::{Answer, HttpServer, read_answer, send_to, stateless_body, try_call};
 pub(crate) use http_session::{HttpSession, call_message};
 pub(crate) use mcp::{server, tools};
 pub(crate) use other_user::{NOBODY, OtherUser};
@@ -41,6 +41,17 @@ pub(crate) fn aquifer_at(program: &Path) -> Command {
     // What outlives a process must not end up with the person who runs the tests.
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
+    // Who confirms is the subject of a few tests only, which start it with `with_people`.
+    command.env(MODEL_CONFIRMS, "1");
+    command
+}
+
+/// Lets callers confirm their own calls with a token.
+const MODEL_CONFIRMS: &str = "AQUIFER_MODEL_CONFIRMS";
+
+/// The same with the default: a person confirms.
+pub(crate) fn with_people(mut command: Command) -> Command {
+    command.env_remove(MODEL_CONFIRMS);
     command
 }
 
