@@ -2,8 +2,8 @@
 //! secrets. `--long` adds what takes too long for every push.
 
 mod long;
+mod report;
 mod secrets;
-mod slowest;
 
 use std::path::PathBuf;
 
@@ -95,6 +95,9 @@ fn run_with(
     let checkout = checkout()?;
     tests.envs(checkout.iter().map(|path| (spec_conformance::VARIABLE, path)));
     if nextest {
+        if !chosen.is_empty() || !settings.is_empty() {
+            tests.args(["--retries", "0"]);
+        }
         if checkout.is_none() {
             tests.args(["--filterset", &format!("not test(/^{PUBLISHED}/)")]);
         }
@@ -130,7 +133,7 @@ fn run_with(
     printed.search(nextest)?;
     announce("all tests passed");
     if nextest {
-        slowest::print()?;
+        report::print()?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How long any client may take. Far more than it needs: it only turns a hang into a failure.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(480);
 
 /// A process that ends with its owner, and what it has printed so far.
 pub(crate) struct Process {

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::{Fixture, call, json_response};
-use crate::support::{Server, Transport};
+use crate::support::{Server, Transport, until};
 
 fn error(fixture: &Fixture, operation: &str) -> Value {
     fixture.serve().error("read", operation, json!({}))
@@ -107,10 +107,13 @@ fn what_arrived_of_an_endless_stream_is_the_answer() {
     });
     for transport in Transport::BOTH {
         let mut server = Server::spawn(transport, &mut fixture.command(&["serve"]));
-        let (answer, text) = call(&mut server, "read", "get_ticks", json!({}));
+        // A busy machine may take longer than the timeout to receive the first event.
+        let (answer, text) = until("both events arrive within the timeout", || {
+            let (answer, text) = call(&mut server, "read", "get_ticks", json!({}));
+            answer["data"].to_string().contains("tick\\\":2").then_some((answer, text))
+        });
         assert_eq!(answer["success"], true, "{transport:?}: {answer}");
-        let data = answer["data"].to_string();
-        assert!(data.contains("tick\\\":1") && data.contains("tick\\\":2"), "{transport:?}: {answer}");
+        assert!(answer["data"].to_string().contains("tick\\\":1"), "{transport:?}: {answer}");
         assert_eq!(answer["warnings"][0]["code"], "RESULT_INCOMPLETE", "{transport:?}: {answer}");
         assert!(text.find("\"warnings\"") < text.find("\"data\""), "the warning comes first: {text}");
         server.stop();

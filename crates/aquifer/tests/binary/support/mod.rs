@@ -26,7 +26,7 @@ pub(crate) use other_user::{NOBODY, OtherUser};
 pub(crate) use piped::StdioServer;
 
 /// Nothing here takes this long; it bounds a test that would otherwise hang.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(240);
 
 pub(crate) fn aquifer() -> Command {
     aquifer_at(env!("CARGO_BIN_EXE_aquifer").as_ref())

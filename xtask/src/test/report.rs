@@ -1,4 +1,5 @@
-//! The slowest tests of a run, from the report that nextest writes.
+//! What a run of the tests says of itself: the slowest tests, and those that passed only when they were run again. From the
+//! report that nextest writes.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use crate::step::root;
 
 const SHOWN: usize = 10;
 
-/// Prints the slowest tests of the last run.
+/// Prints the slowest tests of the last run, and those that failed once.
 pub(super) fn print() -> Result<()> {
     let report = root().join("target/nextest/default/junit.xml");
     let report = fs::read_to_string(&report).with_context(|| format!("cannot read {}", report.display()))?;
@@ -16,7 +17,16 @@ pub(super) fn print() -> Result<()> {
     for (seconds, name) in slowest(&report) {
         println!("  {seconds:>7.1}  {name}");
     }
+    for name in retried(&report) {
+        println!("FAILED ONCE, and passed when run again: {name}");
+    }
     Ok(())
+}
+
+/// The tests of a JUnit report that passed only when they were run again.
+fn retried(report: &str) -> Vec<String> {
+    let tests = report.split("<testcase ").skip(1).filter(|element| element.contains("<flakyFailure"));
+    tests.filter_map(test).map(|(_, name)| name).collect()
 }
 
 /// The tests of a JUnit report that took longest, longest first.
@@ -45,6 +55,14 @@ mod tests {
             <testcase name="two" classname="a" timestamp="T" time="12.5">
                 <system-out>printed</system-out></testcase>
             <testcase name="no time" classname="a"/></testsuite></testsuites>"#;
+        assert_eq!(retried(report), Vec::<String>::new());
         assert_eq!(slowest(report), [(12.5, "a two".to_owned()), (0.25, "a::b one".to_owned())]);
+    }
+    #[test]
+    fn tests_that_failed_once_are_listed() {
+        let report = r#"<testsuite><testcase name="steady" classname="a" time="1"></testcase>
+            <testcase name="shaky" classname="a" time="1"><flakyFailure message="it was late" type="test failure"/></testcase>
+            <testcase name="wrong" classname="a" time="1"><failure/></testcase></testsuite>"#;
+        assert_eq!(retried(report), ["a shaky"]);
     }
 }
