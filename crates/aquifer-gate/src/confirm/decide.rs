@@ -9,6 +9,7 @@ use super::MAX_ATTEMPTS;
 use super::approvals::{
     Approval, ApprovalError, ApprovalRecord, ReviewedApproval, Status, load_approval, load_token_record, normalize_id,
 };
+use super::declined;
 use super::edit::CallEdit;
 use super::record::{RecordedDecision, TokenState};
 use super::status::status;
@@ -135,6 +136,14 @@ async fn decide(
         // Clocks may differ, and an expired token must stay distinguishable from one that never existed.
         let keep = token_record.keep(now, MAX_CLOCK_SKEW);
         if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
+            let principal = approval.caller.as_deref();
+            let remembered = match is_approval {
+                true => declined::forget(store, principal).await,
+                false => declined::remember(store, principal, &token, &token_record, keep).await,
+            };
+            if let Err(error) = remembered {
+                tracing::warn!(%error, "the decision is in effect, but is not remembered for other requests");
+            }
             return Ok(approval.with_decision(&token_record, now));
         }
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::call::MAX_CALL_BYTES;
+use super::declined::MAX_REFUSALS;
 use super::edit::RecordedEdit;
 use super::message::ConfirmationPrompt;
 use super::pages::ApprovalReference;
@@ -165,7 +166,36 @@ fn details(failure: Failure, operation: &Operation, prompt: &ConfirmationPrompt)
 
 /// A person denied the call.
 pub(super) fn denied(operation: &Operation, reason: Option<&str>) -> Failure {
-    let mut message = "Permission denied: a person decided against this request. Nothing was done".to_owned();
+    decided_against(operation, "this request. Nothing was done".to_owned(), reason)
+}
+
+/// A person has refused another call of the operation to the same destinations.
+pub(super) fn destinations_denied(operation: &Operation, reason: Option<&str>, approval: &str) -> Failure {
+    let what = format!(
+        "another '{}' to the same destination, so nobody was asked and nothing was done. A person who wants it after all \
+         approves that request: 'aquifer approvals approve {approval}'",
+        operation.name
+    );
+    decided_against(operation, what, reason).detail("approval_id", approval)
+}
+
+/// People have refused so many requests of the caller that its changes are paused.
+pub(super) fn changes_paused(operation: &Operation) -> Failure {
+    Failure::new(
+        Code::PermissionDenied,
+        format!(
+            "Permission denied: changes are paused, because a person decided against {MAX_REFUSALS} requests. Nothing was done. \
+             Tell your user what you want to change, and why. A person ends the pause with 'aquifer approvals resume', or by \
+             approving a request"
+        ),
+    )
+    .detail("operation", &*operation.name)
+    .detail("danger_level", operation.safety.danger.as_str())
+    .detail("changes_paused", true)
+}
+
+fn decided_against(operation: &Operation, what: String, reason: Option<&str>) -> Failure {
+    let mut message = format!("Permission denied: a person decided against {what}");
     if let Some(reason) = reason {
         message.push_str(&format!(". The person's reason: {}", quote(reason)));
     }

@@ -12,6 +12,7 @@ use aquifer_protocol::operation::Operation;
 use serde_json::Value;
 
 use super::call::{FullCall, push_step};
+use super::destinations::MAX_DEPTH;
 use super::render::{escape, quote, quote_name};
 use super::roles::ParameterRole;
 
@@ -23,9 +24,6 @@ const MAX_ELEMENTS: usize = 3;
 
 /// Maximum number of characters of a value.
 const MAX_VALUE_CHARS: usize = 80;
-
-/// Maximum depth at which destinations are looked for.
-const MAX_DEPTH: usize = 4;
 
 /// Names of parameters that are read as "to".
 const TO: &[&str] = &["to", "recipient", "recipients", "payee", "beneficiary", "to_account", "to_email", "to_emails"];

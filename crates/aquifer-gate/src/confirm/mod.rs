@@ -9,6 +9,8 @@ pub mod approvals;
 mod call;
 mod confirmer;
 mod decide;
+mod declined;
+mod destinations;
 pub mod edit;
 mod elicitation;
 mod excerpt;
@@ -167,6 +169,7 @@ impl Confirmations {
         match (request.strength, request.purpose, prompt) {
             (Strength::Approval, _, Some(prompt)) => return self.issue_for_approval(request, prompt).await,
             (_, Purpose::Question, _) => {
+                self.check_destinations(&request.scope).await?;
                 let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
                 if let Some((_, main)) = open.record.filter(|(_, main)| self.is_refused(main)) {
                     return Err(Refusal::from_denied(main));
@@ -203,6 +206,7 @@ impl Confirmations {
         {
             return Ok(issued);
         }
+        self.check_destinations(&request.scope).await?;
         self.admit_waiting_call(&call, &request.context.caller).await?;
         let (token, approval) = self.open_approval(request, prompt, &call, open.version, None).await?;
         if let Some(notifier) = &self.notifier {
@@ -252,6 +256,9 @@ impl Confirmations {
             ..TokenRecord::new(purpose, scope, Strength::Approval, (ready_at, expires_at))
         };
         let keep = self.store_new(&key, &record, now).await?;
+        if record.state == TokenState::Denied {
+            declined::remember(&*self.store, context.caller.principal.as_deref(), &key, &record, keep).await?;
+        }
         // If another process has opened one for the same call in this moment, both are valid.
         with_timeout(self.store.compare_and_set(&open_key, open_version, key.into_bytes(), keep)).await?;
         Ok((token, approval))
@@ -264,6 +271,40 @@ impl Confirmations {
             true => Ok(keep),
             // Either 256 random bits were repeated, or the store misbehaves.
             false => Err(Refusal::Store(StoreError("a new token already exists".to_owned()))),
+        }
+    }
+
+    /// Refuses a call to destinations that a person has refused for the same operation.
+    async fn check_destinations(&self, scope: &Scope) -> Result<(), Refusal> {
+        let Some(key) = scope.destinations_key() else { return Ok(()) };
+        match declined::find(&*self.store, &key).await? {
+            Some(record) if self.is_refused(&record) => Err(Refusal::of_destinations(record)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a person has refused to let a call go to its destinations.
+    pub(crate) async fn refuses_destinations(&self, scope: &Scope) -> bool {
+        self.check_destinations(scope).await.is_err()
+    }
+
+    /// Fails if a person has refused so many requests of a caller that its changes are paused. While the store is
+    /// unavailable nothing is paused: what needs a person is refused anyway.
+    pub(crate) async fn check_pause(&self, operation: &Operation, caller: &Caller) -> Result<(), Failure> {
+        match declined::is_paused(&*self.store, caller.principal.as_deref()).await {
+            Ok(true) => Err(failure::changes_paused(operation)),
+            Ok(false) => Ok(()),
+            Err(error) => {
+                tracing::warn!(%error, operation = &*operation.name, "it is not known whether changes are paused");
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers that a person has allowed something to this caller.
+    pub(crate) async fn end_pause(&self, caller: &Caller) {
+        if let Err(error) = declined::forget(&*self.store, caller.principal.as_deref()).await {
+            tracing::warn!(%error, "refusals could not be forgotten");
         }
     }
 

@@ -31,6 +31,8 @@ pub(crate) enum Refusal {
         reason: Option<String>,
         /// The approval, if it was one.
         approval: Option<String>,
+        /// Whether the person denied another call of the operation to the same destinations.
+        is_other_call: bool,
     },
     /// A person approved it with other parameters.
     Edited(Box<RecordedEdit>),
@@ -54,7 +56,14 @@ impl From<StoreError> for Refusal {
 impl Refusal {
     /// The refusal of a call that a person has denied.
     pub(super) fn from_denied(record: TokenRecord) -> Self {
-        Refusal::Denied { reason: record.decision.and_then(|decision| decision.reason), approval: record.approval }
+        let reason = record.decision.and_then(|decision| decision.reason);
+        Refusal::Denied { reason, approval: record.approval, is_other_call: false }
+    }
+
+    /// The refusal of a call to destinations that a person has refused, with the record of that decision.
+    pub(super) fn of_destinations(record: TokenRecord) -> Self {
+        let reason = record.decision.and_then(|decision| decision.reason);
+        Refusal::Denied { reason, approval: record.approval, is_other_call: true }
     }
 
     /// Whether the caller only has to wait. Such a refusal is not recorded: the request and the decision are.
@@ -74,6 +83,9 @@ impl Refusal {
         let operation = request.operation();
         match self {
             Refusal::Token(failure) => failure,
+            Refusal::Denied { reason, approval: Some(approval), is_other_call: true } => {
+                failure::destinations_denied(operation, reason.as_deref(), &approval)
+            }
             Refusal::Denied { reason, .. } => failure::denied(operation, reason.as_deref()),
             Refusal::Edited(edit) => failure::edited(operation, &edit, token),
             Refusal::Pending { approval, expires_at } => {

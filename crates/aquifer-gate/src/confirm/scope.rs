@@ -10,6 +10,8 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::destinations::destinations;
+
 /// The scope of a confirmation. Caller and parameters are stored as hashes, because they may be secret and are only
 /// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub(crate) struct Scope {
     operation: String,
     caller: String,
     params: String,
+    /// The hash of caller, operation and destinations, if the call has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    destinations: Option<String>,
     /// The caller regardless of its session.
     #[serde(skip)]
     principal: String,
@@ -64,6 +69,7 @@ impl Scope {
             operation: operation.name.to_string(),
             caller: caller_hash(caller),
             params: params_hash(params),
+            destinations: destinations_hash(operation, caller, params),
             principal: principal_hash(caller),
         }
     }
@@ -83,10 +89,21 @@ impl Scope {
         hex(&hash.finalize())
     }
 
+    /// The key under which a refusal of the operation to the same destinations is found.
+    pub(super) fn destinations_key(&self) -> Option<String> {
+        self.destinations.as_ref().map(|hash| format!("gate/refused/{hash}"))
+    }
+
     /// The scope of a confirmation for these calls of a batch, in this order.
     pub(crate) fn for_batch<'a>(calls: impl IntoIterator<Item = CallInBatch<'a>>, caller: &Caller) -> Self {
         let mut hash = Sha256::new();
+        // Where several calls are refused together, nobody knows which of them was the reason.
+        let (mut confirmed, mut destinations) = (0, None);
         for call in calls {
+            if let CallInBatch { subject: CallSubject::Complete(operation, params), is_confirmed: true } = &call {
+                confirmed += 1;
+                destinations = destinations_hash(operation, caller, params).filter(|_| confirmed == 1);
+            }
             // Lengths and kinds delimit the parts.
             let (kind, names, params) = match call.subject {
                 CallSubject::Complete(operation, params) => {
@@ -103,12 +120,12 @@ impl Scope {
         }
         let (source, place, operation) = (String::new(), String::new(), BATCH.to_owned());
         let (principal, caller) = (principal_hash(caller), caller_hash(caller));
-        Self { source, place, operation, caller, params: hex(&hash.finalize()), principal }
+        Self { source, place, operation, caller, params: hex(&hash.finalize()), destinations, principal }
     }
 
     /// The same operation and caller with other parameters.
     pub(super) fn with_params(&self, params: &Map<String, Value>) -> Self {
-        Self { params: params_hash(params), ..self.clone() }
+        Self { params: params_hash(params), destinations: None, ..self.clone() }
     }
 
     /// Whether it is about this operation.
@@ -163,6 +180,21 @@ fn caller_hash(caller: &Caller) -> String {
 /// The hash of the principal. Callers without one share it.
 fn principal_hash(caller: &Caller) -> String {
     caller_hash(&Caller { principal: caller.principal.clone(), session: None })
+}
+
+/// The hash of caller, operation and destinations. `None` if the call has no destination.
+fn destinations_hash(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Option<String> {
+    let found = destinations(operation, params);
+    if found.is_empty() {
+        return None;
+    }
+    let (origin, principal) = (&operation.origin, principal_hash(caller));
+    let mut hash = Sha256::new();
+    let subject = [&*origin.source, &*origin.place, &*operation.name, &*principal];
+    for part in subject.into_iter().chain(found.iter().map(String::as_str)) {
+        hash.update(format!("{}:{part}", part.len()));
+    }
+    Some(hex(&hash.finalize()))
 }
 
 /// The hash of everything that reaches the source. Tokens and other metadata are excluded; a source's own parameter

@@ -135,6 +135,8 @@ impl SafetyGate {
             None if gated.iter().any(|call| self.is_unattended(call.required, &call.decision, context)) => {
                 BatchDecision::NotForBatch
             }
+            // So is a call that a person has refused already.
+            None if self.refuses_any_unasked(&covered).await => BatchDecision::NotForBatch,
             None if required != Strength::Elicit => self.issue_for_batch(&covered).await,
             None if !context.interaction.can_ask() => BatchDecision::NotForBatch,
             None => match Confirmations::find_answer(context) {
@@ -142,6 +144,23 @@ impl SafetyGate {
                 None => self.ask_about_batch(&covered).await,
             },
         }
+    }
+
+    /// Whether a call is refused before anybody is asked about it.
+    async fn refuses_any_unasked(&self, covered: &CoveredCalls<'_>) -> bool {
+        let (context, Some(operation)) = (covered.context, covered.operation()) else { return false };
+        if context.interaction.is_person() || covered.required == Strength::Token {
+            return false;
+        }
+        if self.confirmations.check_pause(operation, &context.caller).await.is_err() {
+            return true;
+        }
+        for evaluation in covered.evaluations() {
+            if self.confirmations.refuses_destinations(&evaluation.scope()).await {
+                return true;
+            }
+        }
+        false
     }
 
     fn gated_calls<'a>(&self, batch: &'a BatchConfirmation<'_>, context: &Context) -> Vec<GatedCall<'a>> {
@@ -189,6 +208,9 @@ impl SafetyGate {
                 true => Err(Refusal::Token(rules_changed())),
                 false => redeem().await,
             };
+        }
+        if redeemed.is_ok() && purpose == Purpose::Question {
+            self.confirmations.end_pause(caller).await;
         }
         match redeemed {
             Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.by(covered.context).confirmer)),

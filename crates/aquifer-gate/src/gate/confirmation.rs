@@ -38,7 +38,24 @@ impl Evaluation<'_> {
     }
 }
 
+impl Evaluation<'_> {
+    /// Whether a person makes the call, or it comes with what a person has decided about it.
+    pub(super) fn brings_decision(&self, required: Option<Strength>) -> bool {
+        self.context.interaction.is_person()
+            || self.grant.is_some()
+            || required.is_some_and(|required| required > Strength::Token && self.brings_confirmation(required))
+    }
+}
+
 impl SafetyGate {
+    /// Refuses a change while changes are paused.
+    pub(super) async fn check_pause(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
+        self.confirmations.check_pause(evaluation.operation(), evaluation.caller()).await.map_err(|failure| {
+            self.submit(|| evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message()));
+            refuse_with(failure)
+        })
+    }
+
     /// Tells `notifier` about every approval that this gate requests.
     #[must_use]
     pub fn with_approval_notifier(mut self, notifier: Arc<dyn ApprovalNotifier>) -> Self {
@@ -217,6 +234,7 @@ impl SafetyGate {
         match redeemed {
             Ok(redeemed) => {
                 self.submit(|| evaluation.entry(Event::Confirmed).token(question).confirmed_by(&redeemed.confirmer));
+                self.confirmations.end_pause(caller).await;
                 Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),

@@ -94,8 +94,6 @@ struct PreparedOperation {
     compiled: CompiledPolicy,
     /// The limits and quotas that count its calls.
     counters: OperationCounters,
-    /// Whether its calls are recorded.
-    is_recorded: bool,
     /// Whether every call is denied, in which case callers must not learn of the operation.
     is_hidden: bool,
 }
@@ -209,7 +207,6 @@ impl SafetyGate {
                 true => OperationCounters::default(),
                 false => self.quotas.counters_for(operation),
             },
-            is_recorded: self.audit.is_enabled() && is_write(operation),
             is_hidden: self.policy.denies_always(operation),
         });
         let mut all = self.prepared.write();
@@ -257,7 +254,7 @@ impl SafetyGate {
             && self.quotas.apply_to(&prepared.counters, &context.caller);
         let decision = self.decide_policy(&prepared, request, &context.caller);
         let passes_unasked = match decision.effect {
-            Effect::Allow => !prepared.is_recorded || is_dry_run(request),
+            Effect::Allow => !is_write(operation) || is_dry_run(request),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
         };
@@ -290,6 +287,9 @@ impl SafetyGate {
             Effect::Confirm(strength) if !is_dry_run => Some(evaluation.required_strength(strength)),
             Effect::Confirm(_) | Effect::Allow | Effect::Deny(_) => None,
         };
+        if is_write(operation) && !is_dry_run && !evaluation.brings_decision(required) {
+            self.check_pause(evaluation).await?;
+        }
         // A call that is sent again with its confirmation was counted the first time. A refused one must not use up a
         // limit that the caller shares with others.
         let is_sent_again = required.is_some_and(|required| evaluation.brings_confirmation(required));

@@ -9,6 +9,7 @@ mod full_call;
 mod laws;
 mod logs;
 mod people;
+mod refusals;
 mod rehearsal;
 pub(crate) mod shared;
 mod token;

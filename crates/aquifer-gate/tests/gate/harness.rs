@@ -198,6 +198,7 @@ impl Source for ThingSource {
             operation.parameters = vec![
                 Parameter::required("id", Schema::string()),
                 Parameter::optional("note", Schema::string()),
+                Parameter::optional("email", Schema::default()),
                 Parameter::optional("deep", Schema::default()),
                 secret,
             ];
