@@ -18,7 +18,21 @@ use crate::login::Session;
 
 pub(super) async fn list(State(explorer): ExplorerState) -> Result<Json<Value>, ApiError> {
     let approvals = approvals::list(&*explorer.store, &*explorer.clock).await?;
-    Ok(Json(json!({ "now": explorer.clock.now(), "approvals": approvals })))
+    let paused = approvals::paused(&*explorer.store).await?;
+    Ok(Json(json!({ "now": explorer.clock.now(), "approvals": approvals, "paused": paused })))
+}
+
+/// Ends the pause of callers whose changes are paused, because a person denied several of their requests.
+pub(super) async fn resume(
+    State(explorer): ExplorerState,
+    Extension(session): Extension<Session>,
+) -> Result<Json<Value>, ApiError> {
+    let resumed = approvals::resume(&*explorer.store).await?;
+    let by = format!("{} (explorer)", session.person);
+    for paused in &resumed {
+        record_entry(&explorer, Entry::for_resumption(paused, &by)).await;
+    }
+    Ok(Json(json!({ "resumed": resumed })))
 }
 
 /// One approval with the whole call.

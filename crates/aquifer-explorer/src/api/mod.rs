@@ -35,6 +35,7 @@ pub(crate) fn router() -> Router<Arc<Explorer>> {
         .route("/call-log", get(call_log::list).post(call_log::switch).delete(call_log::clear))
         .route("/call-log/{request_id}", get(call_log::show))
         .route("/approvals", get(approvals::list))
+        .route("/approvals/resume", post(approvals::resume))
         .route("/approvals/{id}", get(approvals::show).post(approvals::decide))
         .route("/approvals/{id}/edit", post(approvals::check_edit))
         .route("/audit", get(audit::list))

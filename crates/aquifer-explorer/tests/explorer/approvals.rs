@@ -53,6 +53,27 @@ async fn an_approval_needs_the_digest_that_was_shown_and_works_once() {
 }
 
 #[tokio::test]
+async fn r_saf_7_the_page_shows_a_pause_and_ends_it() {
+    let fixture = Fixture::new();
+    let session = fixture.log_in().await;
+    for id in ["x", "y", "z"] {
+        assert_eq!(fixture.get(&session, "/api/approvals").await.body["paused"], json!([]));
+        let (approval, _) = fixture.waiting_call(id).await;
+        fixture.post(&session, &format!("/api/approvals/{approval}"), json!({ "decision": "deny" })).await;
+    }
+    let paused = fixture.get(&session, "/api/approvals").await.body["paused"].clone();
+    assert_eq!(paused.as_array().map(Vec::len), Some(1), "{paused}");
+    assert_eq!(fixture.ask("w", None).await["error"]["details"]["changes_paused"], true);
+    let resumed = fixture.post(&session, "/api/approvals/resume", json!({})).await;
+    assert_eq!((resumed.status, &resumed.body["resumed"]), (StatusCode::OK, &paused));
+    fixture.waiting_call("w").await;
+    fixture.audit.flush().await.unwrap();
+    let lines = read_files(&fixture.folder.0, &EntryQuery::newest(100)).unwrap().entries;
+    let entry = lines.iter().find(|line| line.contains("CHANGES_RESUMED")).unwrap();
+    assert!(entry.contains("\"decided_by\":\"admin (explorer)\""), "{entry}");
+}
+
+#[tokio::test]
 async fn a_denial_tells_the_caller_why_and_is_recorded() {
     let fixture = Fixture::new();
     let session = fixture.log_in().await;

@@ -1,6 +1,6 @@
 // All approvals: those that wait, oldest first, and those that were decided.
 import { announce, h, heading, replace, visible } from "/lib/dom.js";
-import { get } from "/lib/api.js";
+import { get, post } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { date, plural } from "/lib/format.js";
 import { navigate } from "/lib/router.js";
@@ -9,7 +9,7 @@ import { approvalAudit, askToDeny, deny, explainFailure, statusSentence } from "
 import { callerWords } from "/parts/caller.js";
 import { ago, deadline, serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { renderDecision } from "/parts/decision_page.js";
-import { all, badge, button, problem, table } from "/parts/elements.js";
+import { all, badge, button, card, problem, table } from "/parts/elements.js";
 
 export const title = () => "Approvals";
 
@@ -28,21 +28,24 @@ function createView(main) {
   const list = h("ul", { class: "approvals" });
   const nothing = h("p", { class: "empty" }, "Nothing waits for a decision. Calls that need an approval appear here at once.");
   const messages = h("div", {});
+  const pauses = h("div", { role: "status" });
   const decided = h("div", {});
   const selection = createSelection(list, { onDeny: denySelected, onApprove: reviewSelected });
   const items = new Map();
   let decidedKey = "";
+  let pausedKey = "";
 
   replace(main,
     heading("Approvals", "Calls that an agent may only make once a person has read and approved them.", ...alertButtons()),
-    h("p", { class: "muted" }, "Calls that an agent may confirm itself with a token, such as delete_tag in the demo, never appear here: ",
+    h("p", { class: "muted" }, "Where an agent's client asks its user itself, its calls do not appear here, nor where an agent may confirm its own calls: ",
       h("a", { href: "/docs/safety#how-a-call-is-confirmed" }, "how a call is confirmed"), "."),
-    messages, waitingTitle, selection.element, nothing, list,
+    messages, pauses, waitingTitle, selection.element, nothing, list,
     h("h2", {}, "Decided"), decided);
 
   async function refresh() {
-    const { now, approvals } = await get("/approvals");
+    const { now, approvals, paused } = await get("/approvals");
     setServerTime(now);
+    showPaused(paused);
     const pending = approvals.filter(isWaiting).sort((a, b) => a.asked_at.localeCompare(b.asked_at));
     showPending(pending);
     showDecided(approvals.filter((approval) => !isWaiting(approval)));
@@ -64,6 +67,20 @@ function createView(main) {
     nothing.hidden = pending.length > 0;
     list.hidden = pending.length === 0;
     selection.update();
+  }
+
+  function showPaused(paused) {
+    const key = JSON.stringify(paused);
+    if (key === pausedKey) return;
+    pausedKey = key;
+    replace(pauses, paused.length > 0 && card("warn",
+      paused.map(({ caller }) => h("p", {}, `Changes of ${caller === null ? "callers without an identity" : visible(caller)} are paused, because three of their requests were denied.`)),
+      button("Allow changes again", resume)));
+  }
+
+  async function resume() {
+    await post("/approvals/resume").catch((error) => replace(messages, problem(error.message)));
+    await refresh().catch(() => null);
   }
 
   function removeGone(present) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use crate::confirm::Confirmer;
-use crate::confirm::approvals::Approval;
+use crate::confirm::approvals::{Approval, PausedCaller};
 use crate::fingerprint::{session_fingerprint, token_fingerprint};
 use crate::redact::{redact, redact_text, truncate};
 
@@ -64,6 +64,8 @@ pub enum Event {
     ToolClassified,
     /// A person changed the rules in the configuration.
     RulesChanged,
+    /// A person ended the pause of a caller whose requests were refused.
+    ChangesResumed,
 }
 
 /// The outcome of an operation.
@@ -100,6 +102,7 @@ impl Event {
             Event::DefinitionRejected => "DEFINITION_REJECTED",
             Event::ToolClassified => "TOOL_CLASSIFIED",
             Event::RulesChanged => "RULES_CHANGED",
+            Event::ChangesResumed => "CHANGES_RESUMED",
         }
     }
 
@@ -109,7 +112,7 @@ impl Event {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
             Event::DefinitionQuarantined | Event::DefinitionRejected => "quarantined",
-            Event::ToolClassified | Event::RulesChanged => "changed",
+            Event::ToolClassified | Event::RulesChanged | Event::ChangesResumed => "changed",
             Event::Confirmed | Event::QuotaContinued => "confirmed",
             Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
@@ -260,6 +263,13 @@ impl Entry {
             None => format!("approval {}, by {by}", decided.id),
         };
         entry.client(decided.client_name.as_deref()).approval(Some(&decided.id)).reason(&reason)
+    }
+
+    /// An entry for a person who ended the pause of a caller's changes.
+    pub fn for_resumption(paused: &PausedCaller, by: &str) -> Self {
+        let mut entry = Self::new(Event::ChangesResumed).user(paused.caller.as_deref());
+        entry.decided_by = Some(truncate(by, MAX_NAME_CHARS));
+        entry.reason(&format!("by {by}"))
     }
 
     /// Sets the caller. Only a fingerprint of the session is kept, because its id may be the client's only credential.

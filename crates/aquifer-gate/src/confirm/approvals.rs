@@ -27,6 +27,8 @@ pub use super::decide::approve;
 pub use super::decide::approve_denied;
 pub use super::decide::approve_edited;
 pub use super::decide::deny;
+pub use super::declined::PausedCaller;
+pub use super::declined::paused;
 pub use super::declined::resume;
 pub use super::render::escape;
 pub use super::render::wrap_text;

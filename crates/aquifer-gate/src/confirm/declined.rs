@@ -28,14 +28,27 @@ const CALLERS: &str = "gate/refusals/";
 const MAX_CALLERS: usize = 10_000;
 
 /// The refusals of a caller since the last approval.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Refusals {
     count: u32,
+    /// The caller, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    caller: Option<String>,
 }
 
 impl Refusals {
     fn from_record(record: &Record) -> Self {
         serde_json::from_slice(&record.value).unwrap_or_default()
+    }
+
+    fn is_pause(&self) -> bool {
+        self.count >= MAX_REFUSALS
+    }
+
+    /// The record, and how long it is kept.
+    fn to_record(&self) -> (Vec<u8>, Duration) {
+        let keep = if self.is_pause() { PAUSED } else { COUNTED };
+        (serde_json::to_vec(self).unwrap_or_default(), keep)
     }
 }
 
@@ -59,21 +72,16 @@ pub(super) async fn remember(
     }
     set(store, &caller_key(principal), |record| {
         let count = record.map(Refusals::from_record).unwrap_or_default().count.saturating_add(1);
-        let keep = if count < MAX_REFUSALS { COUNTED } else { PAUSED };
-        Some((serde_json::to_vec(&Refusals { count }).unwrap_or_default(), keep))
+        Some(Refusals { count, caller: principal.map(str::to_owned) }.to_record())
     })
     .await
 }
 
-/// Lets a caller go on. Returns whether there was anything to forget.
+/// Forgets the refusals of a caller.
 pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>) -> Result<(), StoreError> {
-    forget_at(store, &caller_key(principal)).await
-}
-
-async fn forget_at(store: &dyn StateStore, key: &str) -> Result<(), StoreError> {
-    set(store, key, |record| {
+    set(store, &caller_key(principal), |record| {
         let counted = record.is_some_and(|record| Refusals::from_record(record).count > 0);
-        counted.then(|| (serde_json::to_vec(&Refusals::default()).unwrap_or_default(), COUNTED))
+        counted.then(|| Refusals::default().to_record())
     })
     .await
 }
@@ -81,17 +89,30 @@ async fn forget_at(store: &dyn StateStore, key: &str) -> Result<(), StoreError> 
 /// Whether the changes of a caller are paused.
 pub(super) async fn is_paused(store: &dyn StateStore, principal: Option<&str>) -> Result<bool, StoreError> {
     let record = with_timeout(store.get(&caller_key(principal))).await?;
-    Ok(record.is_some_and(|record| Refusals::from_record(&record).count >= MAX_REFUSALS))
+    Ok(record.is_some_and(|record| Refusals::from_record(&record).is_pause()))
 }
 
-/// Lets all callers go on whose changes are paused. Returns how many these were.
-pub async fn resume(store: &dyn StateStore) -> Result<usize, StoreError> {
-    let mut resumed = 0;
-    for (key, record) in with_timeout(store.list(CALLERS, MAX_CALLERS)).await? {
-        resumed += usize::from(Refusals::from_record(&record).count >= MAX_REFUSALS);
-        forget_at(store, &key).await?;
+/// A caller whose changes are paused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PausedCaller {
+    /// Its identity. `None` stands for all callers without one.
+    pub caller: Option<String>,
+}
+
+/// The callers whose changes are paused, because a person has refused several of their requests.
+pub async fn paused(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreError> {
+    let records = with_timeout(store.list(CALLERS, MAX_CALLERS)).await?;
+    let refusals = records.iter().map(|(_, record)| Refusals::from_record(record)).filter(Refusals::is_pause);
+    Ok(refusals.map(|refusals| PausedCaller { caller: refusals.caller }).collect())
+}
+
+/// Ends the pause of all callers whose changes are paused, and returns them.
+pub async fn resume(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreError> {
+    let callers = paused(store).await?;
+    for paused in &callers {
+        forget(store, paused.caller.as_deref()).await?;
     }
-    Ok(resumed)
+    Ok(callers)
 }
 
 /// The record of the request that a person refused for these destinations, unless it was approved after all.

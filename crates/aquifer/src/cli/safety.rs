@@ -111,6 +111,12 @@ pub(crate) enum ApprovalsCommand {
         #[command(flatten)]
         place: StateArgs,
     },
+    /// End the pause of callers whose changes are paused, because three of their requests were denied.
+    #[command(after_help = APPROVALS)]
+    Resume {
+        #[command(flatten)]
+        place: StateArgs,
+    },
     /// Create the admin secret and show it once.
     #[command(after_help = APPROVALS)]
     Secret {
@@ -126,6 +132,7 @@ Examples:
   aquifer approvals show k3vm7pqa                the whole call; add --json for JSON
   aquifer approvals approve k3vm7pqa --config aquifer.toml
   aquifer approvals deny k3vm7pqa --reason \"Wrong customer\"
+  aquifer approvals resume                       after three denials in a row, changes of a caller are paused
 
 Before you approve a call, you see every page of it. Press Space or Enter for the next page, q to quit without approving. \
 Secrets are shown as their length and a fingerprint.

@@ -10,7 +10,7 @@ use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::store::StateStore;
 use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_gate::confirm::approvals::{
-    self, Approval, ApprovalError, MAX_REASON_CHARS, ReviewedApproval, Status, escape, wrap_text,
+    self, Approval, ApprovalError, MAX_REASON_CHARS, PausedCaller, ReviewedApproval, Status, escape, wrap_text,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -44,6 +44,10 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutc
             // The output has to be a terminal, too, so that the person sees what is approved.
             terminal::require("Approving")?;
             approve(&place, &id).await
+        }
+        ApprovalsCommand::Resume { place } => {
+            terminal::require("Ending a pause")?;
+            resume(&place).await
         }
         ApprovalsCommand::Deny { id, reason, place } => {
             terminal::require("Denying")?;
@@ -125,8 +129,9 @@ fn secret(config: &Config) -> anyhow::Result<CommandOutcome> {
 
 async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> anyhow::Result<CommandOutcome> {
     let all = approvals::list(store, clock).await?;
+    let paused = approvals::paused(store).await?;
     if is_json {
-        terminal::print(&ascii_json(&json!({ "approvals": all })))?;
+        terminal::print(&ascii_json(&json!({ "approvals": all, "paused": paused })))?;
         return Ok(CommandOutcome::Done);
     }
     let mut out = String::new();
@@ -139,6 +144,9 @@ async fn list(store: &dyn StateStore, clock: &SteadyClock, is_json: bool) -> any
         let _ = writeln!(out, "  {size}: 'aquifer approvals show {}' shows the call\n", approval.id);
     }
     let waiting = all.iter().filter(|approval| approval.status == Status::Pending).count();
+    if !paused.is_empty() {
+        let _ = writeln!(out, "{}'aquifer approvals resume' ends the pause.\n", describe_paused(&paused));
+    }
     let _ = writeln!(out, "{waiting} of {} waiting for a decision.", count(all.len(), "request"));
     terminal::print(&out)?;
     Ok(CommandOutcome::Done)
@@ -203,13 +211,46 @@ async fn deny(place: &StateArgs, id: &str, reason: &str) -> anyhow::Result<Comma
     Ok(CommandOutcome::Done)
 }
 
+/// Ends the pause of all callers whose changes are paused.
+async fn resume(place: &StateArgs) -> anyhow::Result<CommandOutcome> {
+    let (config, store, clock) = open_store(place)?;
+    let paused = approvals::paused(&*store).await?;
+    if paused.is_empty() {
+        terminal::print("No changes are paused.\n")?;
+        return Ok(CommandOutcome::Done);
+    }
+    terminal::print(&describe_paused(&paused))?;
+    if !terminal::yes("Let them make changes again? [y/N] ")? {
+        return nothing_done();
+    }
+    let audit = safety::audit(&config, store.clone(), &clock)?;
+    for resumed in approvals::resume(&*store).await? {
+        record_entry(&audit, Entry::for_resumption(&resumed, DECIDED_BY)).await;
+    }
+    terminal::print("Changes are no longer paused.\n")?;
+    Ok(CommandOutcome::Done)
+}
+
+/// One line for each caller whose changes are paused.
+fn describe_paused(paused: &[PausedCaller]) -> String {
+    let name = |caller: &Option<String>| caller.as_deref().map_or("callers without an identity".to_owned(), escape);
+    let lines = paused.iter().map(|PausedCaller { caller }| {
+        format!("Changes of {} are paused, because three requests were denied.\n", name(caller))
+    });
+    lines.collect()
+}
+
 fn nothing_done() -> anyhow::Result<CommandOutcome> {
     terminal::print("Nothing was done.\n")?;
     Ok(CommandOutcome::Failure)
 }
 
 async fn record(audit: &Audit, event: Event, decided: &Approval) {
-    if let Err(error) = audit.record(Entry::for_decision(event, decided)).await {
+    record_entry(audit, Entry::for_decision(event, decided)).await;
+}
+
+async fn record_entry(audit: &Audit, entry: Entry) {
+    if let Err(error) = audit.record(entry).await {
         tracing::error!(%error, "the decision is in effect, but could not be written to the audit log");
     }
 }

@@ -2,7 +2,7 @@
 
 use aquifer_engine::{Context, Interaction};
 use aquifer_gate::GateSettings;
-use aquifer_gate::confirm::approvals::{self, Approval, Status};
+use aquifer_gate::confirm::approvals::{self, Approval, PausedCaller, Status};
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -155,8 +155,10 @@ async fn r_saf_7_only_people_end_a_pause() {
     }
     harness.clock.advance(20 * 24 * 60 * 60);
     assert!(is_paused(&harness, anna()).await, "time does not end it");
-    assert_eq!(approvals::resume(&*harness.store).await.unwrap(), 1);
-    assert_eq!(approvals::resume(&*harness.store).await.unwrap(), 0);
+    let paused = [PausedCaller { caller: Some("anna".to_owned()) }];
+    assert_eq!(approvals::paused(&*harness.store).await.unwrap(), paused);
+    assert_eq!(approvals::resume(&*harness.store).await.unwrap(), paused);
+    assert_eq!(approvals::paused(&*harness.store).await.unwrap(), []);
     assert!(!is_paused(&harness, anna()).await);
     assert!(approvals::find(&*harness.store, &last, &harness.clock).await.is_err(), "that one is long over");
 

@@ -92,6 +92,43 @@ fn r_saf_3_only_a_person_at_a_terminal_with_the_secret_approves() {
     assert!(code == 2 && !shown.contains("shown only once"), "{shown}");
 }
 
+/// After three denials, changes wait for a person at a terminal, in whatever process they are made.
+#[test]
+fn r_saf_7_a_person_ends_the_pause_that_three_denials_began() {
+    let fixture = Fixture::new(APPROVAL);
+    let mut piped = fixture.piped();
+    let secret = fixture.secret();
+    let talk = [("Admin secret:", secret.as_str()), ("[y/N]", "y")];
+    for id in 1..=3 {
+        let (_, approval) = asked(&mut piped, id);
+        assert_eq!(fixture.person(&talk, &["approvals", "deny", &approval]).0, 0);
+    }
+    let rename = json!({ "operation": "update_book", "params": { "id": 9, "input": { "title": "Renamed" } } });
+    let is_paused = |answer: &Value| answer["error"]["details"]["changes_paused"] == true;
+    let mut other = fixture.piped();
+    for server in [&mut piped, &mut other] {
+        for (tool, call) in [("mcp_aql_update", rename.clone()), ("mcp_aql_delete", delete(4))] {
+            let refused = server.call(tool, call);
+            assert!(is_paused(&refused), "{refused}");
+        }
+        let read = server.call("mcp_aql_read", json!({ "operation": "get_book", "params": { "id": 9 } }));
+        assert_eq!(read["success"], true, "{read}");
+    }
+    let (code, shown) = fixture.person(&talk[..1], &["approvals", "list"]);
+    assert!(code == 0 && shown.contains("are paused") && shown.contains("approvals resume"), "{shown}");
+    let refused = fixture.run(&["approvals", "resume"]);
+    assert_eq!(refused.status.code(), Some(2), "only at a terminal: {}", text(&refused.stderr));
+    let no = [("Admin secret:", secret.as_str()), ("[y/N]", "n")];
+    assert_eq!(fixture.person(&no, &["approvals", "resume"]).0, 1);
+    assert!(is_paused(&piped.call("mcp_aql_update", rename.clone())));
+    let (code, shown) = fixture.person(&talk, &["approvals", "resume"]);
+    assert!(code == 0 && shown.contains("no longer paused"), "{shown}");
+    assert_eq!(other.call("mcp_aql_update", rename)["success"], true);
+    let (code, shown) = fixture.person(&talk[..1], &["approvals", "resume"]);
+    assert!(code == 0 && shown.contains("No changes are paused"), "{shown}");
+    assert!(fixture.audited().contains("CHANGES_RESUMED"), "{}", fixture.audited());
+}
+
 /// The secret of one directory is none for the approvals of another place.
 #[test]
 fn r_saf_3_a_directory_of_ones_own_is_no_way_in() {
