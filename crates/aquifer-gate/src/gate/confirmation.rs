@@ -70,32 +70,35 @@ impl SafetyGate {
         self
     }
 
-    /// Requires a confirmation of this strength.
+    /// Requires a confirmation of this strength. `None` if there is nothing to confirm, because nothing would change.
     pub(super) async fn confirm(
         &self,
         evaluation: Evaluation<'_>,
         required: Strength,
-    ) -> Result<Redemption, EarlyDecision> {
+    ) -> Result<Option<Redemption>, EarlyDecision> {
         let context = evaluation.context;
         if let Some((grant, index)) = evaluation.grant
             && grant.confirm(index, &evaluation.scope(), required)
         {
             self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).confirmed_by(grant.confirmer()));
-            return Ok(Redemption { confirmer: grant.confirmer().clone(), edit: None });
+            return Ok(Some(Redemption { confirmer: grant.confirmer().clone(), edit: None }));
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
-            return self.redeem(evaluation, token, required).await;
+            return self.redeem(evaluation, token, required).await.map(Some);
         }
-        if required != Strength::Elicit {
-            return Err(self.issue(evaluation, required).await);
+        if required == Strength::Elicit {
+            if !context.interaction.can_ask() {
+                return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
+            }
+            if let Some((key, answer)) = Confirmations::find_answer(context) {
+                return self.on_answer(evaluation, key, answer).await.map(Some);
+            }
         }
-        if !context.interaction.can_ask() {
-            return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
-        }
-        match Confirmations::find_answer(context) {
-            Some((key, answer)) => self.on_answer(evaluation, key, answer).await,
-            None => Err(self.ask(evaluation).await),
-        }
+        let Some(prompt) = self.rehearse(evaluation, required).await? else { return Ok(None) };
+        Err(match required {
+            Strength::Elicit => self.ask(evaluation, &prompt).await,
+            Strength::Token | Strength::Approval => self.issue(evaluation, required, &prompt).await,
+        })
     }
 
     async fn redeem(
@@ -115,19 +118,31 @@ impl SafetyGate {
         }
     }
 
-    /// Builds the question about a call after a rehearsal: nobody is asked about a call that cannot succeed.
-    async fn rehearse(&self, evaluation: Evaluation<'_>) -> Result<ConfirmationPrompt, EarlyDecision> {
-        let Some(rehearsal) = evaluation.rehearsal else { return Ok(evaluation.prompt()) };
+    /// Builds the question about a call after a rehearsal: nobody is asked about a call that cannot succeed, or that would
+    /// change nothing.
+    async fn rehearse(
+        &self,
+        evaluation: Evaluation<'_>,
+        required: Strength,
+    ) -> Result<Option<ConfirmationPrompt>, EarlyDecision> {
+        if self.is_unattended(required, evaluation.decision, evaluation.context) {
+            let failure = nobody_to_ask(evaluation.operation());
+            let entry = || evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message());
+            self.submit(entry);
+            return Err(refuse_with(failure));
+        }
+        let Some(rehearsal) = evaluation.rehearsal else { return Ok(Some(evaluation.prompt())) };
         let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
         if self.is_retired.load(Ordering::Relaxed) {
             return Err(refuse_with(rules_changed()));
         }
         let preview: Option<&Preview> = match &result {
             RehearsalResult::WouldFail(failure) => return Err(refuse_with(failure.clone())),
+            RehearsalResult::WouldDo(preview) if preview.changes_nothing => return Ok(None),
             result => result.preview(),
         };
         let findings = Findings { preview, obstacle: None };
-        Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
+        Ok(Some(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings)))
     }
 
     /// Whether a call is denied because nobody is there to confirm it. Where a rule requires an approval, somebody is
@@ -141,20 +156,15 @@ impl SafetyGate {
     }
 
     /// Refuses the call and issues a token for sending it again.
-    async fn issue(&self, evaluation: Evaluation<'_>, strength: Strength) -> EarlyDecision {
-        if self.is_unattended(strength, evaluation.decision, evaluation.context) {
-            let failure = nobody_to_ask(evaluation.operation());
-            let entry = || evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message());
-            self.submit(entry);
-            return refuse_with(failure);
-        }
-        let prompt = match self.rehearse(evaluation).await {
-            Ok(prompt) => prompt,
-            Err(stopped) => return stopped,
-        };
+    async fn issue(
+        &self,
+        evaluation: Evaluation<'_>,
+        strength: Strength,
+        prompt: &ConfirmationPrompt,
+    ) -> EarlyDecision {
         match self
             .confirmations
-            .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(&prompt))
+            .issue(self.token_request(evaluation, Purpose::Confirmation, strength), Some(prompt))
             .await
         {
             Ok(issued) => {
@@ -170,18 +180,14 @@ impl SafetyGate {
                         None => entry,
                     }
                 });
-                refuse_with(issued.into_failure(evaluation.operation(), &prompt))
+                refuse_with(issued.into_failure(evaluation.operation(), prompt))
             }
             Err(refusal) => self.refuse(evaluation, refusal, ""),
         }
     }
 
     /// Asks the user behind the client. The question's key is as unguessable as a token and bound to the same scope.
-    async fn ask(&self, evaluation: Evaluation<'_>) -> EarlyDecision {
-        let prompt = match self.rehearse(evaluation).await {
-            Ok(prompt) => prompt,
-            Err(stopped) => return stopped,
-        };
+    async fn ask(&self, evaluation: Evaluation<'_>, prompt: &ConfirmationPrompt) -> EarlyDecision {
         match self.confirmations.issue(self.token_request(evaluation, Purpose::Question, Strength::Elicit), None).await
         {
             Ok(issued) => {

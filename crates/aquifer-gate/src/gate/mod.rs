@@ -310,7 +310,7 @@ impl SafetyGate {
                     self.check_quotas(evaluation).await?;
                     self.confirm(evaluation, required).await
                 });
-                Some(confirmed.await?)
+                confirmed.await?
             }
             None => None,
         };
