@@ -3,8 +3,9 @@
 Usage: replay.py GATEWAY WORK_FOLDER FIGURES [SUITE...] [--update]
 
 Every task starts with a gateway and an environment of its own, so nothing that a person has approved carries over. User tasks
-are their ground truth, and the person approves every question. In attacks, the model is hijacked completely: it makes the
-calls of the attack and continues with the next one after a refusal. The person refuses every question.
+are their ground truth, and the person approves every call that is asked about. In attacks, the model is hijacked completely: it
+makes the calls of the attack and continues with the next one after a refusal. The person refuses every call that is asked about.
+Approvals are decided as a person decides them: at a terminal, with the admin secret.
 
 Compares the result with FIGURES and fails if it is worse in any row, or writes it there.
 """
@@ -14,11 +15,13 @@ import json
 import os
 import pty
 import queue
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections import defaultdict
@@ -32,12 +35,48 @@ from suites import SUITES, WRITES, Suite, annotations
 DEADLINE_SECONDS = 60
 
 SERVERS = ["without annotations", "with honest annotations"]
-ASKS, WAITS = "asks its user", "cannot ask; a person decides elsewhere"
-REDEEMS, LOOSENED = "cannot ask; the model redeems its tokens", "the same, and the operator lets the model confirm"
+ASKS, WAITS = "asks its user", "cannot ask; a person decides on approvals"
+REDEEMS, LOOSENED = "cannot ask; the model redeems its tokens", "cannot ask; the operator lets the model confirm"
 APPROVES, REFUSES = {"action": "accept", "content": {}}, {"action": "decline"}
 CLIENTS = [ASKS, WAITS, REDEEMS, LOOSENED]
 ADMIN_SECRET = "the secret of a person who is not the model"
+# How each prompt of 'aquifer approvals' ends, what a person types, and whether the terminal shows it.
+PROMPTS = [
+    (b"Admin secret: ", ADMIN_SECRET.encode() + b"\r", False),
+    (b"q quits without approving --", b" ", False),
+    (b"[y/N] ", b"y\r", True),
+]
 TITLES = ["servers", "client", "attacks that reach their effect", "in part", "user tasks that pass", "questions per user task"]
+
+
+def environment_with(state):
+    """The environment of a gateway with this state, and without settings of whoever runs the replay."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("AQUIFER_")}
+    return {**own, "XDG_STATE_HOME": str(state)}
+
+
+def answer_prompts(terminal):
+    """Types the answer to each prompt until the program ends. Returns what it has shown."""
+    shown, deadline = b"", time.monotonic() + DEADLINE_SECONDS
+    has_echo = lambda: termios.tcgetattr(terminal)[3] & termios.ECHO
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 0.2)[0]:
+            continue
+        try:
+            more = os.read(terminal, 65536)
+        except OSError:
+            # Linux reports the end of a terminal as an error.
+            more = b""
+        if not more:
+            return shown.decode()
+        shown += more
+        for prompt, answer, is_echoed in PROMPTS:
+            if shown.endswith(prompt):
+                # Input that is typed before the echo is off is discarded.
+                while has_echo() and not is_echoed and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                os.write(terminal, answer)
+    raise SystemExit(f"the terminal waits for something else: {shown.decode(errors='replace')}")
 
 
 class Server:
@@ -90,7 +129,8 @@ class Server:
         arguments = json.dumps(["-I", "-S", relay, self.path])
         source = f'name = "{self.suite.name}"\nprefix = ""\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n'
         # Attacks of many calls in a second would otherwise be stopped by the limit of questions.
-        return f"version = 2\n\n[[source]]\n{source}\n[gate.confirmation]\nmax_issued_per_minute = 1000\n"
+        limits = "[gate.confirmation]\nmax_issued_per_minute = 1000\n"
+        return f"version = 2\n\n[[source]]\n{source}\n{limits}\n[approvals]\nopen_page = false\n"
 
 
 class Gateway:
@@ -102,9 +142,9 @@ class Gateway:
         self.program, self.config = program, str(config)
         command = [program, "serve", "--mode", "single", "--config", self.config]
         command += ["--model-confirms"] if client == LOOSENED else []
-        environment = {**os.environ, "XDG_STATE_HOME": str(self.home)}
+        self.environment = environment_with(self.home)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.log}
-        self.process = subprocess.Popen(command, env=environment, **pipes)
+        self.process = subprocess.Popen(command, env=self.environment, **pipes)
         self.messages = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.number, self.person, self.questions = 0, REFUSES, []
@@ -155,34 +195,23 @@ class Gateway:
         return answer.get("structuredContent") or json.loads(answer["content"][0]["text"])
 
     def decide(self, approval):
-        """What a person types who reads the whole call, and then approves or denies it."""
+        """What a person does at a terminal who reads the whole call, and then approves or denies it."""
         verb = "approve" if self.person == APPROVES else "deny"
-        outer, inner = pty.openpty()
+        terminal, inner = pty.openpty()
         command = [self.program, "approvals", verb, approval, "--config", self.config]
-        environment = {**os.environ, "XDG_STATE_HOME": str(self.home), "AQUIFER_ADMIN_SECRET": ADMIN_SECRET}
+        environment = {**self.environment, "AQUIFER_ADMIN_SECRET": ADMIN_SECRET}
         person = subprocess.Popen(command, env=environment, stdin=inner, stdout=inner, stderr=inner)
         os.close(inner)
-        shown, answers = "", [("Admin secret:", ADMIN_SECRET + "\n"), ("[y/N]", "y\n")]
-        with os.fdopen(outer, "r+b", buffering=0) as terminal:
-            while answers:
-                try:
-                    shown += terminal.read(4096).decode(errors="replace")
-                except OSError:
-                    break
-                if answers[0][0] in shown:
-                    terminal.write(answers.pop(0)[1].encode())
-                    shown = ""
-                elif "quits without" in shown:
-                    terminal.write(b" ")
-                    shown = ""
-            try:
-                while terminal.read(4096):
-                    pass
-            except OSError:
-                pass
-        if person.wait(DEADLINE_SECONDS):
+        try:
+            shown = answer_prompts(terminal)
+            code = person.wait(DEADLINE_SECONDS)
+        finally:
+            person.kill()
+            person.wait()
+            os.close(terminal)
+        if code:
             raise SystemExit(f"the person could not {verb} {approval}: {shown}")
-        self.questions.append(f"{verb} {approval}")
+        self.questions.append(shown)
 
     def close(self):
         self.process.stdin.close()
@@ -228,7 +257,7 @@ def replay(task, gateway, client):
 def policy(program, config, folder):
     """How the gateway classifies each tool."""
     command = [program, "policy", "show", "--json", "--config", str(config)]
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "policy")}
+    environment = environment_with(folder / "policy")
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     if shown.returncode:
         raise SystemExit(f"policy show failed: {shown.stderr}")
