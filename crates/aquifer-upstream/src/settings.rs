@@ -8,8 +8,8 @@ use std::time::Duration;
 use aquifer_discovery::bundle::{self, Auth, AuthKind, ServerIdentity};
 use aquifer_discovery::{Adapter, DefinitionLimits, Overrides, redact};
 use aquifer_engine::shape::Controls;
-use aquifer_protocol::danger::Danger;
 use aquifer_protocol::hex::hex_prefix;
+use aquifer_protocol::operation::SafetyOverride;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -59,7 +59,7 @@ pub struct Settings {
     /// set.
     pub rows: BTreeMap<String, String>,
     /// The danger of single operations, by their names without prefix. Overrides everything else.
-    pub operation_dangers: BTreeMap<String, Danger>,
+    pub safety_overrides: BTreeMap<String, SafetyOverride>,
     /// Whether the operator trusts the adapter file, so that it decides where the evidence is inconclusive.
     pub is_adapter_settled: bool,
     /// Which definitions have to be accepted before they can be called.
@@ -178,7 +178,7 @@ impl Settings {
             login: None,
             operation_controls: BTreeMap::new(),
             rows: BTreeMap::new(),
-            operation_dangers: BTreeMap::new(),
+            safety_overrides: BTreeMap::new(),
             is_adapter_settled: false,
             quarantine: QuarantinePolicy::default(),
             limits: DefinitionLimits::default(),

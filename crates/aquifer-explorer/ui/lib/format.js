@@ -61,6 +61,12 @@ export function date(time) {
   return Number.isNaN(parsed.getTime()) ? String(time ?? "–") : DATE.format(parsed);
 }
 
+/** A time with its zone → "17 Nov 2026, 14:05:09 GMT+1" */
+export function dateInZone(time) {
+  const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(new Date(time));
+  return `${date(time)} ${zone.find(({ type }) => type === "timeZoneName")?.value ?? ""}`.trim();
+}
+
 /** Pretty JSON; hidden characters are escaped, so the text is valid and shows them. */
 export function json(value, indent = 2) {
   return escapeHidden(stringifyInOrder(value, indent) ?? "null");

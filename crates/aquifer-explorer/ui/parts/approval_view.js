@@ -2,7 +2,7 @@
 import { h, uniqueId } from "/lib/dom.js";
 import { post } from "/lib/api.js";
 import { openDialog } from "/lib/dialog.js";
-import { bytes, date, plural } from "/lib/format.js";
+import { bytes, date, dateInZone, plural } from "/lib/format.js";
 import { requestAddress } from "/parts/audit_entry.js";
 import { callSummary, callTree } from "/parts/call_tree.js";
 import { callerWords } from "/parts/caller.js";
@@ -18,8 +18,8 @@ export function approvalFacts({ operation, danger, source, place, caller, client
     ["Source", source],
     ["Place", place && code(place)],
     ["Caller", callerWords(caller, client_name)],
-    ["Asked", [date(asked_at), " (", ago(asked_at), ")"]],
-    ["Deadline", [date(expires_at), status === "pending" && [", ", deadline(expires_at)]]],
+    ["Asked", [dateInZone(asked_at), " (", ago(asked_at), ")"]],
+    ["Deadline", [dateInZone(expires_at), status === "pending" && [", ", deadline(expires_at), "; then the caller has to ask again"]]],
     ["Id", code(id)],
     ["Audit", auditLinks(id, request_id)],
   ]);
@@ -43,10 +43,10 @@ export function approvalCall({ approval, call, preview, lines, edited }, level) 
   const end = h("p", { class: "call-end muted", id: uniqueId("end") }, `End of the call: ${callSummary(call)}, ${bytes(call_bytes)}.`);
   const element = h("div", {},
     reasons.length > 0 && [title("Why a person is asked"), h("ul", {}, reasons.map((reason) => h("li", {}, reason)))],
-    title(edited ? "What it would have changed as the caller sent it" : "What it would change"),
-    h("p", { class: preview ? "words" : "muted" }, preview ?? "This operation cannot show that in advance."),
+    preview && [title(edited ? "What it would have changed as the caller sent it" : "What it would change"), h("p", { class: "words" }, preview)],
     title(edited ? "What the caller sent, which was not approved" : "Everything that would be sent"),
     callTree(call), end,
+    !preview && h("p", { class: "muted" }, "What it would change cannot be shown in advance."),
     lines?.length > 0 && h("details", {}, h("summary", {}, "The same as plain text"), h("pre", { class: "code", tabindex: "0" }, lines.join("\n"))));
   return { element, end };
 }

@@ -86,7 +86,7 @@ pub struct Approval {
     pub reasons: Vec<String>,
     /// Number of parameters.
     pub parameter_count: usize,
-    /// Size of the stored call.
+    /// Size of its parameters as JSON.
     pub call_bytes: usize,
     /// When the caller requested it.
     pub asked_at: Timestamp,
@@ -175,11 +175,14 @@ pub(super) struct ApprovalRecord {
 pub(super) struct StoredCall {
     bytes: Vec<u8>,
     parameter_count: usize,
+    /// The size of what would be sent.
+    parameter_bytes: usize,
 }
 
 impl StoredCall {
     pub(super) fn new(call: &FullCall) -> Self {
-        Self { bytes: call.to_bytes(), parameter_count: call.params.len() }
+        let parameter_bytes = serde_json::to_vec(&call.params).map_or(0, |bytes| bytes.len());
+        Self { bytes: call.to_bytes(), parameter_count: call.params.len(), parameter_bytes }
     }
 
     /// Its size in bytes.
@@ -216,7 +219,7 @@ impl Approval {
             message: prompt.headline.clone(),
             reasons: prompt.reasons.clone(),
             parameter_count: call.parameter_count,
-            call_bytes: call.len(),
+            call_bytes: call.parameter_bytes,
             asked_at: now,
             expires_at,
             is_editable: false,

@@ -207,6 +207,10 @@ fn show(value: &Value) -> Option<String> {
         Value::Number(number) => Some(escape(&cut(&number.to_string()))),
         Value::String(text) if text.trim().is_empty() => None,
         Value::String(text) => Some(shorten(text)),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            let plural = if items.len() == 1 { "" } else { "s" };
+            Some(format!("{} item{plural}", items.len()))
+        }
         Value::Array(items) => {
             let shown: Vec<String> = items.iter().filter(|item| !item.is_array()).filter_map(show).collect();
             let more = shown.len().saturating_sub(MAX_ELEMENTS);

@@ -34,7 +34,7 @@ const NAMES: &[(ParameterRole, &str)] = &[
     (ParameterRole::Permission, "permission permissions role roles access_level scope scopes"),
     (
         ParameterRole::Thing,
-        "id ids uuid key name title subject path filename file slug username user users repo repository table branch",
+        "attachment attachments id ids uuid key name title subject path filename file slug username user users repo repository table branch",
     ),
     (
         ParameterRole::Body,

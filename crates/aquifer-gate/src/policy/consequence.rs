@@ -41,18 +41,23 @@ pub(super) fn without_leaks(does: &str) -> &str {
     reject_leaks(does).unwrap_or_else(|| does.split(" (").next().unwrap_or_default())
 }
 
+/// What is shown by a name or a declaration is so. What a description or a parameter shows may not be so for this call, such
+/// as an invitation to an event without participants.
 fn describe_effect(found: &EffectEvidence) -> String {
-    let does = match found.effect {
-        Effect::Reads => "reads data",
-        Effect::Adds => "adds data",
-        Effect::Changes => "changes data",
-        Effect::Removes => "removes or overwrites data",
-        Effect::Sends => "sends something to people or systems outside",
-        Effect::Pays => "moves money, books or orders something",
-        Effect::Grants => "gives access or changes credentials",
-        Effect::Runs => "runs code or commands",
+    let is_possible = ["its description", "it takes"].iter().any(|start| found.evidence.starts_with(start));
+    let (does, may) = match found.effect {
+        Effect::Reads => ("reads data", "may read data"),
+        Effect::Adds => ("adds data", "may add data"),
+        Effect::Changes => ("changes data", "may change data"),
+        Effect::Removes => ("removes or overwrites data", "may remove or overwrite data"),
+        Effect::Sends => {
+            ("sends something to people or systems outside", "may send something to people or systems outside")
+        }
+        Effect::Pays => ("moves money, books or orders something", "may move money, book or order something"),
+        Effect::Grants => ("gives access or changes credentials", "may give access or change credentials"),
+        Effect::Runs => ("runs code or commands", "may run code or commands"),
     };
-    with_evidence(does, Some(&found.evidence))
+    with_evidence(if is_possible { may } else { does }, Some(&found.evidence))
 }
 
 fn with_evidence(does: &str, evidence: Option<&str>) -> String {
@@ -112,7 +117,7 @@ mod tests {
             Reversible,
             &pays,
             None,
-            "moves money, books or orders something (it takes 'amount' and 'account')",
+            "may move money, book or order something (it takes 'amount' and 'account')",
         );
         check(Create, Dangerous, &pays, None, "affects a lot of data or skips a safety check");
         let unclear = Some("no annotation, and no verb in the name");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, SafetyOverride};
 use aquifer_protocol::requirement::Requirement;
 use aquifer_protocol::schema::{Kind, Parameter, Rest, Schema, Shape, Types};
 use serde_json::{Map, Value};
@@ -50,16 +50,18 @@ struct Reader {
 pub(super) struct Readers(HashMap<(Option<Arc<str>>, Arc<str>), Reader>);
 
 impl Readers {
-    /// Finds the operations that only read and can be called. `dangers` are the danger levels that the operator
-    /// assigns.
+    /// Finds the operations that only read and can be called. `overrides` are what the operator says about
+    /// them.
     pub(super) fn new(
         operations: &[Operation],
         routes: &BTreeMap<Arc<str>, Arc<Route>>,
-        dangers: &BTreeMap<String, Danger>,
+        overrides: &BTreeMap<String, SafetyOverride>,
     ) -> Self {
         let is_safe = |one: &&Operation| {
-            let danger = dangers.get(&*one.name).unwrap_or(&one.safety.danger);
-            one.category == Category::Read && *danger == Danger::Safe && one.safety.quarantine.is_none()
+            let said = overrides.get(&*one.name).and_then(|said| said.danger(one.category));
+            one.category == Category::Read
+                && said.unwrap_or(one.safety.danger) == Danger::Safe
+                && one.safety.quarantine.is_none()
         };
         let readers = operations.iter().filter(is_safe).filter_map(|operation| {
             let route = routes.get(&operation.name)?;

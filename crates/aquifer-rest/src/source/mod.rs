@@ -23,7 +23,7 @@ use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
 use aquifer_protocol::exact_number;
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, SafetyOverride};
 use aquifer_protocol::response::{Data, JsonText};
 use aquifer_protocol::schema::{Kind, Parameter};
 use futures::FutureExt;
@@ -68,7 +68,7 @@ pub struct RestSettings {
     /// The maximum number of pages that one call of individual operations fetches.
     pub max_pages: BTreeMap<String, usize>,
     /// The danger levels that the operator assigns to individual operations.
-    pub operation_dangers: BTreeMap<String, Danger>,
+    pub safety_overrides: BTreeMap<String, SafetyOverride>,
     /// Headers that the description does not mention and callers may fill.
     pub call_headers: Vec<String>,
     /// The header for a random key by which the API recognizes a copy of a request, for all writes. The description may
@@ -90,7 +90,7 @@ impl RestSettings {
             rows: BTreeMap::new(),
             paginations: BTreeMap::new(),
             max_pages: BTreeMap::new(),
-            operation_dangers: BTreeMap::new(),
+            safety_overrides: BTreeMap::new(),
             call_headers: Vec::new(),
             idempotency_header: None,
             file_roots: Vec::new(),

@@ -28,7 +28,7 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         rows,
         mut paginations,
         max_pages,
-        operation_dangers,
+        safety_overrides,
         file_roots,
         ..
     } = settings;
@@ -36,7 +36,7 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         let conditional = api.routes.values().filter(|route| result_headers::takes_entity_tag(route));
         conditional.map(|route| (route.base_url.clone(), route.path.clone())).collect()
     };
-    let readers = Readers::new(&api.operations, &api.routes, &operation_dangers);
+    let readers = Readers::new(&api.operations, &api.routes, &safety_overrides);
     let mut offering = Offering { types: api.types, ..Offering::default() };
     let mut endpoints = BTreeMap::new();
     for mut operation in api.operations {
@@ -54,9 +54,8 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
             offering.operations.push(operation);
             continue;
         }
-        if let Some(danger) = operation_dangers.get(&*operation.name) {
-            operation.safety.danger = *danger;
-            operation.safety.danger_evidence = Some("the configuration says so".into());
+        if let Some(said) = safety_overrides.get(&*operation.name) {
+            warn_of_unknown(&operation.name.clone(), &said.apply(&mut operation));
         }
         if !file_roots.is_empty() {
             files::offer_paths(&mut operation, &route);
@@ -99,6 +98,17 @@ pub(super) fn build(settings: RestSettings) -> (Offering, BTreeMap<Arc<str>, End
         offering.operations.push(operation);
     }
     (offering, endpoints)
+}
+
+/// Warns of destinations in the configuration that the operation has no parameters for.
+fn warn_of_unknown(operation: &str, destinations: &[&str]) {
+    if !destinations.is_empty() {
+        tracing::warn!(
+            operation,
+            ?destinations,
+            "'destinations' in the configuration names no parameters of the operation"
+        );
+    }
 }
 
 /// Whether the engine is asked to fetch further pages: where it is known how, and where a response may contain a link.

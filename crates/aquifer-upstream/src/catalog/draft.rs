@@ -15,7 +15,7 @@ use aquifer_protocol::operation::{Backing, Operation};
 
 use super::capture::{Capture, Origin, run_blocking};
 use super::quarantine::{Candidate, Judgement, QuarantineReason};
-use super::snapshot::{CatalogSnapshot, QuarantinedOperation, apply_configured_danger};
+use super::snapshot::{CatalogSnapshot, QuarantinedOperation, apply_overrides};
 use crate::client::aql;
 use crate::sanitize::Sanitizer;
 use crate::settings::Settings;
@@ -62,7 +62,7 @@ impl<'a> SnapshotDraft<'a> {
             }
             None => Offer::from_listing(&capture.bundle(settings, book), tools, &settings.name, |_| true),
         };
-        apply_configured_danger(settings, &mut offer);
+        apply_overrides(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         let version = capture.interrogation.server.version.as_deref();
         let shown =

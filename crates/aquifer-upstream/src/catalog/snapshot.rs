@@ -81,7 +81,7 @@ impl CatalogSnapshot {
             is_settled: settings.is_adapter_settled,
         };
         let mut offer = Offer::from_adapter_with_evidence(adapter, &settings.name, &known);
-        apply_configured_danger(settings, &mut offer);
+        apply_overrides(settings, &mut offer);
         offer.sanitize(&|text| sanitizer.without_secrets(text.to_owned()));
         Self { origin: Origin::File, ..Self::from_offer(settings, offer, BTreeMap::new()) }
     }
@@ -251,12 +251,18 @@ impl ServedTool {
     }
 }
 
-/// Applies the danger levels from the configuration, which override everything else.
-pub(super) fn apply_configured_danger(settings: &Settings, offer: &mut Offer) {
+/// Applies what the configuration says about safety, which overrides everything else.
+pub(super) fn apply_overrides(settings: &Settings, offer: &mut Offer) {
     for operation in &mut offer.operations {
-        if let Some(danger) = settings.operation_dangers.get(&*operation.name) {
-            operation.safety.danger = *danger;
-            operation.safety.danger_evidence = Some("set in the configuration".into());
+        let Some(said) = settings.safety_overrides.get(&*operation.name) else { continue };
+        let unknown = said.apply(operation);
+        if !unknown.is_empty() {
+            let operation = &*operation.name;
+            tracing::warn!(
+                operation,
+                ?unknown,
+                "'destinations' in the configuration names no parameters of the operation"
+            );
         }
     }
 }

@@ -1,13 +1,17 @@
 //! The `[results]` section: the default budget, page sizes, and limits of held results. Also the path of an operation's
 //! rows.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aquifer_engine::shape::{Controls, Settings};
 use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::Effect;
 use aquifer_protocol::limits::LimitOutOfRange;
+use aquifer_protocol::operation::SafetyOverride;
 use aquifer_query::budget::{MAX_BUDGET, MIN_BUDGET};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * KIB;
@@ -71,6 +75,11 @@ pub(crate) struct OperationConfig {
     pub(crate) controls: Option<ControlsConfig>,
     /// The danger level set by the operator, which overrides all evidence.
     pub(crate) danger: Option<Danger>,
+    /// Everything that it does, which overrides all evidence.
+    #[serde(default, deserialize_with = "effects")]
+    pub(crate) effects: Option<Vec<Effect>>,
+    /// The parameters that say where it goes.
+    pub(crate) destinations: Option<Vec<Arc<str>>>,
     /// How an HTTP API returns its list page by page.
     pub(crate) pagination: Option<PaginationConfig>,
 }
@@ -112,7 +121,26 @@ pub(crate) enum PaginationStyle {
     None,
 }
 
+/// Reads names of effects.
+fn effects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Effect>>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let effect = |name: String| {
+        Effect::from_name(&name).ok_or_else(|| {
+            let known = Effect::ALL.map(Effect::as_str).join(", ");
+            D::Error::custom(format!("unknown effect '{name}', expected one of {known}"))
+        })
+    };
+    names.into_iter().map(effect).collect::<Result<_, _>>().map(Some)
+}
+
 impl OperationConfig {
+    /// What it says about the safety of the operation, if anything.
+    pub(crate) fn safety(&self) -> Option<SafetyOverride> {
+        let Self { danger, effects, destinations, .. } = self.clone();
+        let said = SafetyOverride { danger, effects, destinations };
+        (said != SafetyOverride::default()).then_some(said)
+    }
+
     /// The error in the path to its rows or in its pagination, if any.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         if let Some(pagination) = &self.pagination

@@ -547,7 +547,7 @@ fn rest_settings(
             settings.paginations.extend(pagination(configured).map(|pagination| (operation.clone(), pagination)));
             settings.max_pages.extend(configured.max_pages.map(|pages| (operation.clone(), pages.max(1))));
         }
-        settings.operation_dangers.extend(overrides.danger.map(|danger| (operation.clone(), danger)));
+        settings.safety_overrides.extend(overrides.safety().map(|said| (operation.clone(), said)));
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(settings)

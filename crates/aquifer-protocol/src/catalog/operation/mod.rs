@@ -5,6 +5,7 @@ mod definition;
 mod origin;
 mod routing;
 mod safety;
+mod safety_override;
 mod shaping;
 
 pub use capabilities::{AggregationSupport, Capabilities, ComputedField, Lifecycle, RelationshipCapabilities};
@@ -14,4 +15,5 @@ pub use definition::{
 pub use origin::{Backing, Origin};
 pub use routing::Routing;
 pub use safety::{Safeguards, Safety};
+pub use safety_override::SafetyOverride;
 pub use shaping::{RowPlace, Shaping};

@@ -6,7 +6,7 @@ use aquifer_engine::gate::{Decision, Gate, Pass, Rules};
 use aquifer_engine::{Context, Engine};
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::error::{Code, Failure};
-use aquifer_protocol::operation::Operation;
+use aquifer_protocol::operation::{Operation, SafetyOverride};
 use aquifer_protocol::surface::{Mode, Profile, Surface};
 use aquifer_protocol::validate::Checked;
 use aquifer_rest::{RestSettings, RestSource};
@@ -121,7 +121,8 @@ async fn operations_that_cannot_be_called_do_not_read() {
             let reader = settings.api.operations.iter_mut().find(|operation| &*operation.name == "get_note").unwrap();
             reader.safety.quarantine = Some("its definition changed".into());
         } else {
-            settings.operation_dangers.insert("get_note".to_owned(), Danger::Destructive);
+            let said = SafetyOverride { danger: Some(Danger::Destructive), ..SafetyOverride::default() };
+            settings.safety_overrides.insert("get_note".to_owned(), said);
         }
         let engine = engine(settings, DenyingGate("none"));
         let params = json!({ "id": "1", "input": { "title": "x" }, "dry_run": true });

@@ -194,7 +194,7 @@ fn shaped(settings: &mut Settings, source: &SourceConfig) -> Result<(), String> 
         }
         let operation = snake_identifier(name);
         settings.rows.extend(overrides.rows.clone().map(|rows| (operation.clone(), rows)));
-        settings.operation_dangers.extend(overrides.danger.map(|danger| (operation.clone(), danger)));
+        settings.safety_overrides.extend(overrides.safety().map(|said| (operation.clone(), said)));
         settings.operation_controls.extend(overrides.controls.map(|controls| (operation, controls.into())));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! How APIs are named as sources: by file, by URL, several at once, and only for reading.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::support::shop::{Shop, description};
@@ -131,4 +131,34 @@ fn overlays_and_filters_change_what_is_served() {
     let names = fixture.serve().operations();
     assert!(names.contains(&"read_the_report".to_owned()) && !names.contains(&"get_report".to_owned()), "{names:?}");
     assert!(!names.contains(&"list_orders".to_owned()), "{names:?}");
+}
+
+/// What the operator says about effects counts before what the words say, and decides whether a call asks.
+#[test]
+fn r_dis_4b_the_configuration_corrects_effects() {
+    let body = json!({ "content": { "application/json": { "schema": { "type": "object",
+        "properties": { "room": { "type": "string" } } } } } });
+    let paths = json!({
+        "/assets/info": { "post": { "operationId": "getAssetInfo", "requestBody": body } },
+        "/posts": { "post": { "operationId": "createPost", "requestBody": body } },
+    });
+    let keys = "[source.operations.get_asset_info]\neffects = [\"reads\"]\n\
+                [source.operations.create_post]\neffects = [\"adds\", \"sends\"]\ndestinations = [\"room\", \"rom\"]\n";
+    let shown = |keys: &str| -> Vec<Value> {
+        let fixture = Fixture::answered(&paths, keys, |_| None);
+        let output = fixture.command(&["policy", "show", "--json"]).output().unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let operations = shown["operations"].as_array().unwrap().clone();
+        let wanted = |line: &Value| ["get_asset_info", "create_post"].map(Value::from).contains(&line["operation"]);
+        operations
+            .into_iter()
+            .filter(wanted)
+            .map(|line| json!([line["operation"], line["decision"]]))
+            .collect()
+    };
+    assert_eq!(shown(""), [json!(["create_post", "allow"]), json!(["get_asset_info", "confirm"])]);
+    assert_eq!(shown(keys), [json!(["create_post", "confirm"]), json!(["get_asset_info", "allow"])]);
+    let fixture = Fixture::answered(&paths, "[source.operations.create_post]\neffects = [\"mails\"]\n", |_| None);
+    let output = fixture.command(&["policy", "show"]).output().unwrap();
+    assert!(text(&output.stderr).contains("unknown effect 'mails', expected one of reads, adds"), "{output:?}");
 }
