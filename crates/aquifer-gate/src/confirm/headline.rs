@@ -78,6 +78,7 @@ enum ItemKind {
     Account,
     Permission,
     Thing,
+    Text,
 }
 
 impl Item {
@@ -126,6 +127,7 @@ impl<'a> Finder<'a> {
     }
 
     fn add(&mut self, name: &str, value: &Value, pays: bool) {
+        let sends = self.operation.safety.effects.contains(Effect::Sends);
         let is_destination = self.operation.safety.effects.destinations.iter().any(|known| **known == *name);
         let Some(shown) = show(value) else { return };
         let labelled = || format!("{} {shown}", quote_name(name));
@@ -143,6 +145,8 @@ impl<'a> Finder<'a> {
             _ if is_destination => (ItemKind::Destination, labelled()),
             ParameterRole::Thing => (ItemKind::Thing, labelled()),
             ParameterRole::Other | ParameterRole::Body if self.names_noun(name) => (ItemKind::Thing, labelled()),
+            // What somebody outside is told may be the harm.
+            ParameterRole::Body if sends && value.is_string() => (ItemKind::Text, labelled()),
             ParameterRole::Other | ParameterRole::Body => return,
         };
         self.items.push(Item { kind, text });
@@ -293,13 +297,16 @@ mod tests {
             "send_email",
             Effect::Sends,
             json!({ "body": long, "recipients": ["a@x.com", "b@x.com"], "subject": "Hi", "bcc": ["c@y.com"], "title": "d", "cc": [] }),
-            "Send email: to \"a@x.com\", \"b@x.com\", bcc \"c@y.com\", subject \"Hi\"",
+            &format!(
+                "Send email: to \"a@x.com\", \"b@x.com\", bcc \"c@y.com\", subject \"Hi\", body \"{}…\" (5000 characters)",
+                "x".repeat(80)
+            ),
         );
         check(
             "send_money",
             Effect::Pays,
             json!({ "recipient": "US133000000121212121212", "amount": 10000.5, "subject": "Rent", "date": "2022-01-01" }),
-            "Send money: 10,000.50 to \"US133000000121212121212\", subject \"Rent\"",
+            "Send money: 10,000.50 to \"US133000000121212121212\", subject \"Rent\", date \"2022-01-01\"",
         );
         check(
             "transfer",
@@ -313,12 +320,18 @@ mod tests {
             json!({ "payment_id": 7, "amount": 1200.25 }),
             "Update payment 7: amount 1,200.25",
         );
+        check(
+            "send_direct_message",
+            Effect::Sends,
+            json!({ "recipient": "Alice", "body": "See evil.example", "attachments": [{ "file_id": "1" }, { "file_id": "2" }] }),
+            "Send direct message: to \"Alice\", attachments 2 items, body \"See evil.example\"",
+        );
         check("delete_file", Effect::Removes, json!({ "file_id": "13" }), "Delete file \"13\"");
         check(
             "reserve_hotel",
             Effect::Pays,
             json!({ "hotel": "Riverside", "start_day": "2024-05-13" }),
-            "Reserve hotel \"Riverside\"",
+            "Reserve hotel \"Riverside\": start_day \"2024-05-13\"",
         );
         check(
             "share_file",

@@ -126,7 +126,7 @@ mod tests {
         let names: Vec<&str> = ordered.keys().map(String::as_str).collect();
         assert_eq!(
             names,
-            ["recipients", "bcc", "amount", "subject", "date", "attachments", "cc", "message", "payload", "body"]
+            ["recipients", "bcc", "amount", "date", "subject", "attachments", "cc", "message", "payload", "body"]
         );
         let inside: Vec<&String> = ordered["message"].as_object().unwrap().keys().collect();
         assert_eq!(inside, ["bcc", "text"]);

@@ -14,7 +14,7 @@ pub(super) enum ParameterRole {
     Amount,
     /// What somebody may do.
     Permission,
-    /// The thing that a call is about: an id, a name, a path, a subject.
+    /// The thing that a call is about: an id, a name, a path, a subject, a date.
     Thing,
     /// Anything else.
     Other,
@@ -34,7 +34,7 @@ const NAMES: &[(ParameterRole, &str)] = &[
     (ParameterRole::Permission, "permission permissions role roles access_level scope scopes"),
     (
         ParameterRole::Thing,
-        "attachment attachments id ids uuid key name title subject path filename file slug username user users repo repository table branch",
+        "attachment attachments date day time deadline id ids uuid key name title subject path filename file slug username user users repo repository table branch",
     ),
     (
         ParameterRole::Body,
@@ -86,7 +86,8 @@ mod tests {
             ("role", Permission),
             ("file_id", Thing),
             ("subject", Thing),
-            ("start_time", Other),
+            ("start_time", Thing),
+            ("duration", Other),
             ("body", Body),
             ("html_body", Body),
             ("", Other),

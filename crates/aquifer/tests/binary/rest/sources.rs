@@ -150,11 +150,7 @@ fn r_dis_4b_the_configuration_corrects_effects() {
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let operations = shown["operations"].as_array().unwrap().clone();
         let wanted = |line: &Value| ["get_asset_info", "create_post"].map(Value::from).contains(&line["operation"]);
-        operations
-            .into_iter()
-            .filter(wanted)
-            .map(|line| json!([line["operation"], line["decision"]]))
-            .collect()
+        operations.into_iter().filter(wanted).map(|line| json!([line["operation"], line["decision"]])).collect()
     };
     assert_eq!(shown(""), [json!(["create_post", "allow"]), json!(["get_asset_info", "confirm"])]);
     assert_eq!(shown(keys), [json!(["create_post", "confirm"]), json!(["get_asset_info", "allow"])]);
