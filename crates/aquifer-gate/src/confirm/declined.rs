@@ -4,9 +4,12 @@
 //! and after three refusals all changes of the caller pause. Approving a request ends both: the destinations of that request
 //! can be asked about again, and its caller goes on.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use aquifer_engine::store::{Record, StateStore, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::record::{TokenRecord, TokenState};
@@ -113,6 +116,32 @@ pub async fn resume(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreEr
         forget(store, paused.caller.as_deref()).await?;
     }
     Ok(callers)
+}
+
+/// The callers that were found not to be paused within the last second. The empty name stands for those without one.
+#[derive(Default)]
+pub(super) struct UnpausedCallers(Mutex<HashMap<Box<str>, Timestamp>>);
+
+impl UnpausedCallers {
+    const KEPT: SignedDuration = SignedDuration::from_secs(1);
+    const MAX: usize = 10_000;
+
+    pub(super) fn contains(&self, principal: Option<&str>, now: Timestamp) -> bool {
+        let found = self.0.lock().get(principal.unwrap_or_default()).copied();
+        found.is_some_and(|checked| (SignedDuration::ZERO..Self::KEPT).contains(&now.duration_since(checked)))
+    }
+
+    pub(super) fn insert(&self, principal: Option<&str>, now: Timestamp) {
+        let mut all = self.0.lock();
+        if all.len() >= Self::MAX {
+            all.clear();
+        }
+        all.insert(principal.unwrap_or_default().into(), now);
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.lock().clear();
+    }
 }
 
 /// The record of the request that a person refused for these destinations, unless it was approved after all.

@@ -98,6 +98,7 @@ pub(crate) struct Confirmations {
     settings: ConfirmSettings,
     notifier: Option<Arc<dyn ApprovalNotifier>>,
     pages: ApprovalPages,
+    unpaused: declined::UnpausedCallers,
 }
 
 /// The properties of a token to issue.
@@ -142,7 +143,7 @@ pub(crate) struct IssuedToken {
 
 impl Confirmations {
     pub(crate) fn new(store: Arc<dyn StateStore>, clock: Arc<SteadyClock>, settings: ConfirmSettings) -> Self {
-        Self { store, clock, settings, notifier: None, pages: ApprovalPages::default() }
+        Self { store, clock, settings, notifier: None, pages: ApprovalPages::default(), unpaused: Default::default() }
     }
 
     /// Tells `notifier` about approvals.
@@ -226,6 +227,7 @@ impl Confirmations {
         let call = stored_call(prompt)?;
         let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
         let decision = RecordedDecision { by: ELICITED.to_owned(), reason: None };
+        self.unpaused.clear();
         self.open_approval(request, prompt, &call, open.version, Some(decision)).await.map(drop)
     }
 
@@ -289,11 +291,24 @@ impl Confirmations {
     }
 
     /// Fails if a person has refused so many requests of a caller that its changes are paused. While the store is
-    /// unavailable nothing is paused: what needs a person is refused anyway.
-    pub(crate) async fn check_pause(&self, operation: &Operation, caller: &Caller) -> Result<(), Failure> {
-        match declined::is_paused(&*self.store, caller.principal.as_deref()).await {
+    /// unavailable nothing is paused: what needs a person is refused anyway. A call that nobody is asked about `may_lag`
+    /// behind a refusal in another process by a second, so that not every such call reads the store.
+    pub(crate) async fn check_pause(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        may_lag: bool,
+    ) -> Result<(), Failure> {
+        let (principal, now) = (caller.principal.as_deref(), self.now());
+        if may_lag && self.unpaused.contains(principal, now) {
+            return Ok(());
+        }
+        match declined::is_paused(&*self.store, principal).await {
             Ok(true) => Err(failure::changes_paused(operation)),
-            Ok(false) => Ok(()),
+            Ok(false) => {
+                self.unpaused.insert(principal, now);
+                Ok(())
+            }
             Err(error) => {
                 tracing::warn!(%error, operation = &*operation.name, "it is not known whether changes are paused");
                 Ok(())

@@ -152,7 +152,7 @@ impl SafetyGate {
         if context.interaction.is_person() || covered.required == Strength::Token {
             return false;
         }
-        if self.confirmations.check_pause(operation, &context.caller).await.is_err() {
+        if self.confirmations.check_pause(operation, &context.caller, false).await.is_err() {
             return true;
         }
         for evaluation in covered.evaluations() {

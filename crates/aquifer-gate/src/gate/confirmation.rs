@@ -50,7 +50,9 @@ impl Evaluation<'_> {
 impl SafetyGate {
     /// Refuses a change while changes are paused.
     pub(super) async fn check_pause(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
-        self.confirmations.check_pause(evaluation.operation(), evaluation.caller()).await.map_err(|failure| {
+        let is_allowed = evaluation.decision.effect == Effect::Allow;
+        let checked = self.confirmations.check_pause(evaluation.operation(), evaluation.caller(), is_allowed).await;
+        checked.map_err(|failure| {
             self.submit(|| evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message()));
             refuse_with(failure)
         })
