@@ -60,11 +60,6 @@ fn skipped(report: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn r_con_2_the_demo_claims_what_it_gets() {
-    claims_what_is_granted(&Folder::new(), &["demo", "--stdio"], 2);
-}
-
-#[test]
 fn r_con_2_an_adapter_in_rust_claims_what_it_gets() {
     claims_what_is_granted(&Folder::new(), &["serve", "tasks:"], 2);
 }

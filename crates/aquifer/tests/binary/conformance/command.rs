@@ -40,7 +40,7 @@ fn r_con_1_bad_usage_and_servers_that_are_not_there_are_three() {
 #[test]
 fn r_con_1_without_writes_no_level_is_granted() {
     let folder = Folder::new();
-    let arguments = ["--evidence", "evidence.json", "--", "aquifer", "demo", "--stdio"];
+    let arguments = ["--evidence", "evidence.json", "--", "aquifer", "serve", "tasks:"];
     let output = conformance(&folder, &arguments);
     let (report, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{report}{stderr}");
@@ -70,8 +70,8 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
         "evidence.json",
         "--",
         "aquifer",
-        "demo",
-        "--stdio",
+        "serve",
+        "tasks:",
     ];
     let output = conformance(&folder, &arguments);
     let printed = text(&output.stderr);
@@ -85,7 +85,7 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
 
     let result = folder.path("result.json");
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&result).unwrap()).unwrap();
-    assert_eq!(report["command"], "aquifer conformance --level 2 --allow-writes -- aquifer demo --stdio");
+    assert_eq!(report["command"], "aquifer conformance --level 2 --allow-writes -- aquifer serve tasks:");
     assert_eq!(report["conformanceLevel"], 2);
 
     let page = rendered(&folder, &result, "text");
@@ -94,7 +94,7 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
         "{page}"
     );
     let page = rendered(&folder, &result, "markdown");
-    assert!(page.contains("\naquifer conformance --level 2 --allow-writes -- aquifer demo --stdio\n"), "{page}");
+    assert!(page.contains("\naquifer conformance --level 2 --allow-writes -- aquifer serve tasks:\n"), "{page}");
     assert_eq!(page.matches("<details>").count(), 1, "nothing failed: {page}");
     let page = rendered(&folder, &result, "junit");
     assert!(page.contains("<testsuite name=\"Round-Trip Integrity\"") && page.contains("failures=\"0\""), "{page}");
@@ -113,7 +113,7 @@ fn r_con_1_a_run_shows_progress_and_writes_the_requested_files() {
 #[test]
 fn secrets_of_a_run_stay_out_of_its_report() {
     let folder = Folder::new();
-    let served = HttpServer::spawn(with_people(aquifer()).args(["demo", "--http", "127.0.0.1:0"]));
+    let served = HttpServer::spawn(with_people(aquifer()).args(["serve", "tasks:", "--http", "127.0.0.1:0"]));
     let url = format!("http://{}/mcp", served.authority);
     let arguments = [&url, "--level", "1", "--format", "markdown", "--header", "X-Secret=hunter2"];
     let output = conformance(&folder, &arguments);

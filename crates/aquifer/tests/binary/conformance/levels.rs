@@ -13,6 +13,7 @@ fn granted(report: &Value, surfaces: [&str; 2]) {
     assert_eq!(report["surfaces"], serde_json::json!(surfaces));
     let summary = &report["summary"];
     assert_eq!((&summary["failed"], &summary["warned"]), (&0.into(), &0.into()));
+    assert_eq!(report["claimedConformance"], "level-2", "claimed and granted differ");
     assert_eq!(summary["skipped"], 1, "the one that needs a model: {}", problems(report));
 }
 
