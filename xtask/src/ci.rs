@@ -1,5 +1,7 @@
 //! `cargo xtask ci`: what every push must pass, the fastest checks first. `cargo xtask test --long` has the rest.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -35,9 +37,11 @@ pub(crate) fn run() -> Result<()> {
     // Most tests wait, so these builds cost little beside them.
     let beside = || {
         slim_build::check_smallest_beside()?;
-        let mut docs = cargo(&["doc", "--no-deps", "--workspace", "--profile", "test"]);
-        docs.env("RUSTDOCFLAGS", "-D warnings");
-        step::run_beside(&mut docs, &step::target().join("documentation.log"), "Fix the problems listed above.")
+        step::run_beside(
+            &mut documentation(),
+            &step::target().join("documentation.log"),
+            "Fix the problems listed above.",
+        )
     };
     test::run_with_others(install, beside)?;
     spec_conformance::run(&[])?;
@@ -53,4 +57,19 @@ pub(crate) fn run() -> Result<()> {
         println!("  {:>5}  {name}", duration.as_secs());
     }
     Ok(())
+}
+
+/// The documentation of all crates, out of what the lints have checked already: without these options and variables, cargo
+/// would choose other features of dependencies and check everything again.
+fn documentation() -> Command {
+    let options = ["--no-deps", "--workspace", "--lib", "--bins", "--examples", "--profile", "test"];
+    let mut docs = cargo(&[&["doc"], &options[..]].concat());
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    let clippy =
+        step::output("rustc", &["--print", "sysroot"]).map(|root| Path::new(root.trim()).join("bin/clippy-driver"));
+    if let Some(clippy) = clippy.filter(|driver| driver.exists()) {
+        docs.env("RUSTC_WORKSPACE_WRAPPER", clippy);
+        docs.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    }
+    docs
 }
