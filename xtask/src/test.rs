@@ -65,7 +65,8 @@ fn run_with(
         let build = nextest.then(|| {
             announce("tests: install packages, and build");
             scope.spawn(|| {
-                step::run(&mut cargo(&["nextest", "run", "--no-run", "--workspace"]), "Fix the problems listed above.")
+                let mut build = cargo(&["nextest", "run", "--no-run", "--workspace"]);
+                step::run(build.envs(settings.iter().copied()), "Fix the problems listed above.")
             })
         });
         let environment = install::test_environment();

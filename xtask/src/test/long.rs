@@ -12,8 +12,9 @@ use crate::step::announce;
 use crate::tau2;
 
 /// Environment variables that make tests more thorough: cases of each property where a test does not say how many it
-/// needs, and all settings of attacks.
-pub(super) const SETTINGS: [(&str, &str); 2] = [("PROPTEST_CASES", "2048"), ("AQUIFER_TEST_LONG", "1")];
+/// needs, all settings of attacks, and the assertions of debug builds.
+pub(super) const SETTINGS: [(&str, &str); 3] =
+    [("PROPTEST_CASES", "2048"), ("AQUIFER_TEST_LONG", "1"), ("CARGO_PROFILE_TEST_DEBUG_ASSERTIONS", "true")];
 
 /// Rounds of each fault of upstreams, and minutes at most.
 const SOAK: [&str; 5] = ["--debug", "--rounds", "50", "--minutes", "10"];

@@ -170,8 +170,7 @@ fn without_generated_suffix<'a>(name: &'a str, method: Method, path: &str) -> &'
         let digits = word.strip_prefix('v').unwrap_or(word);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
-    while let Some((before, last)) = rest.rsplit_once('_').filter(|(_, last)| is_version(last)) {
-        debug_assert!(!last.is_empty());
+    while let Some((before, _)) = rest.rsplit_once('_').filter(|(_, last)| is_version(last)) {
         rest = before;
     }
     let own = rest;
