@@ -299,14 +299,14 @@ impl Confirmations {
         caller: &Caller,
         may_lag: bool,
     ) -> Result<(), Failure> {
-        let (principal, now) = (caller.principal.as_deref(), self.now());
-        if may_lag && self.unpaused.contains(principal, now) {
+        if may_lag && self.is_unpaused(caller) {
             return Ok(());
         }
+        let principal = caller.principal.as_deref();
         match declined::is_paused(&*self.store, principal).await {
             Ok(true) => Err(failure::changes_paused(operation)),
             Ok(false) => {
-                self.unpaused.insert(principal, now);
+                self.unpaused.insert(principal, self.now());
                 Ok(())
             }
             Err(error) => {
@@ -314,6 +314,11 @@ impl Confirmations {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the changes of a caller were not paused a moment ago.
+    pub(crate) fn is_unpaused(&self, caller: &Caller) -> bool {
+        self.unpaused.contains(caller.principal.as_deref(), self.now())
     }
 
     /// Remembers that a person has allowed something to this caller.
