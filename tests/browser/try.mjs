@@ -1,6 +1,6 @@
 // A person tries operations: the form and its JSON, tables, references, charts, corrections and confirmation.
 
-import { approve, assert, checkAccessibility, go, heading, main, ready, screenshot } from './harness.mjs';
+import { approve, assert, checkAccessibility, go, heading, main, ready, screenshot, until } from './harness.mjs';
 
 await main(async (world) => {
   const page = await world.login();
@@ -128,6 +128,7 @@ await main(async (world) => {
   assert.equal(wrong.success, false, JSON.stringify(wrong));
   await page.getByRole('alert').getByText(wrong.error.code, { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Replace statsu with status' }).click();
+  await until('the name is replaced', async () => 'status' in ((await params()).filter ?? {}));
   assert.deepEqual((await params()).filter, { status: 'paid' });
   const corrected = await run();
   assert.equal(corrected.success, true, JSON.stringify(corrected));

@@ -140,21 +140,21 @@ fn r_dis_4b_the_configuration_corrects_effects() {
         "properties": { "room": { "type": "string" } } } } } });
     let paths = json!({
         "/assets/info": { "post": { "operationId": "getAssetInfo", "requestBody": body } },
-        "/posts": { "post": { "operationId": "createPost", "requestBody": body } },
+        "/rooms": { "post": { "operationId": "createRoom", "requestBody": body } },
     });
     let keys = "[source.operations.get_asset_info]\neffects = [\"reads\"]\n\
-                [source.operations.create_post]\neffects = [\"adds\", \"sends\"]\ndestinations = [\"room\", \"rom\"]\n";
+                [source.operations.create_room]\neffects = [\"adds\", \"sends\"]\ndestinations = [\"room\", \"rom\"]\n";
     let shown = |keys: &str| -> Vec<Value> {
         let fixture = Fixture::answered(&paths, keys, |_| None);
         let output = fixture.command(&["policy", "show", "--json"]).output().unwrap();
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let operations = shown["operations"].as_array().unwrap().clone();
-        let wanted = |line: &Value| ["get_asset_info", "create_post"].map(Value::from).contains(&line["operation"]);
+        let wanted = |line: &Value| ["get_asset_info", "create_room"].map(Value::from).contains(&line["operation"]);
         operations.into_iter().filter(wanted).map(|line| json!([line["operation"], line["decision"]])).collect()
     };
-    assert_eq!(shown(""), [json!(["create_post", "allow"]), json!(["get_asset_info", "confirm"])]);
-    assert_eq!(shown(keys), [json!(["create_post", "confirm"]), json!(["get_asset_info", "allow"])]);
-    let fixture = Fixture::answered(&paths, "[source.operations.create_post]\neffects = [\"mails\"]\n", |_| None);
+    assert_eq!(shown(""), [json!(["create_room", "allow"]), json!(["get_asset_info", "confirm"])]);
+    assert_eq!(shown(keys), [json!(["create_room", "confirm"]), json!(["get_asset_info", "allow"])]);
+    let fixture = Fixture::answered(&paths, "[source.operations.create_room]\neffects = [\"mails\"]\n", |_| None);
     let output = fixture.command(&["policy", "show"]).output().unwrap();
     assert!(text(&output.stderr).contains("unknown effect 'mails', expected one of reads, adds"), "{output:?}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Fixture, delete, delete_with};
-use crate::support::{StdioServer, text, token};
+use crate::support::{StdioServer, text, token, until};
 
 const APPROVAL: &str = "[gate.strength]\ndestructive = \"approval\"\n";
 
@@ -105,6 +105,8 @@ fn r_saf_7_a_person_ends_the_pause_that_three_denials_began() {
     }
     let rename = json!({ "operation": "update_book", "params": { "id": 9, "input": { "title": "Renamed" } } });
     let is_paused = |answer: &Value| answer["error"]["details"]["changes_paused"] == true;
+    // A server that was asked within the last second may not know yet.
+    until("changes are paused", || is_paused(&piped.call("mcp_aql_update", rename.clone())).then_some(()));
     let mut other = fixture.piped();
     for server in [&mut piped, &mut other] {
         for (tool, call) in [("mcp_aql_update", rename.clone()), ("mcp_aql_delete", delete(4))] {
