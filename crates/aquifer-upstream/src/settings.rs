@@ -58,7 +58,7 @@ pub struct Settings {
     /// The path of the rows in the results of an operation, by the operation's name without prefix. Detected if not
     /// set.
     pub rows: BTreeMap<String, String>,
-    /// The danger of single operations, by their names without prefix. Overrides everything else.
+    /// What the operator says about the safety of single operations, by their names without prefix.
     pub safety_overrides: BTreeMap<String, SafetyOverride>,
     /// Whether the operator trusts the adapter file, so that it decides where the evidence is inconclusive.
     pub is_adapter_settled: bool,

@@ -74,8 +74,6 @@ pub struct Preview {
     pub more_affected: usize,
     /// Whether rows that the caller may not read would change with it.
     pub affects_unreadable: bool,
-    /// Whether it is known that everything would stay as it is, so that there is nothing to confirm.
-    pub changes_nothing: bool,
 }
 
 /// The kind of a change.

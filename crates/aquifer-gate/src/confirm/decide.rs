@@ -138,7 +138,7 @@ async fn decide(
         if with_timeout(store.compare_and_set(&token, Some(version), token_record.to_bytes(), keep)).await? {
             let principal = approval.caller.as_deref();
             let remembered = match is_approval {
-                true => declined::forget(store, principal).await,
+                true => declined::forget(store, principal, &token_record.scope).await,
                 false => declined::remember(store, principal, &token, &token_record, keep).await,
             };
             if let Err(error) = remembered {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::record::{TokenRecord, TokenState};
+use super::scope::Scope;
 use super::{MAX_ATTEMPTS, approvals};
 use crate::timeout::with_timeout;
 
@@ -80,8 +81,15 @@ pub(super) async fn remember(
     .await
 }
 
-/// Forgets the refusals of a caller.
-pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>) -> Result<(), StoreError> {
+/// Forgets the refusals of a caller, and that of the destinations of a call that a person allows.
+pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>, scope: &Scope) -> Result<(), StoreError> {
+    if let Some(refused) = scope.destinations_key() {
+        set(store, &refused, |record| record.map(|_| (Vec::new(), COUNTED))).await?;
+    }
+    forget_count(store, principal).await
+}
+
+async fn forget_count(store: &dyn StateStore, principal: Option<&str>) -> Result<(), StoreError> {
     set(store, &caller_key(principal), |record| {
         let counted = record.is_some_and(|record| Refusals::from_record(record).count > 0);
         counted.then(|| Refusals::default().to_record())
@@ -113,7 +121,7 @@ pub async fn paused(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreEr
 pub async fn resume(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreError> {
     let callers = paused(store).await?;
     for paused in &callers {
-        forget(store, paused.caller.as_deref()).await?;
+        forget_count(store, paused.caller.as_deref()).await?;
     }
     Ok(callers)
 }

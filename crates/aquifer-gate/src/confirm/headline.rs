@@ -211,12 +211,13 @@ fn show(value: &Value) -> Option<String> {
         Value::Number(number) => Some(escape(&cut(&number.to_string()))),
         Value::String(text) if text.trim().is_empty() => None,
         Value::String(text) => Some(shorten(text)),
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            let plural = if items.len() == 1 { "" } else { "s" };
-            Some(format!("{} item{plural}", items.len()))
-        }
         Value::Array(items) => {
-            let shown: Vec<String> = items.iter().filter(|item| !item.is_array()).filter_map(show).collect();
+            let mut shown: Vec<String> = items.iter().filter(|item| !item.is_array()).filter_map(show).collect();
+            match items.iter().filter(|item| item.is_object()).count() {
+                0 => {}
+                1 => shown.push("1 item".to_owned()),
+                objects => shown.push(format!("{objects} items")),
+            }
             let more = shown.len().saturating_sub(MAX_ELEMENTS);
             let listed = shown.get(..MAX_ELEMENTS.min(shown.len()))?.join(", ");
             match more {
@@ -325,6 +326,12 @@ mod tests {
             Effect::Sends,
             json!({ "recipient": "Alice", "body": "See evil.example", "attachments": [{ "file_id": "1" }, { "file_id": "2" }] }),
             "Send direct message: to \"Alice\", attachments 2 items, body \"See evil.example\"",
+        );
+        check(
+            "send_direct_message",
+            Effect::Sends,
+            json!({ "to": ["eve@x.com", {}] }),
+            "Send direct message: to \"eve@x.com\", 1 item",
         );
         check("delete_file", Effect::Removes, json!({ "file_id": "13" }), "Delete file \"13\"");
         check(

@@ -227,8 +227,9 @@ impl Confirmations {
         let call = stored_call(prompt)?;
         let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
         let decision = RecordedDecision { by: ELICITED.to_owned(), reason: None };
+        let remembered = self.open_approval(request, prompt, &call, open.version, Some(decision)).await.map(drop);
         self.unpaused.clear();
-        self.open_approval(request, prompt, &call, open.version, Some(decision)).await.map(drop)
+        remembered
     }
 
     /// Stores an approval that waits for a decision, or with the denial that was given already.
@@ -258,11 +259,11 @@ impl Confirmations {
             ..TokenRecord::new(purpose, scope, Strength::Approval, (ready_at, expires_at))
         };
         let keep = self.store_new(&key, &record, now).await?;
+        // If another process has opened one for the same call in this moment, both are valid.
+        with_timeout(self.store.compare_and_set(&open_key, open_version, key.clone().into_bytes(), keep)).await?;
         if record.state == TokenState::Denied {
             declined::remember(&*self.store, context.caller.principal.as_deref(), &key, &record, keep).await?;
         }
-        // If another process has opened one for the same call in this moment, both are valid.
-        with_timeout(self.store.compare_and_set(&open_key, open_version, key.into_bytes(), keep)).await?;
         Ok((token, approval))
     }
 
@@ -292,7 +293,7 @@ impl Confirmations {
 
     /// Fails if a person has refused so many requests of a caller that its changes are paused. While the store is
     /// unavailable nothing is paused: what needs a person is refused anyway. A call that nobody is asked about `may_lag`
-    /// behind a refusal in another process by a second, so that not every such call reads the store.
+    /// behind a refusal by a second, so that not every such call reads the store.
     pub(crate) async fn check_pause(
         &self,
         operation: &Operation,
@@ -311,6 +312,7 @@ impl Confirmations {
             }
             Err(error) => {
                 tracing::warn!(%error, operation = &*operation.name, "it is not known whether changes are paused");
+                self.unpaused.insert(principal, self.now());
                 Ok(())
             }
         }
@@ -321,9 +323,9 @@ impl Confirmations {
         self.unpaused.contains(caller.principal.as_deref(), self.now())
     }
 
-    /// Remembers that a person has allowed something to this caller.
-    pub(crate) async fn end_pause(&self, caller: &Caller) {
-        if let Err(error) = declined::forget(&*self.store, caller.principal.as_deref()).await {
+    /// Remembers that a person has allowed this call to its caller.
+    pub(crate) async fn end_refusals(&self, scope: &Scope, caller: &Caller) {
+        if let Err(error) = declined::forget(&*self.store, caller.principal.as_deref(), scope).await {
             tracing::warn!(%error, "refusals could not be forgotten");
         }
     }

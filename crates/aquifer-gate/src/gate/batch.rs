@@ -47,6 +47,11 @@ impl BatchGrant {
         &self.confirmer
     }
 
+    /// How strong the confirmation was.
+    pub(super) fn strength(&self) -> Strength {
+        self.strength
+    }
+
     /// Whether the grant confirms exactly this call with this strength. Works once per call.
     pub(super) fn confirm(&self, index: usize, scope: &Scope, required: Strength) -> bool {
         let granted = self.calls.iter().find(|call| call.index == index && call.scope == *scope);
@@ -149,11 +154,14 @@ impl SafetyGate {
     /// Whether a call is refused before anybody is asked about it.
     async fn refuses_any_unasked(&self, covered: &CoveredCalls<'_>) -> bool {
         let (context, Some(operation)) = (covered.context, covered.operation()) else { return false };
-        if context.interaction.is_person() || covered.required == Strength::Token {
+        if context.interaction.is_person() {
             return false;
         }
         if self.confirmations.check_pause(operation, &context.caller, false).await.is_err() {
             return true;
+        }
+        if covered.required == Strength::Token {
+            return false;
         }
         for evaluation in covered.evaluations() {
             if self.confirmations.refuses_destinations(&evaluation.scope()).await {
@@ -210,7 +218,7 @@ impl SafetyGate {
             };
         }
         if redeemed.is_ok() && purpose == Purpose::Question {
-            self.confirmations.end_pause(caller).await;
+            self.confirmations.end_refusals(&covered.scope, caller).await;
         }
         match redeemed {
             Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.by(covered.context).confirmer)),

@@ -42,7 +42,7 @@ impl Evaluation<'_> {
     /// Whether a person makes the call, or it comes with what a person has decided about it.
     pub(super) fn brings_decision(&self, required: Option<Strength>) -> bool {
         self.context.interaction.is_person()
-            || self.grant.is_some()
+            || self.grant.is_some_and(|(grant, _)| grant.strength() > Strength::Token)
             || required.is_some_and(|required| required > Strength::Token && self.brings_confirmation(required))
     }
 }
@@ -72,31 +72,31 @@ impl SafetyGate {
         self
     }
 
-    /// Requires a confirmation of this strength. `None` if there is nothing to confirm, because nothing would change.
+    /// Requires a confirmation of this strength.
     pub(super) async fn confirm(
         &self,
         evaluation: Evaluation<'_>,
         required: Strength,
-    ) -> Result<Option<Redemption>, EarlyDecision> {
+    ) -> Result<Redemption, EarlyDecision> {
         let context = evaluation.context;
         if let Some((grant, index)) = evaluation.grant
             && grant.confirm(index, &evaluation.scope(), required)
         {
             self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).confirmed_by(grant.confirmer()));
-            return Ok(Some(Redemption { confirmer: grant.confirmer().clone(), edit: None }));
+            return Ok(Redemption { confirmer: grant.confirmer().clone(), edit: None });
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
-            return self.redeem(evaluation, token, required).await.map(Some);
+            return self.redeem(evaluation, token, required).await;
         }
         if required == Strength::Elicit {
             if !context.interaction.can_ask() {
                 return Err(refuse_with(cannot_ask_in_batch(evaluation.operation(), &evaluation.prompt())));
             }
             if let Some((key, answer)) = Confirmations::find_answer(context) {
-                return self.on_answer(evaluation, key, answer).await.map(Some);
+                return self.on_answer(evaluation, key, answer).await;
             }
         }
-        let Some(prompt) = self.rehearse(evaluation, required).await? else { return Ok(None) };
+        let prompt = self.rehearse(evaluation, required).await?;
         Err(match required {
             Strength::Elicit => self.ask(evaluation, &prompt).await,
             Strength::Token | Strength::Approval => self.issue(evaluation, required, &prompt).await,
@@ -120,31 +120,29 @@ impl SafetyGate {
         }
     }
 
-    /// Builds the question about a call after a rehearsal: nobody is asked about a call that cannot succeed, or that would
-    /// change nothing.
+    /// Builds the question about a call after a rehearsal: nobody is asked about a call that cannot succeed.
     async fn rehearse(
         &self,
         evaluation: Evaluation<'_>,
         required: Strength,
-    ) -> Result<Option<ConfirmationPrompt>, EarlyDecision> {
+    ) -> Result<ConfirmationPrompt, EarlyDecision> {
         if self.is_unattended(required, evaluation.decision, evaluation.context) {
             let failure = nobody_to_ask(evaluation.operation());
             let entry = || evaluation.entry(Event::Denied).code(failure.code().as_str()).reason(failure.message());
             self.submit(entry);
             return Err(refuse_with(failure));
         }
-        let Some(rehearsal) = evaluation.rehearsal else { return Ok(Some(evaluation.prompt())) };
+        let Some(rehearsal) = evaluation.rehearsal else { return Ok(evaluation.prompt()) };
         let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
         if self.is_retired.load(Ordering::Relaxed) {
             return Err(refuse_with(rules_changed()));
         }
         let preview: Option<&Preview> = match &result {
             RehearsalResult::WouldFail(failure) => return Err(refuse_with(failure.clone())),
-            RehearsalResult::WouldDo(preview) if preview.changes_nothing => return Ok(None),
             result => result.preview(),
         };
         let findings = Findings { preview, obstacle: None };
-        Ok(Some(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings)))
+        Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
     }
 
     /// Whether a call is denied because nobody is there to confirm it. Where a rule requires an approval, somebody is
@@ -242,7 +240,7 @@ impl SafetyGate {
         match redeemed {
             Ok(redeemed) => {
                 self.submit(|| evaluation.entry(Event::Confirmed).token(question).confirmed_by(&redeemed.confirmer));
-                self.confirmations.end_pause(caller).await;
+                self.confirmations.end_refusals(&scope, caller).await;
                 Ok(redeemed)
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),

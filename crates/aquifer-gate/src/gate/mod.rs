@@ -315,7 +315,7 @@ impl SafetyGate {
                     self.check_quotas(evaluation).await?;
                     self.confirm(evaluation, required).await
                 });
-                confirmed.await?
+                Some(confirmed.await?)
             }
             None => None,
         };

@@ -67,7 +67,7 @@ pub struct RestSettings {
     pub paginations: BTreeMap<String, Option<Pagination>>,
     /// The maximum number of pages that one call of individual operations fetches.
     pub max_pages: BTreeMap<String, usize>,
-    /// The danger levels that the operator assigns to individual operations.
+    /// What the operator says about the safety of individual operations.
     pub safety_overrides: BTreeMap<String, SafetyOverride>,
     /// Headers that the description does not mention and callers may fill.
     pub call_headers: Vec<String>,

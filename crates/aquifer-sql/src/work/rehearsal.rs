@@ -69,23 +69,10 @@ impl Rehearsable for Update {
                 from: from.clone(),
                 to: to.clone(),
             };
-            let fields: Vec<FieldChange> = changed.map(change).collect();
-            preview.changes_nothing = fields.is_empty() && self.is_fully_compared(&after);
-            preview.fields = Some(fields);
+            preview.fields = Some(changed.map(change).collect());
         }
         (preview.before, preview.after) = (context.readable(before), context.readable(after));
         Ok(preview)
-    }
-}
-
-impl Update {
-    /// Whether the row says all that the change does: its columns are all there, and nothing else runs with it.
-    fn is_fully_compared(&self, after: &Map<String, Value>) -> bool {
-        let table = &self.context.exposed.table;
-        !table.is_view
-            && table.change_rules.is_empty()
-            && table.unlisted.is_empty()
-            && self.input.keys().all(|column| after.contains_key(column))
     }
 }
 

@@ -202,3 +202,37 @@ async fn r_saf_7_refusals_of_long_ago_do_not_count() {
     refuse(&harness, &["3"]).await;
     assert!(!is_paused(&harness, anna()).await);
 }
+
+#[tokio::test]
+async fn r_saf_7_a_batch_that_the_model_confirms_is_no_way_around_a_pause() {
+    let rule = json!({ "rule": [{ "effect": "confirm", "strength": "approval", "operation": ["alpha_purge_thing"] }] });
+    let settings = GateSettings { policy: serde_json::from_value(rule).unwrap(), ..GateSettings::default() };
+    let harness = Harness::new(&settings);
+    let token = harness.token(delete("0")).await;
+    for id in ["1", "2", "3"] {
+        let id = wait_for(&harness, request("alpha_purge_thing", json!({ "id": id })), anna()).await;
+        deny(&harness, &id).await;
+    }
+    let batch = json!({ "operations": [delete("4"), delete("5")] });
+    for sent in [delete("4"), with_token(delete("0"), &token), batch] {
+        let answer = harness.ask(sent).await.to_string();
+        assert!(answer.contains("changes_paused") && !answer.contains("\"confirmation_token\""), "{answer}");
+    }
+    assert!(harness.done().is_empty());
+}
+
+#[tokio::test]
+async fn r_saf_7_the_last_decision_about_a_destination_counts() {
+    let harness = harness();
+    let boss = json!("boss@x.com");
+    let [draft, corrected] = [
+        wait_for(&harness, delete_for("1", &boss), anna()).await,
+        wait_for(&harness, delete_for("2", &boss), anna()).await,
+    ];
+    deny(&harness, &draft).await;
+    assert_eq!(code(&harness.ask(delete_for("3", &boss)).await), "PERMISSION_DENIED");
+    approve(&*harness.store, &corrected, &harness.clock).await.unwrap();
+    wait_for(&harness, delete_for("3", &boss), anna()).await;
+    // What was refused itself stays refused.
+    assert_eq!(code(&harness.ask(delete_for("1", &boss)).await), "PERMISSION_DENIED");
+}

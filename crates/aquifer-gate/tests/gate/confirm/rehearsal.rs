@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::harness::{ManualClock, anna, answering, code, request, with_person, with_token};
 
 /// Rows that can be deleted, unless they are missing. A row "panic" makes the rehearsal panic, a row "unknown" cannot be
-/// rehearsed, a row "unchanged" would stay, and `delete_remote` belongs to an upstream.
+/// rehearsed, and `delete_remote` belongs to an upstream.
 #[derive(Default)]
 struct Rows {
     done: Mutex<Vec<String>>,
@@ -82,9 +82,6 @@ impl Source for Rows {
             match self.missing(&id) {
                 Some(failure) => RehearsalResult::WouldFail(failure),
                 None if id == "unknown" => RehearsalResult::Unknown,
-                None if id == "unchanged" => {
-                    RehearsalResult::WouldDo(Box::new(Preview { changes_nothing: true, ..preview(&id) }))
-                }
                 None => RehearsalResult::WouldDo(Box::new(preview(&id))),
             }
         }
@@ -207,19 +204,6 @@ async fn r_saf_3_calls_that_cannot_be_rehearsed_are_still_asked_about() {
     // An upstream guarantees nothing.
     let asked = harness.ask(request("delete_remote", json!({ "id": "1" })), anna()).await;
     assert_eq!((code(&asked), harness.rehearsed()), ("CONFIRMATION_REQUIRED", 0));
-}
-
-/// A call that would change nothing needs nobody, unless it is denied.
-#[tokio::test]
-async fn r_saf_9_nobody_is_asked_about_a_call_that_changes_nothing() {
-    let harness = Rehearsing::new(json!({}));
-    for context in [anna(), with_person(anna())] {
-        assert_eq!(code(&harness.ask(delete("unchanged"), context).await), "done");
-    }
-    assert_eq!(harness.done(), ["unchanged", "unchanged"]);
-    let harness = Rehearsing::new(json!({ "rule": [{ "effect": "deny", "operation": ["delete_row"] }] }));
-    assert_ne!(code(&harness.ask(delete("unchanged"), anna()).await), "done");
-    assert!(harness.done().is_empty());
 }
 
 /// What policy denies is not rehearsed, so nobody learns from it whether it could succeed. The operator's words stay.

@@ -27,7 +27,7 @@ impl SafetyOverride {
     pub fn danger(&self, category: Category) -> Option<Danger> {
         let by_effects = |effects: &Vec<Effect>| match category {
             _ if effects.iter().any(|effect| effect.needs_person()) => Danger::Destructive,
-            Category::Read => Danger::Safe,
+            Category::Read if effects.iter().all(|effect| *effect == Effect::Reads) => Danger::Safe,
             _ => Danger::Reversible,
         };
         self.danger.or_else(|| self.effects.as_ref().map(by_effects))
@@ -77,6 +77,7 @@ mod tests {
         assert_eq!(overridden(Category::Create, &[Effect::Adds, Effect::Sends], None), Danger::Destructive);
         assert_eq!(overridden(Category::Read, &[Effect::Reads], None), Danger::Safe);
         assert_eq!(overridden(Category::Execute, &[Effect::Reads], None), Danger::Reversible);
+        assert_eq!(overridden(Category::Read, &[Effect::Reads, Effect::Changes], None), Danger::Reversible);
         assert_eq!(overridden(Category::Create, &[Effect::Sends], Some(Danger::Safe)), Danger::Safe);
         let mut operation = Operation::new("post_it", Category::Create, "");
         operation.parameters = vec![Parameter::required("room", Schema::string())];

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::safety::{Fixture, delete, delete_with};
-use crate::support::{Server, Transport, alter, aquifer, text, token, with_people};
+use crate::support::{Server, Transport, aquifer, text, token, with_people};
 
 const MODEL_CONFIRMS: &str = "the model confirms its own calls";
 
@@ -99,27 +99,4 @@ fn r_saf_7_the_command_line_asks_the_person_at_the_terminal() {
     let waits = with_people(fixture.command(&["call", "delete_book", r#"{"id": 5}"#])).output().unwrap();
     let answer: Value = serde_json::from_slice(&waits.stdout).unwrap();
     assert_eq!(answer["error"]["details"]["approval_status"], json!("pending"), "{answer}");
-}
-
-/// Unless a trigger runs with it, an update that changes nothing needs nobody.
-#[test]
-fn r_saf_9_an_update_to_the_same_values_is_not_asked_about() {
-    let rule = "[[gate.rule]]\neffect = \"confirm\"\noperation = \"update_book\"\n";
-    let update =
-        |title: &str| json!({ "operation": "update_book", "params": { "id": 7, "input": { "title": title } } });
-    for transport in Transport::BOTH {
-        let fixture = Fixture::new(rule);
-        let mut server = serve(&fixture, transport, &[]);
-        let same = server.call("mcp_aql_update", update("Book 7"));
-        assert_eq!(same["success"], true, "{transport:?}: {same}");
-        let changed = server.call("mcp_aql_update", update("Book 8"));
-        assert_eq!(changed["error"]["code"], "CONFIRMATION_REQUIRED", "{transport:?}: {changed}");
-        drop(server);
-        let trigger = "CREATE TRIGGER books_log AFTER UPDATE ON books BEGIN DELETE FROM books WHERE id = 50; END";
-        alter(&fixture.library, trigger);
-        let mut server = serve(&fixture, transport, &[]);
-        let same = server.call("mcp_aql_update", update("Book 7"));
-        assert_eq!(same["error"]["code"], "CONFIRMATION_REQUIRED", "{transport:?}: {same}");
-        assert_eq!(fixture.books(), 50, "{transport:?}");
-    }
 }
