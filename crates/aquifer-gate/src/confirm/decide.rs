@@ -43,8 +43,7 @@ pub async fn approve(
     clock: &dyn Clock,
     by: &str,
 ) -> Result<Approval, ApprovalError> {
-    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
-    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::Approve(reviewed.digest())).await
+    decide_reviewed(store, reviewed, clock, by, ApprovalDecision::Approve(reviewed.digest())).await
 }
 
 /// Approves a call after all that was denied. Whoever decides knows that: of two people who decide at the same time, the
@@ -55,8 +54,7 @@ pub async fn approve_denied(
     clock: &dyn Clock,
     by: &str,
 ) -> Result<Approval, ApprovalError> {
-    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
-    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::ApproveDenied(reviewed.digest())).await
+    decide_reviewed(store, reviewed, clock, by, ApprovalDecision::ApproveDenied(reviewed.digest())).await
 }
 
 /// Approves a call with the changes that a person made to it. Its token then works once, for the changed call only.
@@ -67,9 +65,18 @@ pub async fn approve_edited(
     clock: &dyn Clock,
     by: &str,
 ) -> Result<Approval, ApprovalError> {
-    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
-    decide(store, &reviewed.approval().id, clock, decision, ApprovalDecision::ApproveEdited(reviewed.digest(), edit))
-        .await
+    decide_reviewed(store, reviewed, clock, by, ApprovalDecision::ApproveEdited(reviewed.digest(), edit)).await
+}
+
+async fn decide_reviewed(
+    store: &dyn StateStore,
+    reviewed: &ReviewedApproval,
+    clock: &dyn Clock,
+    by: &str,
+    decision: ApprovalDecision<'_>,
+) -> Result<Approval, ApprovalError> {
+    let recorded = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
+    decide(store, &reviewed.approval().id, clock, recorded, decision).await
 }
 
 /// Denies a call. Its token does not work, and the same call is not asked about again until the approval expires. An

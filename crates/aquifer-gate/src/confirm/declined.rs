@@ -7,14 +7,17 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use aquifer_engine::Caller;
 use aquifer_engine::store::{Record, StateStore, StoreError};
+use aquifer_protocol::error::Failure;
+use aquifer_protocol::operation::Operation;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::record::{TokenRecord, TokenState};
 use super::scope::Scope;
-use super::{MAX_ATTEMPTS, approvals};
+use super::{Confirmations, MAX_ATTEMPTS, Refusal, approvals, failure};
 use crate::timeout::with_timeout;
 
 /// The number of refusals in a row after which the changes of a caller pause.
@@ -124,6 +127,61 @@ pub async fn resume(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreEr
         forget_count(store, paused.caller.as_deref()).await?;
     }
     Ok(callers)
+}
+
+impl Confirmations {
+    /// Refuses a call to destinations that a person has refused for the same operation.
+    pub(super) async fn check_destinations(&self, scope: &Scope) -> Result<(), Refusal> {
+        let Some(key) = scope.destinations_key() else { return Ok(()) };
+        match find(&*self.store, &key).await? {
+            Some(record) if self.is_refused(&record) => Err(Refusal::of_destinations(record)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a person has refused to let a call go to its destinations.
+    pub(crate) async fn refuses_destinations(&self, scope: &Scope) -> bool {
+        self.check_destinations(scope).await.is_err()
+    }
+
+    /// Fails if a person has refused so many requests of a caller that its changes are paused. While the store is
+    /// unavailable nothing is paused: what needs a person is refused anyway. A call that nobody is asked about `may_lag`
+    /// behind a refusal by a second, so that not every such call reads the store.
+    pub(crate) async fn check_pause(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        may_lag: bool,
+    ) -> Result<(), Failure> {
+        if may_lag && self.is_unpaused(caller) {
+            return Ok(());
+        }
+        let principal = caller.principal.as_deref();
+        match is_paused(&*self.store, principal).await {
+            Ok(true) => Err(failure::changes_paused(operation)),
+            Ok(false) => {
+                self.unpaused.insert(principal, self.now());
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(%error, operation = &*operation.name, "it is not known whether changes are paused");
+                self.unpaused.insert(principal, self.now());
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the changes of a caller were not paused a moment ago.
+    pub(crate) fn is_unpaused(&self, caller: &Caller) -> bool {
+        self.unpaused.contains(caller.principal.as_deref(), self.now())
+    }
+
+    /// Remembers that a person has allowed this call to its caller.
+    pub(crate) async fn end_refusals(&self, scope: &Scope, caller: &Caller) {
+        if let Err(error) = forget(&*self.store, caller.principal.as_deref(), scope).await {
+            tracing::warn!(%error, "refusals could not be forgotten");
+        }
+    }
 }
 
 /// The callers that were found not to be paused within the last second. The empty name stands for those without one.

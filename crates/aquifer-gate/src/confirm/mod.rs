@@ -277,59 +277,6 @@ impl Confirmations {
         }
     }
 
-    /// Refuses a call to destinations that a person has refused for the same operation.
-    async fn check_destinations(&self, scope: &Scope) -> Result<(), Refusal> {
-        let Some(key) = scope.destinations_key() else { return Ok(()) };
-        match declined::find(&*self.store, &key).await? {
-            Some(record) if self.is_refused(&record) => Err(Refusal::of_destinations(record)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether a person has refused to let a call go to its destinations.
-    pub(crate) async fn refuses_destinations(&self, scope: &Scope) -> bool {
-        self.check_destinations(scope).await.is_err()
-    }
-
-    /// Fails if a person has refused so many requests of a caller that its changes are paused. While the store is
-    /// unavailable nothing is paused: what needs a person is refused anyway. A call that nobody is asked about `may_lag`
-    /// behind a refusal by a second, so that not every such call reads the store.
-    pub(crate) async fn check_pause(
-        &self,
-        operation: &Operation,
-        caller: &Caller,
-        may_lag: bool,
-    ) -> Result<(), Failure> {
-        if may_lag && self.is_unpaused(caller) {
-            return Ok(());
-        }
-        let principal = caller.principal.as_deref();
-        match declined::is_paused(&*self.store, principal).await {
-            Ok(true) => Err(failure::changes_paused(operation)),
-            Ok(false) => {
-                self.unpaused.insert(principal, self.now());
-                Ok(())
-            }
-            Err(error) => {
-                tracing::warn!(%error, operation = &*operation.name, "it is not known whether changes are paused");
-                self.unpaused.insert(principal, self.now());
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether the changes of a caller were not paused a moment ago.
-    pub(crate) fn is_unpaused(&self, caller: &Caller) -> bool {
-        self.unpaused.contains(caller.principal.as_deref(), self.now())
-    }
-
-    /// Remembers that a person has allowed this call to its caller.
-    pub(crate) async fn end_refusals(&self, scope: &Scope, caller: &Caller) {
-        if let Err(error) = declined::forget(&*self.store, caller.principal.as_deref(), scope).await {
-            tracing::warn!(%error, "refusals could not be forgotten");
-        }
-    }
-
     /// Whether a person has refused the call, and it is not to be asked about again.
     fn is_refused(&self, record: &TokenRecord) -> bool {
         record.state == TokenState::Denied && !record.is_expired(self.now(), Duration::ZERO)
