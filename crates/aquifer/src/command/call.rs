@@ -98,10 +98,11 @@ pub(crate) async fn ask(engine: &Arc<Engine>, receiver: &Receiver, request: Map<
     }
     context.interaction = Interaction::Available;
     match engine.handle(receiver, request.clone(), context.clone()).await {
-        // A form with fields cannot be filled in here.
-        Reply::NeedsInput(question) if question.schema.get("properties").is_none_or(|fields| *fields == json!({})) => {
+        // A form that has to be filled in cannot be filled in here.
+        Reply::NeedsInput(question) if question.schema.get("required").is_none_or(|fields| *fields == json!([])) => {
             let is_confirmed = terminal::yes(&format!("{}\nDo it? [y/N] ", question.message)).unwrap_or(false);
-            let action = if is_confirmed { "accept" } else { "decline" };
+            // A person who takes back their own call refuses nothing.
+            let action = if is_confirmed { "accept" } else { "cancel" };
             context.answers = Arc::new(Map::from_iter([(question.key, json!({ "action": action }))]));
             response(engine.handle(receiver, request, context).await)
         }
