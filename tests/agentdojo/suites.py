@@ -192,6 +192,12 @@ class Suite:
         undescribed = WRITES - {tool.name for suite in SUITES.values() for tool in suite.tools}
         assert not undescribed, f"AgentDojo has no tools {undescribed}"
 
+    def tasks_before(self, number, count):
+        """User tasks that somebody did before the task with this number, and not that task itself."""
+        total = len(self.user_tasks)
+        others = [(number + distance) % total for distance in range(1, total)]
+        return [Task(self, self.user_tasks[other], is_attack=False) for other in others[:count]]
+
     def tasks(self):
         for task in self.user_tasks:
             yield Task(self, task, is_attack=False)

@@ -124,6 +124,7 @@ pub static PAGES: &[Page] = pages![
     HowTo "docs/how-to/mcp-server-from-npm.md" "Put an MCP server behind Aquifer, and show an agent fewer tools.",
     HowTo "docs/how-to/rest-api-with-a-token.md" "Serve an HTTP API without showing its token to agents.",
     HowTo "docs/how-to/confirm-and-approve.md" "Choose what runs, what asks first and what is denied.",
+    HowTo "docs/how-to/known-recipients.md" "Let an agent write to colleagues, and ask about strangers.",
     HowTo "docs/how-to/approve-from-a-chat.md" "Learn in a chat or on a phone that a call waits, and decide there.",
     HowTo "docs/how-to/why-was-it-refused.md" "Find out who stopped a call: error codes, explanations, the audit log.",
     HowTo "docs/how-to/several-servers.md" "Run more than one Aquifer behind one address.",
@@ -197,4 +198,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0030-operating-systems.md" "",
     Explanation "docs/adr/0031-effects.md" "",
     Explanation "docs/adr/0032-a-person-confirms.md" "",
+    Explanation "docs/adr/0033-known-destinations.md" "",
 ];

@@ -14,6 +14,7 @@ mod floor;
 mod own_prefix;
 mod reversible;
 mod sentences;
+mod settled;
 mod statements;
 mod verbs;
 mod words;
@@ -260,7 +261,7 @@ pub(crate) fn danger_with_prefix(
 /// declaration decides. Without one, a clear addition or change is reversible and everything else destructive.
 pub fn judge(subject: Subject<'_>, category: Category, needs_review: bool, prefix: &OwnPrefix) -> Judgement {
     let annotations = subject.annotations;
-    let effects = effects::find(subject, category, prefix);
+    let mut effects = effects::find(subject, category, prefix);
     let inferred = Danger::infer(subject.name, category);
     let asks = inferred.max(Danger::Destructive);
     let (danger, from) = match (category, annotations.destructive) {
@@ -275,6 +276,11 @@ pub fn judge(subject: Subject<'_>, category: Category, needs_review: bool, prefi
         }
         (_, None) => (asks, Inference::HeuristicClassification),
     };
+    if !needs_review && danger == Danger::Destructive && annotations.destructive != Some(true) {
+        let is_harmless =
+            annotations.destructive == Some(false) || reversible::is_reversible_change(subject, category, prefix);
+        effects.settled_by = settled::settled_by(subject, &effects, is_harmless, prefix);
+    }
     Judgement { danger, from, effects }
 }
 

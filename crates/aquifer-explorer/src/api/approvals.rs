@@ -3,6 +3,7 @@
 use aquifer_gate::audit::{Entry, Event};
 use aquifer_gate::confirm::approvals::{self, Approval, MAX_REASON_CHARS, ReviewedApproval};
 use aquifer_gate::confirm::edit::{CallEdit, EditError, EditedCall};
+use aquifer_gate::destination::Remember;
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::request::{ParsedRequest, parse};
 use aquifer_protocol::surface::Receiver;
@@ -64,12 +65,25 @@ fn describe_edited(edited: &EditedCall) -> Value {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub(super) enum Decision {
     /// Approve the call with this digest, which the page has shown.
-    Approve { digest: String },
+    Approve {
+        digest: String,
+        #[serde(default)]
+        remember: Remember,
+    },
     /// Approve after all the call with this digest, which was denied.
-    ApproveDenied { digest: String },
+    ApproveDenied {
+        digest: String,
+        #[serde(default)]
+        remember: Remember,
+    },
     /// Approve the call with this digest, with these parameters instead. They are the JSON that the person typed: a
     /// page would round large numbers.
-    ApproveEdited { digest: String, params_text: String },
+    ApproveEdited {
+        digest: String,
+        params_text: String,
+        #[serde(default)]
+        remember: Remember,
+    },
     Deny {
         #[serde(default)]
         reason: String,
@@ -85,20 +99,20 @@ pub(super) async fn decide(
     let (store, clock) = (&*explorer.store, &*explorer.clock);
     let by = format!("{} (explorer)", session.person);
     let approval = match decision {
-        Decision::Approve { digest } => {
-            let reviewed = get_shown(&explorer, &id, &digest).await?;
+        Decision::Approve { digest, remember } => {
+            let reviewed = get_shown(&explorer, &id, &digest).await?.remembering(remember);
             let approval = approvals::approve(store, &reviewed, clock, &by).await?;
             record(&explorer, Event::Approved, &approval).await;
             approval
         }
-        Decision::ApproveDenied { digest } => {
-            let reviewed = get_shown(&explorer, &id, &digest).await?;
+        Decision::ApproveDenied { digest, remember } => {
+            let reviewed = get_shown(&explorer, &id, &digest).await?.remembering(remember);
             let approval = approvals::approve_denied(store, &reviewed, clock, &by).await?;
             record(&explorer, Event::Approved, &approval).await;
             approval
         }
-        Decision::ApproveEdited { digest, params_text } => {
-            let reviewed = get_shown(&explorer, &id, &digest).await?;
+        Decision::ApproveEdited { digest, params_text, remember } => {
+            let reviewed = get_shown(&explorer, &id, &digest).await?.remembering(remember);
             let edit = edit(&explorer, &reviewed, &params_text).await?;
             let approval = approvals::approve_edited(store, &reviewed, &edit, clock, &by).await?;
             let (operation, types) = (edit.request().operation(), Some(edit.request().types()));

@@ -74,6 +74,31 @@ async fn r_saf_7_the_page_shows_a_pause_and_ends_it() {
 }
 
 #[tokio::test]
+async fn r_saf_8_the_person_says_what_is_remembered_about_destinations() {
+    let fixture = Fixture::new();
+    let session = fixture.log_in().await;
+    for (remember, expected) in [("nothing", "CONFIRMATION_REQUIRED"), ("destinations", "done")] {
+        let asked = fixture.mail("bob@x.com", None).await;
+        let details = &asked["error"]["details"];
+        let path = format!("/api/approvals/{}", details["approval_id"].as_str().unwrap_or_else(|| panic!("{asked}")));
+        let shown = fixture.get(&session, &path).await.body;
+        assert_eq!(shown["approval"]["offers_memory"], true, "{shown}");
+        let wrong = json!({ "decision": "approve", "digest": shown["digest"], "remember": "everything" });
+        assert!(fixture.post(&session, &path, wrong).await.status.is_client_error());
+        let approve = json!({ "decision": "approve", "digest": shown["digest"], "remember": remember });
+        assert_eq!(fixture.post(&session, &path, approve).await.status, StatusCode::OK);
+        let done = fixture.mail("bob@x.com", details["confirmation_token"].as_str()).await;
+        assert_eq!(done["success"], true, "{done}");
+        let next = fixture.mail("bob@x.com", None).await;
+        let code = if next["success"] == true { "done" } else { next["error"]["code"].as_str().unwrap() };
+        assert_eq!(code, expected, "{next}");
+    }
+    let (id, _) = fixture.waiting_call("x").await;
+    let shown = fixture.get(&session, &format!("/api/approvals/{id}")).await.body;
+    assert!(shown["approval"].get("offers_memory").is_none(), "what deletes is never remembered: {shown}");
+}
+
+#[tokio::test]
 async fn a_denial_tells_the_caller_why_and_is_recorded() {
     let fixture = Fixture::new();
     let session = fixture.log_in().await;

@@ -14,6 +14,8 @@ use aquifer_gate::audit::{Audit, AuditSettings};
 use aquifer_gate::confirm::ConfirmSettings;
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, Effects, SettledBy};
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::{Parameter, Schema};
@@ -42,7 +44,13 @@ impl Source for Rows {
         operation.parameters = vec![Parameter::required("id", Schema::string())];
         (operation.origin.native, operation.safety.has_safe_dry_run, operation.origin.trust) =
             (true, true, Trust::Validated);
-        Offering { operations: vec![operation], ..Offering::default() }
+        let mut mail = Operation::new("mail_row", Category::Execute, "Mails a row.");
+        mail.parameters = vec![Parameter::required("recipient", Schema::string())];
+        mail.origin.trust = Trust::Validated;
+        mail.safety.danger = Danger::Destructive;
+        mail.safety.effects = Effects::only(Effect::Sends, "its name says 'mail'");
+        mail.safety.effects.settled_by = SettledBy::KnownDestinations;
+        Offering { operations: vec![operation, mail], ..Offering::default() }
     }
 
     fn rehearse(&self, call: Call) -> BoxFuture<'_, RehearsalResult> {
@@ -197,7 +205,14 @@ impl Fixture {
 
     /// Sends a request of an agent.
     pub(crate) async fn ask(&self, id: &str, token: Option<&str>) -> Value {
-        let mut request = json!({ "operation": "delete_row", "params": { "id": id } });
+        self.call(json!({ "operation": "delete_row", "params": { "id": id } }), token).await
+    }
+
+    pub(crate) async fn mail(&self, recipient: &str, token: Option<&str>) -> Value {
+        self.call(json!({ "operation": "mail_row", "params": { "recipient": recipient } }), token).await
+    }
+
+    async fn call(&self, mut request: Value, token: Option<&str>) -> Value {
         if let Some(token) = token {
             request["confirmation_token"] = token.into();
         }

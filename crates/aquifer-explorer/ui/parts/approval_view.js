@@ -69,14 +69,22 @@ export function statusSentence({ status, decided_by, decision_reason, expires_at
 
 const decide = async (id, decision) => (await post(`/approvals/${encodeURIComponent(id)}`, decision)).approval;
 
-/** Approves exactly the call whose digest was shown. */
-export const approve = (id, digest) => decide(id, { decision: "approve", digest });
+/** Approves exactly the call whose digest was shown. `remember` says what is remembered about its destinations. */
+export const approve = (id, digest, remember) => decide(id, { decision: "approve", digest, remember });
 
 /** Approves after all what was denied. */
-export const approveDenied = (id, digest) => decide(id, { decision: "approve_denied", digest });
+export const approveDenied = (id, digest, remember) => decide(id, { decision: "approve_denied", digest, remember });
 
 /** Approves the call whose digest was shown, with other parameters. */
-export const approveEdited = (id, digest, params_text) => decide(id, { decision: "approve_edited", digest, params_text });
+export const approveEdited = (id, digest, params_text, remember) =>
+  decide(id, { decision: "approve_edited", digest, params_text, remember });
+
+/** The choices about the destinations of a call: what is sent to the server, and what a person reads. */
+export const MEMORY = [
+  ["destinations", "Do not ask about these destinations again"],
+  ["domains", "Do not ask about anyone at the same domain again"],
+  ["nothing", "Ask again next time"],
+];
 
 export const deny = (id, reason) => decide(id, { decision: "deny", ...(reason && { reason }) });
 

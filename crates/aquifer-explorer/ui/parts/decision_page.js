@@ -5,7 +5,7 @@ import { get } from "/lib/api.js";
 import { on } from "/lib/events.js";
 import { plural } from "/lib/format.js";
 import { editForm, editedCall } from "/parts/approval_edit.js";
-import { approvalCall, approvalFacts, approve, approveDenied, approveEdited, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
+import { MEMORY, approvalCall, approvalFacts, approve, approveDenied, approveEdited, askToDeny, deny, explainFailure, statusSentence } from "/parts/approval_view.js";
 import { callerWords } from "/parts/caller.js";
 import { serverTime, setServerTime, startCountdown } from "/parts/deadline.js";
 import { all, button, card, problem } from "/parts/elements.js";
@@ -36,9 +36,10 @@ function createPage(main, entries) {
   const open = () => entries.filter(({ approval }) => approval.status === "pending" || (mayReconsider && isReversible(approval)));
   const hint = h("p", { class: "muted" });
   const denyButton = button("Deny…", decideDeny, "danger");
-  const approveButton = button("", () => decide((entry) => (mayReconsider ? approveDenied : approve)(entry.id, entry.detail.digest)), "primary");
+  const approveButton = button("", () => decide((entry) => (mayReconsider ? approveDenied : approve)(entry.id, entry.detail.digest, memory.value)), "primary");
   const editButton = button("Edit…", openEditor);
-  const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, denyButton, editButton, approveButton);
+  const memory = h("select", { "aria-label": "Next time" }, MEMORY.map(([value, words]) => h("option", { value }, words)));
+  const bar = h("div", { class: "action-bar", role: "group", "aria-label": "Decision" }, hint, memory, denyButton, editButton, approveButton);
   const editor = h("div", {});
   const further = h("p", { role: "status" });
   let observer = null;
@@ -102,9 +103,12 @@ function createPage(main, entries) {
     }
     // What the bar would approve is the call without the changes.
     approveButton.hidden = isEditing;
+    const isRemembered = waiting.some(({ approval }) => approval.offers_memory);
+    memory.hidden = !isRemembered;
+    memory.disabled = isBusy;
     editButton.hidden = isEditing || !isSingle || mayReconsider || !entries[0].detail?.params_text;
-    replace(approveButton, mayReconsider ? "Approve after all" : waiting.length === 1 ? "Approve once" : `Approve ${waiting.length} calls, each once`);
-    replace(hint, isEditing ? "You are editing this call." : hintFor(waiting, unseen));
+    replace(approveButton, mayReconsider ? "Approve after all" : waiting.length > 1 ? `Approve ${waiting.length} calls, each once` : isRemembered ? "Approve" : "Approve once");
+    replace(hint, isEditing ? "You are editing this call." : hintFor(waiting, unseen, isRemembered));
     if (hadFocus && bar.hidden) title.focus({ preventScroll: true });
   }
 
@@ -155,7 +159,7 @@ function createPage(main, entries) {
   }
 
   async function decideEdited(text) {
-    await decide((entry) => approveEdited(entry.id, entry.detail.digest, text));
+    await decide((entry) => approveEdited(entry.id, entry.detail.digest, text, memory.value));
     await showEdit(entries[0]);
   }
 
@@ -212,7 +216,8 @@ const asker = ({ caller, client_name }) =>
 const present = (approval) =>
   approval.status === "pending" && Date.parse(approval.expires_at) <= serverTime() ? { ...approval, status: "expired" } : approval;
 
-function hintFor(waiting, unseen) {
+function hintFor(waiting, unseen, isRemembered) {
+  if (unseen.length === 0 && isRemembered) return "Later calls that only send something to the same destinations can run without a question.";
   if (unseen.length === 0) return "An approval is valid for this call alone, once.";
   if (waiting.length === 1) return "Scroll to the end of the call to approve it.";
   const links = unseen.map(({ end, approval }, index) => [index > 0 && ", ", h("a", { href: `#${end.id}` }, approval.operation)]);

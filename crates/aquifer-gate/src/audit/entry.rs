@@ -13,6 +13,7 @@ use super::fields::ChangedFields;
 use super::handle::EntryHandle;
 use crate::confirm::Confirmer;
 use crate::confirm::approvals::{Approval, PausedCaller};
+use crate::destination::KnownDestination;
 use crate::fingerprint::{session_fingerprint, token_fingerprint};
 use crate::redact::{redact, redact_text, truncate};
 
@@ -66,6 +67,8 @@ pub enum Event {
     RulesChanged,
     /// A person ended the pause of a caller whose requests were refused.
     ChangesResumed,
+    /// A person forgot a destination that was known.
+    DestinationForgotten,
 }
 
 /// The outcome of an operation.
@@ -103,6 +106,7 @@ impl Event {
             Event::ToolClassified => "TOOL_CLASSIFIED",
             Event::RulesChanged => "RULES_CHANGED",
             Event::ChangesResumed => "CHANGES_RESUMED",
+            Event::DestinationForgotten => "DESTINATION_FORGOTTEN",
         }
     }
 
@@ -112,7 +116,9 @@ impl Event {
             Event::Denied | Event::TokenRejected | Event::Declined | Event::QuotaStopped | Event::Counted => "denied",
             Event::ConfirmationRequired | Event::QuotaPaused => "confirmation_required",
             Event::DefinitionQuarantined | Event::DefinitionRejected => "quarantined",
-            Event::ToolClassified | Event::RulesChanged | Event::ChangesResumed => "changed",
+            Event::ToolClassified | Event::RulesChanged | Event::ChangesResumed | Event::DestinationForgotten => {
+                "changed"
+            }
             Event::Confirmed | Event::QuotaContinued => "confirmed",
             Event::Approved | Event::DefinitionAccepted => "approved",
             Event::Allowed | Event::QuotaWarned => "allowed",
@@ -270,6 +276,15 @@ impl Entry {
         let mut entry = Self::new(Event::ChangesResumed).user(paused.caller.as_deref());
         entry.decided_by = Some(truncate(by, MAX_NAME_CHARS));
         entry.reason(&format!("by {by}"))
+    }
+
+    /// An entry for a person who forgot a known destination.
+    pub fn for_forgotten_destination(known: &KnownDestination, by: &str) -> Self {
+        let mut entry = Self::new(Event::DestinationForgotten)
+            .operation(&known.source, &known.operation)
+            .user(known.caller.as_deref());
+        entry.decided_by = Some(truncate(by, MAX_NAME_CHARS));
+        entry.reason(&format!("{} was known until now", known.destination))
     }
 
     /// Sets the caller. Only a fingerprint of the session is kept, because its id may be the client's only credential.

@@ -18,6 +18,7 @@ use super::edit::EditedCall;
 use super::message::{BatchSubject, ConfirmationPrompt};
 use super::record::{RecordedDecision, TokenRecord};
 use super::status::status;
+use crate::destination::Remember;
 use crate::fingerprint::session_fingerprint;
 use crate::timeout::with_timeout;
 
@@ -95,6 +96,9 @@ pub struct Approval {
     /// Whether a person may change its parameters before approving it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_editable: bool,
+    /// Whether approving it makes its destinations known, unless the person chooses otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offers_memory: bool,
     /// Its status.
     #[serde(default)]
     pub status: Status,
@@ -124,6 +128,7 @@ pub struct ReviewedApproval {
     edited: Option<EditedCall>,
     /// The digest of the call that was read.
     digest: String,
+    remember: Remember,
 }
 
 impl ReviewedApproval {
@@ -145,6 +150,18 @@ impl ReviewedApproval {
     /// The call that runs instead, if the person who approved it changed it.
     pub fn edited(&self) -> Option<&EditedCall> {
         self.edited.as_ref()
+    }
+
+    /// What is remembered about its destinations, if it is approved.
+    pub fn remember(&self) -> Remember {
+        self.remember
+    }
+
+    /// The same, with what the person wants to be remembered about its destinations.
+    #[must_use]
+    pub fn remembering(self, remember: Remember) -> Self {
+        let remember = if self.approval.offers_memory { remember } else { Remember::Nothing };
+        Self { remember, ..self }
     }
 
     /// The context of the caller that asked, as far as it is known: its session is not.
@@ -223,6 +240,7 @@ impl Approval {
             asked_at: now,
             expires_at,
             is_editable: false,
+            offers_memory: prompt.offers_memory,
             status: Status::Pending,
             decided_by: None,
             decision_reason: None,
@@ -232,7 +250,7 @@ impl Approval {
     /// Adds what the token's record says about the decision.
     pub(super) fn with_decision(mut self, token_record: &TokenRecord, now: Timestamp) -> Self {
         self.status = status(token_record, now);
-        if let Some(RecordedDecision { by, reason }) = &token_record.decision {
+        if let Some(RecordedDecision { by, reason, .. }) = &token_record.decision {
             (self.decided_by, self.decision_reason) = (Some(by.clone()), reason.clone());
         }
         self
@@ -323,7 +341,8 @@ pub async fn get(store: &dyn StateStore, id: &str, clock: &dyn Clock) -> Result<
     let call =
         FullCall::from_bytes(&bytes).filter(|_| token_record.call.as_ref() == Some(&digest)).ok_or_else(incomplete)?;
     let edited = token_record.edit.map(|edit| edit.edited);
-    Ok(ReviewedApproval { approval, call, preview, edited, digest })
+    let remember = if approval.offers_memory { Remember::Destinations } else { Remember::Nothing };
+    Ok(ReviewedApproval { approval, call, preview, edited, digest, remember })
 }
 
 pub(super) async fn load_approval(store: &dyn StateStore, id: &str) -> Result<ApprovalRecord, ApprovalError> {

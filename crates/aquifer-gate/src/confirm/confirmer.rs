@@ -29,6 +29,22 @@ impl Confirmer {
         }
     }
 
+    /// Whether a person confirmed it, as far as we know.
+    pub(crate) const fn is_person(&self) -> bool {
+        match self {
+            Confirmer::Caller => false,
+            Confirmer::Person | Confirmer::Elicitation | Confirmer::Approval { .. } => true,
+        }
+    }
+
+    /// The name of the person, if it is known.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Confirmer::Approval { by, .. } => by.as_deref(),
+            Confirmer::Caller | Confirmer::Person | Confirmer::Elicitation => None,
+        }
+    }
+
     /// The value of `confirmed_by` in the audit.
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {

@@ -75,7 +75,8 @@ async fn decide_reviewed(
     by: &str,
     decision: ApprovalDecision<'_>,
 ) -> Result<Approval, ApprovalError> {
-    let recorded = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason: None };
+    let recorded =
+        RecordedDecision { remember: reviewed.remember(), ..RecordedDecision::new(clip(by, MAX_NAME_CHARS), None) };
     decide(store, &reviewed.approval().id, clock, recorded, decision).await
 }
 
@@ -90,7 +91,7 @@ pub async fn deny(
     reason: &str,
 ) -> Result<Approval, ApprovalError> {
     let reason = Some(clip(reason, MAX_REASON_CHARS)).filter(|reason| !reason.is_empty());
-    let decision = RecordedDecision { by: clip(by, MAX_NAME_CHARS), reason };
+    let decision = RecordedDecision::new(clip(by, MAX_NAME_CHARS), reason);
     decide(store, id, clock, decision, ApprovalDecision::Deny).await
 }
 

@@ -29,6 +29,9 @@ const COUNTED: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a pause lasts at most.
 const PAUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// Maximum number of refusals remembered whose first destination is the same.
+const MAX_REFUSED_TOGETHER: usize = 16;
+
 const CALLERS: &str = "gate/refusals/";
 
 /// Maximum number of callers whose pause is ended at once.
@@ -59,6 +62,27 @@ impl Refusals {
     }
 }
 
+/// Destinations that a person refused together.
+#[derive(Clone, Serialize, Deserialize)]
+struct RefusedTogether {
+    /// The hashes of the destinations, in order.
+    destinations: Vec<String>,
+    /// The key of the token's record with the decision.
+    token: String,
+}
+
+impl RefusedTogether {
+    /// Those that begin with the same destination.
+    fn from_record(record: Option<&Record>) -> Vec<Self> {
+        record.and_then(|record| serde_json::from_slice(&record.value).ok()).unwrap_or_default()
+    }
+}
+
+/// The key of the refusals whose first destination this is.
+fn refused_key(destination: &str) -> String {
+    format!("gate/refused/{destination}")
+}
+
 fn caller_key(principal: Option<&str>) -> String {
     match principal {
         Some(principal) => format!("{CALLERS}caller/{principal}"),
@@ -74,20 +98,38 @@ pub(super) async fn remember(
     record: &TokenRecord,
     keep: Duration,
 ) -> Result<(), StoreError> {
-    if let Some(refused) = record.scope.destinations_key() {
-        set(store, &refused, |_| Some((key.as_bytes().to_vec(), keep))).await?;
-    }
-    set(store, &caller_key(principal), |record| {
+    let counted = set(store, &caller_key(principal), |record| {
         let count = record.map(Refusals::from_record).unwrap_or_default().count.saturating_add(1);
         Some(Refusals { count, caller: principal.map(str::to_owned) }.to_record())
     })
-    .await
+    .await;
+    let together = record.scope.destinations();
+    if let Some(first) = together.first() {
+        let refused = RefusedTogether { destinations: together.to_vec(), token: key.to_owned() };
+        set(store, &refused_key(first), |record| {
+            let mut all = RefusedTogether::from_record(record);
+            all.retain(|other| other.destinations != refused.destinations);
+            all.push(refused.clone());
+            let surplus = all.len().saturating_sub(MAX_REFUSED_TOGETHER);
+            all.drain(..surplus);
+            Some((serde_json::to_vec(&all).unwrap_or_default(), keep))
+        })
+        .await?;
+    }
+    counted
 }
 
 /// Forgets the refusals of a caller, and that of the destinations of a call that a person allows.
 pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>, scope: &Scope) -> Result<(), StoreError> {
-    if let Some(refused) = scope.destinations_key() {
-        set(store, &refused, |record| record.map(|_| (Vec::new(), COUNTED))).await?;
+    let allowed = scope.destinations();
+    if let Some(first) = allowed.first() {
+        set(store, &refused_key(first), |record| {
+            let mut all = RefusedTogether::from_record(record);
+            let before = all.len();
+            all.retain(|other| other.destinations != allowed);
+            (all.len() < before).then(|| (serde_json::to_vec(&all).unwrap_or_default(), COUNTED))
+        })
+        .await?;
     }
     forget_count(store, principal).await
 }
@@ -130,13 +172,25 @@ pub async fn resume(store: &dyn StateStore) -> Result<Vec<PausedCaller>, StoreEr
 }
 
 impl Confirmations {
-    /// Refuses a call to destinations that a person has refused for the same operation.
+    /// Refuses a call to destinations that a person has refused for the same operation, whatever others it has besides.
     pub(super) async fn check_destinations(&self, scope: &Scope) -> Result<(), Refusal> {
-        let Some(key) = scope.destinations_key() else { return Ok(()) };
-        match find(&*self.store, &key).await? {
-            Some(record) if self.is_refused(&record) => Err(Refusal::of_destinations(record)),
-            _ => Ok(()),
+        let of_call = scope.destinations();
+        for destination in of_call {
+            let record = with_timeout(self.store.get(&refused_key(destination))).await?;
+            for refused in RefusedTogether::from_record(record.as_ref()) {
+                if !refused.destinations.iter().all(|refused| of_call.contains(refused)) {
+                    continue;
+                }
+                let record = approvals::load_token_record(&*self.store, &refused.token).await?;
+                if let Some((record, _)) = record
+                    && record.state == TokenState::Denied
+                    && self.is_refused(&record)
+                {
+                    return Err(Refusal::of_destinations(record));
+                }
+            }
         }
+        Ok(())
     }
 
     /// Whether a person has refused to let a call go to its destinations.
@@ -208,13 +262,6 @@ impl UnpausedCallers {
     pub(super) fn clear(&self) {
         self.0.lock().clear();
     }
-}
-
-/// The record of the request that a person refused for these destinations, unless it was approved after all.
-pub(super) async fn find(store: &dyn StateStore, key: &str) -> Result<Option<TokenRecord>, StoreError> {
-    let Some(refused) = with_timeout(store.get(key)).await? else { return Ok(None) };
-    let record = approvals::load_token_record(store, &String::from_utf8_lossy(&refused.value)).await?;
-    Ok(record.map(|(record, _)| record).filter(|record| record.state == TokenState::Denied))
 }
 
 /// Writes what `change` makes of a record, if anything.

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::render::quote;
+use crate::destination::{is_mention, words};
 
 /// Maximum number of characters of a text that a question shows whole.
 const MAX_WHOLE_CHARS: usize = 1_000;
@@ -19,12 +20,6 @@ const MAX_LISTED: usize = 20;
 
 /// Maximum number of characters of one of them.
 const MAX_LISTED_CHARS: usize = 120;
-
-/// Fewest digits of an account number.
-const MIN_ACCOUNT_DIGITS: usize = 9;
-
-/// Fewest letters and digits of an account that begins with letters, such as an IBAN.
-const MIN_IBAN_CHARS: usize = 14;
 
 /// A text that is too long for a question.
 pub(super) struct Excerpt<'a> {
@@ -69,57 +64,7 @@ fn find_places(text: &str, from: usize, until: usize) -> Vec<&str> {
     let mut seen = HashSet::new();
     let is_cut = |start: usize, word: &str| start + word.len() > from && start < until;
     let cut = words(text).filter(|(start, word)| is_cut(*start, word)).map(|(_, word)| word);
-    cut.filter(|word| is_place(word) && seen.insert(*word)).collect()
-}
-
-/// The words of a text with their offsets, without the punctuation around them.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_outer = |c: char| c.is_whitespace() || c.is_control() || "\"'`<>()[]{}|,;*".contains(c);
-    let mut rest = text;
-    let mut offset = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let skipped = rest.find(|c| !is_outer(c))?;
-            let word = rest.get(skipped..)?;
-            let word = word.get(..word.find(is_outer).unwrap_or(word.len()))?;
-            let start = offset + skipped;
-            offset = start + word.len();
-            rest = text.get(offset..)?;
-            let bare = word.trim_end_matches(['.', ':', '!', '?']);
-            if !bare.is_empty() {
-                return Some((start, bare));
-            }
-        }
-    })
-}
-
-fn is_place(word: &str) -> bool {
-    let lower = word.to_ascii_lowercase();
-    let has_scheme = lower.find("://").is_some_and(|index| index > 0);
-    has_scheme || lower.starts_with("www.") || is_mail_address(word) || is_domain_with_path(&lower) || is_account(word)
-}
-
-fn is_mail_address(word: &str) -> bool {
-    word.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.'))
-}
-
-/// `example.com/login` is a link for most programs.
-fn is_domain_with_path(word: &str) -> bool {
-    let Some((domain, _)) = word.split_once('/') else { return false };
-    let Some((name, ending)) = domain.rsplit_once('.') else { return false };
-    !name.is_empty() && ending.len() >= 2 && ending.chars().all(|c| c.is_ascii_alphabetic())
-}
-
-fn is_account(word: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '/' | '.');
-    let digits = word.chars().filter(char::is_ascii_digit).count();
-    let letters = word.chars().filter(char::is_ascii_alphabetic).count();
-    word.chars().all(is_part)
-        && (digits >= MIN_ACCOUNT_DIGITS && letters <= digits
-            || (digits + letters >= MIN_IBAN_CHARS
-                && digits >= 2
-                && word.get(..2).is_some_and(|country| country.chars().all(|c| c.is_ascii_uppercase()))
-                && word.get(2..4).is_some_and(|check| check.chars().all(|c| c.is_ascii_digit()))))
+    cut.filter(|word| is_mention(word) && seen.insert(*word)).collect()
 }
 
 #[cfg(test)]
@@ -168,10 +113,10 @@ mod tests {
             "+49-170-1234567",
             "1234567890",
         ] {
-            assert!(is_place(place), "{place}");
+            assert!(is_mention(place), "{place}");
         }
         for word in ["hello", "2026-01-01", "12345", "e.g", "and/or", "CamelCaseIdentifier", "@all", "3.14159"] {
-            assert!(!is_place(word), "{word}");
+            assert!(!is_mention(word), "{word}");
         }
     }
 

@@ -12,9 +12,9 @@ use aquifer_protocol::operation::Operation;
 use serde_json::Value;
 
 use super::call::{FullCall, push_step};
-use super::destinations::MAX_DEPTH;
 use super::render::{escape, quote, quote_name};
-use super::roles::ParameterRole;
+use crate::destination::MAX_DEPTH;
+use crate::destination::ParameterRole;
 
 /// Maximum number of values that are named.
 const MAX_ITEMS: usize = 6;

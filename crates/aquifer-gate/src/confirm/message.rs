@@ -5,6 +5,8 @@
 //! question (see `is_complete`); it needs an approval, which shows all of it. Texts for people, such as the body of a mail,
 //! are shortened in a question.
 
+use std::time::Duration;
+
 use aquifer_protocol::danger::Danger;
 use aquifer_protocol::effect::Effect;
 use aquifer_protocol::operation::Operation;
@@ -46,6 +48,8 @@ pub(crate) struct ConfirmationPrompt {
     pub(crate) batch: Option<BatchSubject>,
     /// What the call would change.
     pub(crate) preview: Option<ApprovalPreview>,
+    /// Whether agreeing makes the destinations of the call known.
+    pub(crate) offers_memory: bool,
     is_complete: bool,
     /// How many characters the message would have if nothing in it were shortened.
     full_chars: usize,
@@ -134,7 +138,7 @@ impl ConfirmationPrompt {
             reasons.push(TOO_LONG.to_owned());
         }
         let preview = findings.summary().map(|text| ApprovalPreview { text, is_in_message: true });
-        Self { headline, message, reasons, call, batch: None, preview, is_complete, full_chars }
+        Self { headline, message, reasons, call, batch: None, preview, offers_memory: false, is_complete, full_chars }
     }
 
     /// Creates the question about several calls of a batch. `others` run with them without confirmation; `later_count`
@@ -202,7 +206,17 @@ impl ConfirmationPrompt {
             operations: format!("batch: {}", distinct(|operation| &operation.name)),
         };
         let preview = batch_preview(covered);
-        Self { headline, message, reasons, call, batch: Some(batch), preview, is_complete, full_chars }
+        Self {
+            headline,
+            message,
+            reasons,
+            call,
+            batch: Some(batch),
+            preview,
+            offers_memory: false,
+            is_complete,
+            full_chars,
+        }
     }
 
     /// The beginning of a sentence that says what requires confirmation.
@@ -235,6 +249,17 @@ impl ConfirmationPrompt {
     /// nobody could tell what would be sent.
     pub(crate) fn is_editable(&self) -> bool {
         self.batch.is_none() && self.call.as_ref().is_some_and(FullCall::can_be_edited)
+    }
+
+    /// The same, if agreeing makes the destinations of the call known for so long.
+    pub(crate) fn offering_memory(mut self, keep: Duration) -> Self {
+        let days = keep.as_secs() / (24 * 60 * 60);
+        self.reasons.push(format!(
+            "If you agree, sending to the same destinations, with the same links in it, needs no agreement for {days} days, unless you \
+             choose otherwise"
+        ));
+        self.offers_memory = true;
+        self
     }
 
     /// The question and its reasons as one text. The reasons stand below the headline, above the values of the call.

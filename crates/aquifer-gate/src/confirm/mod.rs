@@ -10,7 +10,6 @@ mod call;
 mod confirmer;
 mod decide;
 mod declined;
-mod destinations;
 pub mod edit;
 mod elicitation;
 mod excerpt;
@@ -25,7 +24,6 @@ mod preview;
 mod record;
 mod refusal;
 mod render;
-mod roles;
 mod scope;
 mod settings;
 mod status;
@@ -41,6 +39,7 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::operation::Operation;
 use jiff::Timestamp;
 
+use crate::destination::Remember;
 use crate::strength::{MAX_COOLDOWN, Strength};
 use crate::timeout::with_timeout;
 use approvals::{MAX_CALL_BYTES, StoredCall};
@@ -58,6 +57,7 @@ pub use settings::WhenNobodyAnswers;
 pub(crate) use confirmer::Confirmer;
 pub(crate) use edit::RecordedEdit;
 pub(crate) use elicitation::ElicitationAnswer;
+pub(crate) use elicitation::form;
 pub(crate) use failure::nobody_to_ask;
 pub(crate) use failure::rules_changed;
 pub(crate) use failure::whole_seconds;
@@ -119,6 +119,8 @@ pub(crate) struct Redemption {
     pub(crate) confirmer: Confirmer,
     /// How a person changed the call before approving it.
     pub(crate) edit: Option<RecordedEdit>,
+    /// What the person wants to be remembered.
+    pub(crate) remember: Remember,
 }
 
 impl Redemption {
@@ -226,7 +228,7 @@ impl Confirmations {
     ) -> Result<(), Refusal> {
         let call = stored_call(prompt)?;
         let open = self.find_open(&open_key(&request.scope.for_approval())).await?;
-        let decision = RecordedDecision { by: ELICITED.to_owned(), reason: None };
+        let decision = RecordedDecision::new(ELICITED, None);
         let remembered = self.open_approval(request, prompt, &call, open.version, Some(decision)).await.map(drop);
         self.unpaused.clear();
         remembered
@@ -407,8 +409,10 @@ impl Confirmations {
             record.used_at = (state == TokenState::Used).then_some(now);
             let keep = record.keep(now, self.settings.skew);
             if with_timeout(self.store.compare_and_set(&key, Some(version), record.to_bytes(), keep)).await? {
+                let remember = record.decision.as_ref().map(|decision| decision.remember).unwrap_or_default();
                 let by = record.decision.map(|decision| decision.by);
-                return Ok(Redemption { confirmer: Confirmer::new(purpose, record.approval, by), edit: record.edit });
+                let confirmer = Confirmer::new(purpose, record.approval, by);
+                return Ok(Redemption { confirmer, edit: record.edit, remember });
             }
         }
         Err(Refusal::Store(StoreError("other processes keep changing the record".to_owned())))
@@ -497,8 +501,7 @@ impl Confirmations {
     pub(crate) fn find_answer(context: &Context) -> Option<(&str, ElicitationAnswer)> {
         let prefix = Purpose::Question.prefix();
         let (key, answer) = context.answers.iter().find(|(key, _)| key.starts_with(prefix))?;
-        let action = answer.get("action").and_then(serde_json::Value::as_str);
-        Some((key, ElicitationAnswer::parse(action.unwrap_or_default())))
+        Some((key, ElicitationAnswer::parse(answer)))
     }
 }
 

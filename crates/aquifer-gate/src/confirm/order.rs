@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::roles::ParameterRole;
+use crate::destination::ParameterRole;
 
 /// Number of characters from which a value comes after all short ones.
 const MIN_LONG_CHARS: usize = 200;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::RecordedEdit;
 use super::scope::{Scope, ScopeMismatch};
 use super::token::Purpose;
+use crate::destination::Remember;
 use crate::strength::Strength;
 
 /// How long the record of an expired or used token is kept, so that it stays distinguishable from one that never
@@ -51,6 +52,15 @@ pub(super) struct RecordedDecision {
     pub(super) by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
+    /// What is remembered about the destinations of an approved call.
+    #[serde(default)]
+    pub(super) remember: Remember,
+}
+
+impl RecordedDecision {
+    pub(super) fn new(by: impl Into<String>, reason: Option<String>) -> Self {
+        Self { by: by.into(), reason, remember: Remember::default() }
+    }
 }
 
 /// The state of a token. A person may approve after denying and deny after approving; nothing leads back from `Used`.

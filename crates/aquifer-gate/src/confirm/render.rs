@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::call::{FullCall, push_step};
 use super::excerpt::{Excerpt, shorten};
-use super::roles::ParameterRole;
+use crate::destination::ParameterRole;
 
 /// Starts the first line of a parameter.
 const FIRST: &str = "├ ";

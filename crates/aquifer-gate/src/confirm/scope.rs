@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::destinations::destinations;
+use crate::destination::CallDestinations;
 
 /// The scope of a confirmation. Caller and parameters are stored as hashes, because they may be secret and are only
 /// compared.
@@ -23,9 +23,9 @@ pub(crate) struct Scope {
     operation: String,
     caller: String,
     params: String,
-    /// The hash of caller, operation and destinations, if the call has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    destinations: Option<String>,
+    /// A hash of caller, operation and destination for each destination of the call, in order.
+    #[serde(default, rename = "destination_hashes", skip_serializing_if = "Vec::is_empty")]
+    destinations: Vec<String>,
     /// The caller regardless of its session.
     #[serde(skip)]
     principal: String,
@@ -69,7 +69,7 @@ impl Scope {
             operation: operation.name.to_string(),
             caller: caller_hash(caller),
             params: params_hash(params),
-            destinations: destinations_hash(operation, caller, params),
+            destinations: destination_hashes(operation, caller, params),
             principal: principal_hash(caller),
         }
     }
@@ -89,20 +89,23 @@ impl Scope {
         hex(&hash.finalize())
     }
 
-    /// The key under which a refusal of the operation to the same destinations is found.
-    pub(super) fn destinations_key(&self) -> Option<String> {
-        self.destinations.as_ref().map(|hash| format!("gate/refused/{hash}"))
+    /// The hashes of its destinations, each with caller and operation.
+    pub(super) fn destinations(&self) -> &[String] {
+        &self.destinations
     }
 
     /// The scope of a confirmation for these calls of a batch, in this order.
     pub(crate) fn for_batch<'a>(calls: impl IntoIterator<Item = CallInBatch<'a>>, caller: &Caller) -> Self {
         let mut hash = Sha256::new();
         // Where several calls are refused together, nobody knows which of them was the reason.
-        let (mut confirmed, mut destinations) = (0, None);
+        let (mut confirmed, mut destinations) = (0, Vec::new());
         for call in calls {
             if let CallInBatch { subject: CallSubject::Complete(operation, params), is_confirmed: true } = &call {
                 confirmed += 1;
-                destinations = destinations_hash(operation, caller, params).filter(|_| confirmed == 1);
+                destinations = match confirmed {
+                    1 => destination_hashes(operation, caller, params),
+                    _ => Vec::new(),
+                };
             }
             // Lengths and kinds delimit the parts.
             let (kind, names, params) = match call.subject {
@@ -125,7 +128,7 @@ impl Scope {
 
     /// The same operation and caller with other parameters.
     pub(super) fn with_params(&self, params: &Map<String, Value>) -> Self {
-        Self { params: params_hash(params), destinations: None, ..self.clone() }
+        Self { params: params_hash(params), destinations: Vec::new(), ..self.clone() }
     }
 
     /// Whether it is about this operation.
@@ -182,19 +185,25 @@ fn principal_hash(caller: &Caller) -> String {
     caller_hash(&Caller { principal: caller.principal.clone(), session: None })
 }
 
-/// The hash of caller, operation and destinations. `None` if the call has no destination.
-fn destinations_hash(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Option<String> {
-    let found = destinations(operation, params);
-    if found.is_empty() {
-        return None;
-    }
+/// A hash of caller, operation and destination for each destination of a call, in order.
+fn destination_hashes(operation: &Operation, caller: &Caller, params: &Map<String, Value>) -> Vec<String> {
     let (origin, principal) = (&operation.origin, principal_hash(caller));
-    let mut hash = Sha256::new();
-    let subject = [&*origin.source, &*origin.place, &*operation.name, &*principal];
-    for part in subject.into_iter().chain(found.iter().map(String::as_str)) {
-        hash.update(format!("{}:{part}", part.len()));
-    }
-    Some(hex(&hash.finalize()))
+    let found = CallDestinations::of(operation, params);
+    let mut hashes: Vec<String> = found
+        .recipients()
+        .map(|destination| {
+            let mut hash = Sha256::new();
+            // A name that differs only in case is not worth another question.
+            let value = destination.value.to_lowercase();
+            for part in [&*origin.source, &*origin.place, &*operation.name, &*principal, &*value] {
+                hash.update(format!("{}:{part}", part.len()));
+            }
+            hex(&hash.finalize())
+        })
+        .collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 /// The hash of everything that reaches the source. Tokens and other metadata are excluded; a source's own parameter

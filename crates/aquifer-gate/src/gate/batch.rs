@@ -18,8 +18,9 @@ use super::{Evaluation, PreparedOperation, SafetyGate, is_dry_run};
 use crate::audit::Event;
 use crate::confirm::{
     CallInBatch, CallSubject, ConfirmationPrompt, Confirmations, Confirmer, CoveredCall, ElicitationAnswer, Findings,
-    IssuedToken, Purpose, Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
+    IssuedToken, Purpose, Redemption, Refusal, Scope, TokenRequest, rules_changed, store_unavailable,
 };
+use crate::destination::Remember;
 use crate::policy::{Effect, PolicyDecision, Strength};
 
 /// A confirmation of several calls, already consumed.
@@ -27,6 +28,7 @@ pub(super) struct BatchGrant {
     token: String,
     confirmer: Confirmer,
     strength: Strength,
+    remember: Remember,
     calls: Vec<GrantedCall>,
 }
 
@@ -45,6 +47,11 @@ impl BatchGrant {
     /// Who or what confirmed the calls.
     pub(super) fn confirmer(&self) -> &Confirmer {
         &self.confirmer
+    }
+
+    /// What the person wants to be remembered about the destinations of the calls.
+    pub(super) fn remember(&self) -> Remember {
+        self.remember
     }
 
     /// How strong the confirmation was.
@@ -106,13 +113,15 @@ impl<'a> CoveredCalls<'a> {
         self.calls.iter().map(move |call| call.evaluation(context))
     }
 
-    fn grant(&self, token: &str, confirmer: Confirmer) -> Grant {
+    fn grant(&self, token: &str, redeemed: Redemption) -> Grant {
         let calls = self.calls.iter().map(|call| GrantedCall {
             index: call.index,
             scope: call.evaluation(self.context).scope(),
             is_used: AtomicBool::new(false),
         });
-        let grant = BatchGrant { token: token.to_owned(), confirmer, strength: self.required, calls: calls.collect() };
+        let Redemption { confirmer, remember, .. } = redeemed;
+        let (token, strength) = (token.to_owned(), self.required);
+        let grant = BatchGrant { token, confirmer, strength, remember, calls: calls.collect() };
         Grant::new(self.indices(), grant)
     }
 }
@@ -130,7 +139,7 @@ impl SafetyGate {
     }
 
     pub(super) async fn confirm_calls(&self, batch: &BatchConfirmation<'_>, context: &Context) -> BatchDecision {
-        let gated = self.gated_calls(batch, context);
+        let gated = self.gated_calls(batch, context).await;
         let required = gated.iter().map(|call| call.required).max().unwrap_or(Strength::Token);
         let covered = cover(batch, &gated, required, context);
         match batch.token {
@@ -171,16 +180,20 @@ impl SafetyGate {
         false
     }
 
-    fn gated_calls<'a>(&self, batch: &'a BatchConfirmation<'_>, context: &Context) -> Vec<GatedCall<'a>> {
-        let gated = batch.entries.iter().filter(|entry| entry.is_gated).filter_map(|entry| {
-            let EntryRequest::Checked(request) = &entry.request else { return None };
+    async fn gated_calls<'a>(&self, batch: &'a BatchConfirmation<'_>, context: &Context) -> Vec<GatedCall<'a>> {
+        let mut gated = Vec::new();
+        for entry in batch.entries.iter().filter(|entry| entry.is_gated) {
+            let EntryRequest::Checked(request) = &entry.request else { continue };
             let prepared = self.prepare(request.operation());
             let decision = self.decide_policy(&prepared, request, &context.caller);
-            let required = required_strength(request, &decision, context)?;
+            let Some(required) = required_strength(request, &decision, context) else { continue };
+            if self.is_settled(request, &prepared, &context.caller).await {
+                continue;
+            }
             let findings = Findings { preview: entry.preview, obstacle: entry.obstacle };
-            Some(GatedCall { index: entry.index, request, prepared, decision, required, findings })
-        });
-        gated.collect()
+            gated.push(GatedCall { index: entry.index, request, prepared, decision, required, findings });
+        }
+        gated
     }
 
     async fn redeem_for_batch(&self, token: BatchToken<'_>, covered: &CoveredCalls<'_>) -> BatchDecision {
@@ -221,7 +234,7 @@ impl SafetyGate {
             self.confirmations.end_refusals(&covered.scope, caller).await;
         }
         match redeemed {
-            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.by(covered.context).confirmer)),
+            Ok(redeemed) => BatchDecision::Confirmed(covered.grant(token, redeemed.by(covered.context))),
             Err(refusal) => self.refuse_batch(covered, refusal, token),
         }
     }
@@ -307,7 +320,7 @@ impl SafetyGate {
         question: &str,
         answer: ElicitationAnswer,
     ) -> BatchDecision {
-        if answer == ElicitationAnswer::Yes {
+        if let ElicitationAnswer::Yes(_) = answer {
             return self.redeem_covered(covered, question, Purpose::Question).await;
         }
         match self.confirmations.decline(question, &covered.scope, &covered.context.caller).await {

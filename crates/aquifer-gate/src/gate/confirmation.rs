@@ -7,14 +7,14 @@ use std::time::Duration;
 use aquifer_engine::gate::Decision;
 use aquifer_engine::rehearsal::{Preview, RehearsalResult};
 use aquifer_engine::{Context, InputRequest};
-use serde_json::json;
 
 use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::Event;
 use crate::confirm::{
     ApprovalNotifier, ApprovalPages, ConfirmationPrompt, Confirmations, ElicitationAnswer, Findings, Purpose,
-    Redemption, Refusal, TokenRequest, cannot_ask_in_batch, nobody_to_ask, rules_changed,
+    Redemption, Refusal, TokenRequest, cannot_ask_in_batch, form, nobody_to_ask, rules_changed,
 };
+use crate::destination::Remember;
 use crate::policy::{Effect, PolicyDecision, RequiredStrength, Strength};
 
 impl Evaluation<'_> {
@@ -83,7 +83,8 @@ impl SafetyGate {
             && grant.confirm(index, &evaluation.scope(), required)
         {
             self.submit(|| evaluation.entry(Event::Confirmed).token(grant.token()).confirmed_by(grant.confirmer()));
-            return Ok(Redemption { confirmer: grant.confirmer().clone(), edit: None });
+            let (confirmer, remember) = (grant.confirmer().clone(), grant.remember());
+            return Ok(Redemption { confirmer, edit: None, remember });
         }
         if let Some(token) = &evaluation.request.metadata().confirmation {
             return self.redeem(evaluation, token, required).await;
@@ -132,7 +133,9 @@ impl SafetyGate {
             self.submit(entry);
             return Err(refuse_with(failure));
         }
-        let Some(rehearsal) = evaluation.rehearsal else { return Ok(evaluation.prompt()) };
+        let Some(rehearsal) = evaluation.rehearsal else {
+            return Ok(self.announce_memory(evaluation.request, evaluation.prompt()));
+        };
         let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
         if self.is_retired.load(Ordering::Relaxed) {
             return Err(refuse_with(rules_changed()));
@@ -142,7 +145,8 @@ impl SafetyGate {
             result => result.preview(),
         };
         let findings = Findings { preview, obstacle: None };
-        Ok(ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings))
+        let prompt = ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings);
+        Ok(self.announce_memory(evaluation.request, prompt))
     }
 
     /// Whether a call is denied because nobody is there to confirm it. Where a rule requires an approval, somebody is
@@ -193,12 +197,8 @@ impl SafetyGate {
             Ok(issued) => {
                 let reason = Strength::Elicit.as_str();
                 self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
-                let schema = [("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))];
-                Box::new(Decision::Ask(InputRequest {
-                    key: issued.token,
-                    message: prompt.to_text(),
-                    schema: schema.into_iter().collect(),
-                }))
+                let schema = form(self.would_remember(evaluation.request));
+                Box::new(Decision::Ask(InputRequest { key: issued.token, message: prompt.to_text(), schema }))
             }
             Err(refusal) => self.refuse(evaluation, refusal, ""),
         }
@@ -212,7 +212,7 @@ impl SafetyGate {
         answer: ElicitationAnswer,
     ) -> Result<Redemption, EarlyDecision> {
         let (scope, caller) = (evaluation.scope(), evaluation.caller());
-        if answer != ElicitationAnswer::Yes {
+        let ElicitationAnswer::Yes(remember) = answer else {
             let declined = self.token_request(evaluation, Purpose::Confirmation, Strength::Approval);
             return Err(match self.confirmations.decline(question, &scope, caller).await {
                 Ok(()) => {
@@ -223,7 +223,7 @@ impl SafetyGate {
                 }
                 Err(refusal) => self.refuse(evaluation, refusal, ""),
             });
-        }
+        };
         let redeem = || self.confirmations.redeem(question, Purpose::Question, Strength::Elicit, &scope, caller);
         let mut redeemed = redeem().await;
         if let Err(Refusal::CoolingDown { wait, .. }) = redeemed {
@@ -241,7 +241,8 @@ impl SafetyGate {
             Ok(redeemed) => {
                 self.submit(|| evaluation.entry(Event::Confirmed).token(question).confirmed_by(&redeemed.confirmer));
                 self.confirmations.end_refusals(&scope, caller).await;
-                Ok(redeemed)
+                let remember = if self.would_remember(evaluation.request) { remember } else { Remember::Nothing };
+                Ok(Redemption { remember, ..redeemed })
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),
         }

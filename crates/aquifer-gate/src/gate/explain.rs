@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use aquifer_engine::{Caller, Context};
+use aquifer_protocol::effect::SettledBy;
 use aquifer_protocol::operation::Operation;
 use aquifer_protocol::schema::Types;
 use aquifer_protocol::validate::Checked;
@@ -28,12 +29,22 @@ impl SafetyGate {
     /// Spends, asks and records nothing.
     pub async fn explain(&self, request: &Checked, context: &Context) -> Value {
         let operation = request.operation();
-        let decision = self.decide_policy(&self.prepare(operation), request, &context.caller);
+        let prepared = self.prepare(operation);
+        let decision = self.decide_policy(&prepared, request, &context.caller);
         let mut explanation = self.explain_decision(operation, &decision, Some(request.types()), context).await;
-        if is_dry_run(request) && asks_except_for_dry_runs(operation, &decision) {
+        let asks = matches!(decision.effect, Effect::Confirm(_));
+        let is_settled = asks && self.is_settled(request, &prepared, &context.caller).await;
+        if is_settled || (is_dry_run(request) && asks_except_for_dry_runs(operation, &decision)) {
             explanation.insert("decision".to_owned(), "allow".into());
             explanation.shift_remove("strength");
             explanation.shift_remove("to_change");
+        }
+        if asks && operation.safety.settled_by() != SettledBy::Nothing {
+            let words = match is_settled {
+                true => "All of them are known, so nobody is asked",
+                false => "Nobody is asked about calls whose destinations, links and addresses are all known",
+            };
+            explanation.insert("destinations".to_owned(), words.into());
         }
         Value::Object(explanation)
     }

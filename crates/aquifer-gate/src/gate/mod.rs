@@ -6,6 +6,7 @@
 
 mod batch;
 mod confirmation;
+mod destinations;
 mod edit;
 mod explain;
 mod hidden_tests;
@@ -38,6 +39,7 @@ use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{
     ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, RecordedEdit, Redemption, Scope,
 };
+use crate::destination::{DestinationSettings, DestinationSettingsError, KnownDestinations};
 use crate::policy::{
     CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
@@ -58,6 +60,8 @@ pub struct GateSettings {
     pub confirm: ConfirmSettings,
     /// Rate limits and quotas.
     pub quota: QuotaSettings,
+    /// Known destinations.
+    pub destinations: DestinationSettings,
 }
 
 /// Why settings are invalid.
@@ -72,6 +76,9 @@ pub enum GateSettingsError {
     /// The limits are invalid.
     #[error(transparent)]
     Quota(#[from] QuotaSettingsError),
+    /// The known destinations are invalid.
+    #[error(transparent)]
+    Destinations(#[from] DestinationSettingsError),
 }
 
 /// Stops calls that are denied by policy, lack confirmation, or exceed a limit.
@@ -80,6 +87,7 @@ pub struct SafetyGate {
     /// Cached per-operation state that does not depend on the call.
     prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
+    destinations: KnownDestinations,
     quotas: Quotas,
     audit: Audit,
     started: Instant,
@@ -176,6 +184,7 @@ impl SafetyGate {
             policy: Policy::new(&settings.policy)?,
             prepared: RwLock::default(),
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
+            destinations: KnownDestinations::new(&settings.destinations, store.clone(), clock.clone())?,
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
             started: Instant::now(),
@@ -289,7 +298,10 @@ impl SafetyGate {
         let is_dry_run = is_dry_run(evaluation.request);
         let required = match evaluation.decision.effect {
             // A dry run changes nothing, so nobody is asked and no token is consumed. Denied calls were refused above.
-            Effect::Confirm(strength) if !is_dry_run => Some(evaluation.required_strength(strength)),
+            Effect::Confirm(strength) if !is_dry_run => {
+                let is_settled = Box::pin(self.is_settled(evaluation.request, evaluation.prepared, caller)).await;
+                (!is_settled).then(|| evaluation.required_strength(strength))
+            }
             Effect::Confirm(_) | Effect::Allow | Effect::Deny(_) => None,
         };
         if is_write(operation) && !is_dry_run && !evaluation.brings_decision(required) {
@@ -319,6 +331,9 @@ impl SafetyGate {
             }
             None => None,
         };
+        if let Some(confirmed) = &confirmed {
+            Box::pin(self.remember_destinations(evaluation, confirmed)).await;
+        }
         let mut warnings = if self.is_counted(operation) { self.consume(evaluation).await? } else { Vec::new() };
         warnings.extend(confirmed.iter().filter_map(|confirmed| confirmed.edit.as_ref()).map(RecordedEdit::warning));
         let mut pass = Pass { warnings, receipt: None };

@@ -193,6 +193,8 @@ pub(super) struct Facts {
     pub(super) danger: Danger,
     pub(super) trust: Trust,
     pub(super) cell: (Cell, Origin),
+    /// The cell of reversible operations: it counts if a call needed a person only for where it goes, and that is settled.
+    pub(super) settled_cell: (Cell, Origin),
     pub(super) minimum: Option<Trust>,
     pub(super) confirm_below: Option<Trust>,
     pub(super) always_confirm: bool,

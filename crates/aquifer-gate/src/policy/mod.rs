@@ -188,6 +188,7 @@ impl Policy {
             danger,
             trust: operation.origin.trust,
             cell: self.matrix.cell(danger, operation.origin.trust),
+            settled_cell: self.matrix.cell(Danger::Reversible, operation.origin.trust),
             minimum,
             confirm_below: self.confirm_below,
             always_confirm: operation.safety.safeguards.always_confirm,
@@ -286,6 +287,22 @@ impl CompiledPolicy {
             applying.push(rule.clone());
             Some(self.facts.as_ref()?.decide(&applying))
         })
+    }
+
+    /// Decides about one call of the operation if it is settled where it goes: like about a reversible one, except that rules
+    /// count as always. `None` if the operator has set the cell.
+    pub(crate) fn decide_settled(&self, subject: &Subject<'_>) -> Option<Effect> {
+        let facts = self.facts.as_ref().filter(|facts| facts.cell.1 != Origin::Operator)?;
+        let facts = Facts { cell: facts.settled_cell, ..facts.clone() };
+        let mut applying = self.static_rules.clone();
+        for rule in &self.dynamic_rules {
+            match rule.applies(subject) {
+                Applicability::Yes => applying.push(rule.clone()),
+                Applicability::No => {}
+                Applicability::DependsOnParameters => return None,
+            }
+        }
+        Some(facts.decide(&applying).effect)
     }
 
     /// Decides about one call of the operation.

@@ -14,6 +14,8 @@ use aquifer_gate::confirm::approvals::{self, Approval, ApprovalError};
 use aquifer_gate::{GateSettings, SafetyGate};
 use aquifer_protocol::batch::OnConfirmation;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::danger::Danger;
+use aquifer_protocol::effect::{Effect, Effects, SettledBy};
 use aquifer_protocol::error::Failure;
 use aquifer_protocol::limits::Limits;
 use aquifer_protocol::operation::Operation;
@@ -182,6 +184,7 @@ pub(crate) const OPERATIONS: &[(&str, Category)] = &[
     ("erase_thing", Category::Delete),
     ("purge_thing", Category::Delete),
     ("drop_thing", Category::Delete),
+    ("send_thing", Category::Execute),
 ];
 
 impl Source for ThingSource {
@@ -193,6 +196,12 @@ impl Source for ThingSource {
         let operations = OPERATIONS.iter().map(|(name, category)| {
             let mut operation = Operation::new(name, *category, "Does it.");
             operation.origin.trust = self.trust;
+            if *name == "send_thing" {
+                operation.safety.danger = Danger::Destructive;
+                operation.safety.effects = Effects::only(Effect::Sends, "its name says 'send'");
+                operation.safety.effects.destinations.push("email".into());
+                operation.safety.effects.settled_by = SettledBy::KnownDestinations;
+            }
             let mut secret = Parameter::optional("pass_code", Schema::string());
             secret.sensitive = true;
             operation.parameters = vec![

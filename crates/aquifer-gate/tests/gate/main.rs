@@ -7,6 +7,7 @@
 
 mod audit;
 mod confirm;
+mod destinations;
 mod dry_run;
 #[cfg(unix)]
 mod faults;

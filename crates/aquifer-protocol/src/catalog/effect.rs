@@ -87,6 +87,12 @@ impl EffectSet {
         self.0 & !other.0 == 0
     }
 
+    /// Those that a person has to agree to by default.
+    pub fn for_person(self) -> Self {
+        let needed: Self = Effect::ALL.into_iter().filter(|effect| effect.needs_person()).collect();
+        Self(self.0 & needed.0)
+    }
+
     /// Whether one of them is in the other set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -108,12 +114,26 @@ pub struct EffectEvidence {
     pub evidence: Arc<str>,
 }
 
+/// What makes it unnecessary to ask a person about a call that sends something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SettledBy {
+    /// Nothing: it needs a person for more than where it goes.
+    #[default]
+    Nothing,
+    /// A person has agreed to all of its destinations before.
+    KnownDestinations,
+    /// The same, or it has no destination. Only its destinations show that it sends something.
+    KnownOrNoDestinations,
+}
+
 /// The effects of an operation, and the parameters that say where they go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
     found: Vec<EffectEvidence>,
     /// The parameters that say where something goes: recipients, addresses, accounts, channels, callbacks.
     pub destinations: Vec<Arc<str>>,
+    /// What makes it unnecessary to ask a person.
+    pub settled_by: SettledBy,
 }
 
 impl Effects {
@@ -152,6 +172,7 @@ impl Effects {
                 self.destinations.push(destination);
             }
         }
+        self.settled_by = self.settled_by.min(other.settled_by);
     }
 
     /// Whether the effect was found.

@@ -12,7 +12,7 @@ use aquifer_discovery::tool::Annotations;
 use aquifer_protocol::case::snake_identifier;
 use aquifer_protocol::category::Category;
 use aquifer_protocol::danger::Danger;
-use aquifer_protocol::effect::{Effect, Effects};
+use aquifer_protocol::effect::{Effect, Effects, SettledBy};
 use aquifer_protocol::inflect::without_s;
 use aquifer_protocol::text::secrets::names_secret;
 
@@ -62,10 +62,14 @@ pub(super) fn judge(evidence: Evidence<'_>) -> Judgement {
         None => evidence.id.map(judged).into_iter().fold(judged(evidence.name), more_severe),
     };
     let judged = doubt_unknown_verb(raise_by_credentials(judged, evidence), evidence);
-    match path_words::judge(evidence, &judged) {
+    let mut judged = match path_words::judge(evidence, &judged) {
         Some(by_path) => more_severe(judged, by_path),
         None => judged,
-    }
+    };
+    // What a path says is not part of what was judged, so no request is sure to send nothing.
+    let most = if judged.doubt.is_some() { SettledBy::Nothing } else { SettledBy::KnownDestinations };
+    judged.effects.settled_by = judged.effects.settled_by.min(most);
+    judged
 }
 
 /// Whether a request that may write has no name of its own: no id, or one that begins with its method.

@@ -27,8 +27,8 @@ pub(crate) use gateway::{
     BuildArgs, InitArgs, InterrogateArgs, LoginArgs, LogoutArgs, RemoteArgs, ReviewArgs, ValidateArgs,
 };
 pub(crate) use safety::{
-    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, DoctorArgs, ExplorerCommand, PolicyCommand,
-    PolicyShowArgs, StateArgs, TrustArgs,
+    ApprovalsCommand, AuditCommand, AuditShowArgs, AuditVerifyArgs, DoctorArgs, ExplorerCommand, NextTime,
+    PolicyCommand, PolicyShowArgs, StateArgs, TrustArgs,
 };
 pub(crate) use targets::{DefaultConfig, choose_config, default_config};
 pub(crate) use tokens::TokensArgs;

@@ -96,6 +96,9 @@ pub(crate) enum ApprovalsCommand {
         /// The id of the request, from 'aquifer approvals list' or the answer to the caller.
         #[arg(value_name = "ID")]
         id: String,
+        /// Whether later requests to the same destinations need an approval, too.
+        #[arg(long, value_name = "CHOICE", default_value = "known")]
+        next_time: NextTime,
         #[command(flatten)]
         place: StateArgs,
     },
@@ -117,12 +120,44 @@ pub(crate) enum ApprovalsCommand {
         #[command(flatten)]
         place: StateArgs,
     },
+    /// List the destinations that people have agreed to: requests that only send something there need no approval.
+    #[command(after_help = APPROVALS)]
+    Destinations {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: StateArgs,
+    },
+    /// Forget destinations, so that requests which send something there need an approval again.
+    #[command(after_help = APPROVALS)]
+    Forget {
+        /// The ids of destinations, from 'aquifer approvals destinations'.
+        #[arg(value_name = "ID", required_unless_present = "all")]
+        ids: Vec<String>,
+        /// Forget all destinations.
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
+        #[command(flatten)]
+        place: StateArgs,
+    },
     /// Create the admin secret and show it once.
     #[command(after_help = APPROVALS)]
     Secret {
         #[command(flatten)]
         place: StateArgs,
     },
+}
+
+/// What an approval says about later requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NextTime {
+    /// Requests that only send something to the same destinations need no approval.
+    Known,
+    /// Requests that only send something to anyone at the same domains need no approval.
+    Domain,
+    /// Every request needs an approval.
+    Ask,
 }
 
 const APPROVALS: &str = "\
@@ -132,6 +167,9 @@ Examples:
   aquifer approvals show k3vm7pqa                the whole call; add --json for JSON
   aquifer approvals approve k3vm7pqa --config aquifer.toml
   aquifer approvals deny k3vm7pqa --reason \"Wrong customer\"
+  aquifer approvals approve k3vm7pqa --next-time ask
+  aquifer approvals destinations                 where requests may go without an approval
+  aquifer approvals forget 5d41402abc
   aquifer approvals resume                       after three denials in a row, changes of a caller are paused
 
 Before you approve a call, you see every page of it. Press Space or Enter for the next page, q to quit without approving. \

@@ -12,17 +12,21 @@ use aquifer_gate::audit::{Audit, Entry, Event};
 use aquifer_gate::confirm::approvals::{
     self, Approval, ApprovalError, MAX_REASON_CHARS, PausedCaller, ReviewedApproval, Status, escape, wrap_text,
 };
+use aquifer_gate::destination::{self, KnownDestination, Remember, Scope};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::table::count;
 use crate::CommandOutcome;
-use crate::cli::{ApprovalsCommand, StateArgs, default_config};
+use crate::cli::{ApprovalsCommand, NextTime, StateArgs, default_config};
 use crate::config::Config;
 use crate::safety;
 use crate::safety::admin::Admin;
 use crate::state::{self, StoreLocation};
 use crate::terminal::{self, pager};
+
+/// The question about a call whose destinations are not remembered.
+const ONCE: &str = "Allow this call once? [y/N] ";
 
 /// Who decides here: the person with the admin secret.
 const DECIDED_BY: &str = "admin (command line)";
@@ -40,10 +44,19 @@ pub(crate) async fn run(command: ApprovalsCommand) -> anyhow::Result<CommandOutc
             let (_, store, clock) = open_store(&place)?;
             show(&*store, &clock, &id, json).await
         }
-        ApprovalsCommand::Approve { id, place } => {
+        ApprovalsCommand::Approve { id, next_time, place } => {
             // The output has to be a terminal, too, so that the person sees what is approved.
             terminal::require("Approving")?;
-            approve(&place, &id).await
+            approve(&place, &id, next_time).await
+        }
+        ApprovalsCommand::Destinations { json, place } => {
+            terminal::require_input("Reading destinations")?;
+            let (_, store, _) = open_store(&place)?;
+            list_destinations(&*store, json).await
+        }
+        ApprovalsCommand::Forget { ids, all, place } => {
+            terminal::require("Forgetting destinations")?;
+            forget_destinations(&place, (!all).then_some(&ids)).await
         }
         ApprovalsCommand::Resume { place } => {
             terminal::require("Ending a pause")?;
@@ -170,15 +183,23 @@ async fn show(store: &dyn StateStore, clock: &SteadyClock, id: &str, is_json: bo
 }
 
 /// Shows the whole call, asks for confirmation, and approves it.
-async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> {
+async fn approve(place: &StateArgs, id: &str, next_time: NextTime) -> anyhow::Result<CommandOutcome> {
     let (config, store, clock) = open_store(place)?;
-    let reviewed = approvals::get(&*store, id, &*clock).await?;
+    let (remember, question) = match next_time {
+        NextTime::Known => (Remember::Destinations, "Allow this call, and later ones to the same destinations? [y/N] "),
+        NextTime::Domain => {
+            (Remember::Domains, "Allow this call, and later ones to anyone at the same domains? [y/N] ")
+        }
+        NextTime::Ask => (Remember::Nothing, ONCE),
+    };
+    let reviewed = approvals::get(&*store, id, &*clock).await?.remembering(remember);
+    let question = if reviewed.approval().offers_memory { question } else { ONCE };
     if !matches!(reviewed.approval().status, Status::Pending | Status::Denied) {
         let (id, status) = (reviewed.approval().id.clone(), reviewed.approval().status);
         return Err(ApprovalError::Over { id, status }.into());
     }
     let is_shown = pager::show_all(|width| render_call(&reviewed, Some(width)), "quits without approving")?;
-    if !is_shown || !terminal::yes("Allow this call once? [y/N] ")? {
+    if !is_shown || !terminal::yes(question)? {
         return nothing_done();
     }
     // Opened before the decision, which must not be made if it cannot be recorded.
@@ -191,6 +212,52 @@ async fn approve(place: &StateArgs, id: &str) -> anyhow::Result<CommandOutcome> 
     let until = to_the_second(decided.expires_at);
     terminal::print(&format!("Approved. The caller has until {until} to send the request again.\n"))?;
     Ok(CommandOutcome::Done)
+}
+
+/// Prints the destinations that people have agreed to.
+async fn list_destinations(store: &dyn StateStore, is_json: bool) -> anyhow::Result<CommandOutcome> {
+    let all = destination::list(store).await?;
+    if is_json {
+        terminal::print(&ascii_json(&json!({ "destinations": all })))?;
+        return Ok(CommandOutcome::Done);
+    }
+    let mut out: String = all.iter().map(describe_destination).collect();
+    let _ = writeln!(out, "{} known.", count(all.len(), "destination"));
+    terminal::print(&out)?;
+    Ok(CommandOutcome::Done)
+}
+
+/// One line for a destination. No field can forge a line of the output.
+fn describe_destination(known: &KnownDestination) -> String {
+    let KnownDestination { id, source, destination, operation, .. } = known;
+    let [source, destination, operation] = [source, destination, operation].map(|name| escape(name));
+    let whole = match known.scope {
+        Scope::Recipient => "",
+        Scope::Domain => "everything at ",
+        Scope::Mentioned => "texts may mention ",
+    };
+    let caller = known.caller.as_deref().map(|caller| format!(", for {}", escape(caller))).unwrap_or_default();
+    let by = known.approved_by.as_deref().map_or("a person".to_owned(), escape);
+    let (from, until) = (to_the_second(known.approved_at), to_the_second(known.expires_at));
+    format!("{id}  {source}: {whole}{destination}{caller}\n  {by} allowed {operation} at {from}; known until {until}\n")
+}
+
+/// Forgets the destinations with these ids, or all.
+async fn forget_destinations(place: &StateArgs, ids: Option<&Vec<String>>) -> anyhow::Result<CommandOutcome> {
+    let (config, store, clock) = open_store(place)?;
+    let audit = safety::audit(&config, store.clone(), &clock)?;
+    let forgotten = destination::forget(&*store, ids.map(Vec::as_slice)).await?;
+    for known in &forgotten {
+        record_entry(&audit, Entry::for_forgotten_destination(known, DECIDED_BY)).await;
+    }
+    let missing = ids.into_iter().flatten().find(|id| forgotten.iter().all(|known| known.id != **id));
+    terminal::print(&format!("{} forgotten.\n", count(forgotten.len(), "destination")))?;
+    match missing {
+        Some(id) => {
+            bail!("no known destination has the id '{}'. 'aquifer approvals destinations' lists them", escape(id))
+        }
+        None => Ok(CommandOutcome::Done),
+    }
 }
 
 /// Denies a call. The person does not have to see all of it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aquifer_gate::GateSettings;
 use aquifer_gate::confirm::{ConfirmSettings, WhenNobodyAnswers};
+use aquifer_gate::destination::DestinationSettings;
 use aquifer_gate::policy::{Cell, PolicySettings, RuleSettings, Strength, TrustPolicySettings};
 use aquifer_gate::quota::{CostSettings, DeclaredLimits, QuotaSettings, RateLimitSettings, ThresholdSettings};
 use serde::Deserialize;
@@ -24,6 +25,7 @@ pub(crate) struct GateConfig {
     quota: Vec<ThresholdSettings>,
     cost: Vec<CostSettings>,
     currency: Option<String>,
+    destinations: DestinationConfig,
     quarantine: Option<QuarantineConfig>,
 }
 
@@ -41,6 +43,13 @@ struct ConfirmationConfig {
     allow_edits: Option<bool>,
     model_confirms: bool,
     when_nobody_answers: Option<WhenNobodyAnswers>,
+}
+
+/// `[gate.destinations]`: how long a destination stays known after a person agreed to it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct DestinationConfig {
+    remember_days: Option<u64>,
 }
 
 impl GateConfig {
@@ -90,8 +99,16 @@ impl GateConfig {
         rules.chain(counted).chain(costs).flatten().any(|words| !words.0.is_empty())
     }
 
-    /// Converts this section to the settings of the gate. `declared` contains the limits in adapter files.
-    pub(crate) fn settings(&self, has_several_sources: bool, declared: &DeclaredLimits) -> GateSettings {
+    /// Converts this section to the settings of the gate. `declared` contains the limits in adapter files, and `known` the
+    /// known destinations of each source.
+    pub(crate) fn settings(
+        &self,
+        has_several_sources: bool,
+        declared: &DeclaredLimits,
+        known: &BTreeMap<String, Vec<String>>,
+    ) -> GateSettings {
+        let default = DestinationSettings::default();
+        let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
         GateSettings {
             policy: PolicySettings {
                 matrix: self.matrix.clone(),
@@ -108,6 +125,10 @@ impl GateConfig {
                 cost: self.cost.clone(),
                 currency: self.currency.clone(),
                 declared: declared.clone(),
+            },
+            destinations: DestinationSettings {
+                known: known.clone(),
+                remember_for: self.destinations.remember_days.map_or(default.remember_for, days),
             },
         }
     }

@@ -44,6 +44,9 @@ pub(crate) struct SourceConfig {
     pub(crate) base_url: Option<String>,
     /// The token endpoint for client credentials, if not that of the description.
     pub(crate) token_url: Option<String>,
+    /// Where it may send something without a person: addresses, and domains as `@domain` or `https://host/*`.
+    #[serde(default)]
+    pub(crate) known_destinations: Vec<String>,
     /// Values of variables in the description's server URLs.
     #[serde(default)]
     pub(crate) server_variables: BTreeMap<String, String>,

@@ -1,6 +1,8 @@
 //! The properties of sources that the gate depends on: whether there are several, and the limits in their adapter
 //! files.
 
+use std::collections::BTreeMap;
+
 use aquifer_discovery::adapter::{LimitScope, RateLimits, Window};
 use aquifer_gate::GateSettings;
 use aquifer_gate::policy::PatternList;
@@ -8,7 +10,7 @@ use aquifer_gate::quota::{
     CostSettings, CounterScope, DeclaredLimits, RateLimitSettings, ThresholdSettings, WindowUnit,
 };
 
-use crate::config::GateConfig;
+use crate::config::{Config, GateConfig};
 use crate::sources::Plans;
 
 /// The properties of sources that the gate depends on.
@@ -17,6 +19,8 @@ pub(crate) struct SourceFacts {
     /// Whether more than one source is configured, including those that cannot be served yet.
     pub(crate) has_several: bool,
     pub(crate) limits: DeclaredLimits,
+    /// The known destinations, by source.
+    pub(crate) known_destinations: BTreeMap<String, Vec<String>>,
 }
 
 impl SourceFacts {
@@ -24,6 +28,7 @@ impl SourceFacts {
     pub(crate) fn new(plans: &Plans) -> Self {
         let mut facts = Self { has_several: plans.has_several(), ..Self::default() };
         for plan in &plans.plans {
+            facts.add_known_destinations(&plan.name, plan.known_destinations());
             if let Some(limits) = plan.rate_limits() {
                 facts.add(&plan.name, limits);
             }
@@ -33,7 +38,23 @@ impl SourceFacts {
 
     /// The settings of a gate in front of these sources.
     pub(crate) fn gate_settings(&self, gate: &GateConfig) -> GateSettings {
-        gate.settings(self.has_several, &self.limits)
+        gate.settings(self.has_several, &self.limits, &self.known_destinations)
+    }
+
+    /// The properties that the configuration alone tells, to check it before any source is known.
+    pub(crate) fn of_config(config: &Config) -> Self {
+        let mut facts = Self::default();
+        for source in &config.source {
+            let name = source.name.as_deref().or(source.target.as_deref()).unwrap_or_default();
+            facts.add_known_destinations(name, &source.known_destinations);
+        }
+        facts
+    }
+
+    fn add_known_destinations(&mut self, source: &str, known: &[String]) {
+        if !known.is_empty() {
+            self.known_destinations.entry(source.to_owned()).or_default().extend_from_slice(known);
+        }
     }
 
     /// Adds the limits that the adapter file of a source declares. Limits of an API apply to all callers together.

@@ -135,7 +135,7 @@ impl Safety {
         let clock = steady_clock();
         let store = Arc::new(MemoryStore::new(clock.clone(), MAX_MEMORY_RECORDS));
         match SafetyGate::new(
-            &SourceFacts::default().gate_settings(&config.gate),
+            &SourceFacts::of_config(config).gate_settings(&config.gate),
             Audit::disabled(clock.clone()),
             store,
             clock,

@@ -331,6 +331,11 @@ impl Plan {
         }
     }
 
+    /// Where it may send something without a person, as the operator says.
+    pub(crate) fn known_destinations(&self) -> &[String] {
+        &self.origin.config.known_destinations
+    }
+
     /// The limits that an adapter file declares.
     pub(crate) fn rate_limits(&self) -> Option<&RateLimits> {
         match &self.kind {

@@ -92,7 +92,13 @@ async fn r_saf_5_documented_events_are_emitted_and_emitted_events_are_documented
     emitted.extend(events(&harness.folder.0));
 
     // Written by commands and covered by the binary's tests: approvals.rs and quarantine.rs.
-    let by_commands = ["APPROVAL_GRANTED", "CHANGES_RESUMED", "DEFINITION_QUARANTINED", "DEFINITION_ACCEPTED"];
+    let by_commands = [
+        "APPROVAL_GRANTED",
+        "CHANGES_RESUMED",
+        "DESTINATION_FORGOTTEN",
+        "DEFINITION_QUARANTINED",
+        "DEFINITION_ACCEPTED",
+    ];
     // Written by the explorer and covered by the tests of its operator.
     let by_explorer = ["DEFINITION_REJECTED", "TOOL_CLASSIFIED", "RULES_CHANGED"];
     emitted.extend(by_explorer.map(str::to_owned));

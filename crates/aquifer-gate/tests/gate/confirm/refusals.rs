@@ -71,7 +71,14 @@ async fn r_saf_7_a_refused_destination_is_not_asked_about_again_in_other_words()
     let id = wait_for(&harness, delete_for("1", &both), anna()).await;
     deny(&harness, &id).await;
     // Other parameters, another order, other case and blanks, another session, somebody who can be asked, a batch.
-    let spellings = [both.clone(), json!([" mallory@x.com ", "EVE@X.COM"]), json!(["eve@x.com", "mallory@x.com", ""])];
+    let spellings = [
+        both.clone(),
+        json!([" mallory@x.com ", "EVE@X.COM"]),
+        json!(["eve@x.com", "mallory@x.com", ""]),
+        // One more destination, and names beside addresses.
+        json!(["eve@x.com", "carol@x.com", "mallory@x.com"]),
+        json!("Mallory <mallory@x.com>, eve@x.com"),
+    ];
     for spelling in &spellings {
         for context in [anna(), caller(Some("anna"), Some("session_2")), with_person(anna())] {
             let refused = harness.ask_as(delete_for("2", spelling), context).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::category::Category;
 use crate::danger::Danger;
-use crate::effect::Effects;
+use crate::effect::{Effect, EffectSet, Effects, SettledBy};
 
 /// How much harm an operation can do, and how it is confirmed.
 #[derive(Debug, Clone)]
@@ -46,6 +46,16 @@ impl Safety {
             has_safe_dry_run: false,
             tests_hidden: false,
             quarantine: None,
+        }
+    }
+
+    /// What makes it unnecessary to ask a person about a call. Whatever was found besides sending needs one.
+    pub fn settled_by(&self) -> SettledBy {
+        let only_sends: EffectSet = [Effect::Sends].into_iter().collect();
+        if self.danger == Danger::Destructive && self.effects.set().for_person() == only_sends {
+            self.effects.settled_by
+        } else {
+            SettledBy::Nothing
         }
     }
 }

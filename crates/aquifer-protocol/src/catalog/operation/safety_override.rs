@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Operation;
 use crate::category::Category;
 use crate::danger::Danger;
-use crate::effect::Effect;
+use crate::effect::{Effect, EffectSet, SettledBy};
 
 /// The evidence of what is set in the configuration.
 const EVIDENCE: &str = "the configuration says so";
@@ -45,6 +45,14 @@ impl SafetyOverride {
             for effect in effects {
                 operation.safety.effects.add(*effect, EVIDENCE);
             }
+            let only_sends: EffectSet = [Effect::Sends].into_iter().collect();
+            if operation.safety.effects.set().for_person() == only_sends {
+                operation.safety.effects.settled_by = SettledBy::KnownDestinations;
+            }
+        }
+        // Whoever sets the danger level wants to be asked about every call of that level.
+        if self.danger.is_some() {
+            operation.safety.effects.settled_by = SettledBy::Nothing;
         }
         if let Some(destinations) = &self.destinations {
             operation.safety.effects.destinations.clone_from(destinations);

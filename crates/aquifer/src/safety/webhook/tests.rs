@@ -59,6 +59,7 @@ fn approval(id: &str) -> Approval {
         asked_at: now,
         expires_at: now + Duration::from_secs(300),
         is_editable: false,
+        offers_memory: false,
         status: Status::Pending,
         decided_by: None,
         decision_reason: None,

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod destinations;
 mod dry_run;
 mod earned;
 mod hidden_values;

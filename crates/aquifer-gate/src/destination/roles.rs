@@ -1,13 +1,14 @@
 //! What a parameter is for, as far as its name tells. It decides where a person sees the value: where something goes
 //! first, then amounts and the thing that a call is about, long texts last.
 //!
-//! A role never hides a value. Wrong guesses only change the order.
+//! A role never hides a value from a person. Where a call runs without a question, what is no recipient and no text has to be
+//! known as well.
 
 use aquifer_protocol::case::snake_case;
 
 /// What a parameter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ParameterRole {
+pub(crate) enum ParameterRole {
     /// Where something goes: recipients, addresses, accounts, channels, links.
     Destination,
     /// How much is paid, and from where.
@@ -53,7 +54,7 @@ const WHOLE: &[(ParameterRole, &str)] = &[
 
 impl ParameterRole {
     /// The role of a parameter with this name.
-    pub(super) fn from_name(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         let name = snake_case(name);
         let is_listed = |list: &str, name: &str| list.split_ascii_whitespace().any(|known| known == name);
         let whole = WHOLE.iter().find(|(_, list)| is_listed(list, &name)).map(|(role, _)| *role);
