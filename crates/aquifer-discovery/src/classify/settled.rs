@@ -16,6 +16,10 @@ pub(super) fn settled_by(subject: Subject<'_>, effects: &Effects, is_harmless: b
         return SettledBy::Nothing;
     }
     let words: Vec<&str> = subject.name.split('_').filter(|word| !word.is_empty()).collect();
+    // Whatever else such a name says may be done, too: `send_and_restart`, `send_gift_card`, `forward_calls`.
+    if words.iter().any(|word| contains(MORE, word)) {
+        return SettledBy::Nothing;
+    }
     let first = words.get(prefix.count_words(&words)).copied().unwrap_or_default();
     if words::effect(Place::Verb, first) == Some(Effect::Sends) {
         return SettledBy::KnownDestinations;
@@ -32,6 +36,10 @@ pub(super) fn settled_by(subject: Subject<'_>, effects: &Effects, is_harmless: b
         false => SettledBy::Nothing,
     }
 }
+
+/// Words of names that do more than send a text.
+const MORE: &str =
+    "and call calls card cards code coupon gift key keys or password signature signatures then token voucher vouchers";
 
 /// Words that say that others get something, too.
 const OTHERS: &str = "admin admins all and anybody anyone assignee company customer customers each entire every everybody everyone \
@@ -95,6 +103,8 @@ mod tests {
                 KnownDestinations,
             ),
             ("create_message", "Creates a message.", &["channel", "text"], Some(false), KnownDestinations),
+            ("notify_and_restart", "Notifies and restarts.", &["recipients"], Some(false), Nothing),
+            ("send_gift_card", "Sends a gift card.", &["recipient"], Some(false), Nothing),
             ("frobnicate", "Frobnicates it.", &["recipients"], None, Nothing),
         ] {
             let annotations = Annotations { destructive, ..Annotations::default() };

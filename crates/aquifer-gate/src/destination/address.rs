@@ -51,6 +51,16 @@ impl Destination {
         (!value.is_empty()).then(|| Self { kind: DestinationKind::Name, value: value.to_owned(), parameter })
     }
 
+    /// Names that count only together, in the order of their parameters.
+    pub(super) fn together<'a>(names: impl Iterator<Item = &'a Self>) -> Self {
+        let mut pairs: Vec<[&str; 2]> = names.map(|name| [&*name.parameter, &*name.value]).collect();
+        pairs.sort_unstable();
+        Self::new(
+            DestinationKind::Name,
+            serde_json::Value::from_iter(pairs.iter().map(|pair| pair.to_vec())).to_string(),
+        )
+    }
+
     /// The destinations that a text names: one, or several e-mail addresses with commas or semicolons between them.
     pub(crate) fn parse(text: &str, parameter: &str) -> Vec<Self> {
         if let Some(destination) = Self::recognize(text) {

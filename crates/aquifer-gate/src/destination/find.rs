@@ -9,7 +9,7 @@ use aquifer_protocol::case::snake_case;
 use aquifer_protocol::operation::Operation;
 use serde_json::{Map, Value};
 
-use super::address::Destination;
+use super::address::{Destination, DestinationKind};
 use super::roles::ParameterRole;
 use super::text;
 
@@ -24,9 +24,12 @@ const MAX_MENTIONS: usize = 20;
 
 /// Names of parameters for what is sent. Any other parameter may say where it goes.
 const CONTENT: &str = "subject title text texts body message content contents html markdown description note notes comment comments \
-    summary details headline caption footer signature attachment attachments start end start_time end_time start_date end_date \
-    starts_at ends_at date time day duration timezone time_zone location priority importance format language locale lang currency \
-    color emoji all_day reminder reminders";
+    summary headline caption html_body text_body body_html body_text html_content text_content message_text message_body \
+    plain_text attachment attachments start end start_time end_time start_date end_date starts_at ends_at date time day duration \
+    timezone time_zone location priority importance format language locale lang color";
+
+/// Names of parameters for files that are sent. Their members are what is sent, too.
+const FILES: &str = "attachment attachments";
 
 /// Names of parameters for links that are sent beside a recipient.
 const SENT_LINKS: &str = "link links url urls uri website reply_to";
@@ -80,7 +83,7 @@ impl CallDestinations {
             return;
         }
         match (value, part) {
-            (Value::Null, _) | (Value::Bool(false), Part::Content | Part::Other) => {}
+            (Value::Null, _) => {}
             (Value::String(text), Part::Recipient) => self.extend(Destination::parse(text, name)),
             (Value::String(text), Part::Other) => match Destination::recognize(text) {
                 Some(found) => self.extend([found]),
@@ -89,10 +92,12 @@ impl CallDestinations {
             (Value::String(text), Part::Content) => self.mention(text),
             (Value::Number(number), Part::Recipient) => self.extend(Destination::named(&number_text(number), name)),
             (Value::Number(number), Part::Other) => self.others.extend(Destination::named(&number_text(number), name)),
-            (Value::Bool(true), Part::Other) => self.others.extend(Destination::named("true", name)),
+            (Value::Number(number), Part::Content) => self.mention(&number_text(number)),
             // Nobody knows whom it means.
             (Value::Bool(_), Part::Recipient) => self.is_incomplete = true,
-            (Value::Bool(true) | Value::Number(_), Part::Content) => {}
+            (Value::Bool(flag), Part::Other | Part::Content) => {
+                self.others.extend(Destination::named(if *flag { "true" } else { "false" }, name));
+            }
             (Value::Array(items), _) => items.iter().for_each(|item| self.collect(name, item, part, depth + 1)),
             (Value::Object(members), _) => {
                 for (member, value) in members {
@@ -100,18 +105,17 @@ impl CallDestinations {
                     self.is_incomplete |= Destination::recognize(member).is_some();
                     let own = match (part_by_name(member), part) {
                         (Part::Recipient, _) | (_, Part::Recipient) => Part::Recipient,
-                        (_, Part::Content) => Part::Content,
-                        (own, Part::Other) => own,
+                        (_, Part::Content) if is_listed(FILES, name) => Part::Content,
+                        (own, _) => own,
                     };
-                    self.collect(&format!("{name}.{member}"), value, own, depth + 1);
+                    self.collect(member, value, own, depth + 1);
                 }
             }
         }
     }
 
     fn mention(&mut self, text: &str) {
-        let mut found = text::mentions(text);
-        self.mentioned.extend(found.by_ref().take(MAX_MENTIONS + 1));
+        self.mentioned.extend(text::mentions(text).into_iter().take(MAX_MENTIONS + 1));
         self.is_incomplete |= self.mentioned.len() > MAX_MENTIONS;
     }
 
@@ -140,9 +144,28 @@ impl CallDestinations {
         self.recipients.iter()
     }
 
-    /// The same, with everything that may say where something goes.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Destination> {
-        self.recipients.union(&self.others)
+    /// Whether there are values that may say where something goes, besides recipients.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// The names and other values that only together say where something goes: a channel of a team, a thread of a channel.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Destination> {
+        let names = self.recipients.iter().filter(|recipient| recipient.kind == DestinationKind::Name);
+        names.chain(&self.others)
+    }
+
+    /// Everything that has to be known: addresses and links each on its own, and all names together.
+    pub(crate) fn places(&self) -> Vec<Destination> {
+        let is_address = |recipient: &&Destination| recipient.kind != DestinationKind::Name;
+        let mut places: Vec<Destination> = self.recipients.iter().filter(is_address).cloned().collect();
+        let mut names = self.names();
+        match (names.next(), names.next()) {
+            (None, _) => {}
+            (Some(only), None) => places.push(only.clone()),
+            (Some(_), Some(_)) => places.push(Destination::together(self.names())),
+        }
+        places
     }
 
     /// What the texts of the call mention besides, as far as it was found.
@@ -159,7 +182,6 @@ fn is_listed(list: &str, name: &str) -> bool {
 fn part_by_name(name: &str) -> Part {
     match ParameterRole::from_name(name) {
         ParameterRole::Destination => Part::Recipient,
-        ParameterRole::Body => Part::Content,
         _ if is_listed(CONTENT, name) => Part::Content,
         _ => Part::Other,
     }
@@ -190,7 +212,7 @@ mod tests {
     }
 
     fn values(params: &Value) -> Vec<String> {
-        found(params).places().map(|found| found.value.clone()).collect()
+        found(params).places().into_iter().map(|found| found.value).collect()
     }
 
     #[test]
@@ -199,7 +221,8 @@ mod tests {
             "to": [" Bob@X.com ", "a@x.com"], "bcc": "", "body": "to c@x.com", "room": 7, "start_time": 8,
             "message": { "text": "d@x.com", "cc": [{ "email": "E@x.com", "name": "Eve" }] }, "forward": "f@x.com",
         });
-        assert_eq!(values(&params), ["a@x.com", "bob@x.com", "e@x.com", "f@x.com", "7", "Eve"]);
+        let names = r#"[["name","Eve"],["room","7"]]"#;
+        assert_eq!(values(&params), ["a@x.com", "bob@x.com", "e@x.com", "f@x.com", names]);
         let mentioned: Vec<String> = found(&params).mentioned().map(|found| found.value.clone()).collect();
         assert_eq!(mentioned, ["c@x.com", "d@x.com"]);
         assert!(found(&params).is_complete() && found(&params).has_recipient());
@@ -209,8 +232,14 @@ mod tests {
     fn r_saf_8_every_value_that_is_not_sent_says_where_it_goes() {
         for (params, expected) in [
             (json!({ "to": "a@x.com", "user_id": "eve" }), &["a@x.com", "eve"][..]),
-            (json!({ "to": "a@x.com", "reply_all": true, "silent": false, "note": null }), &["a@x.com", "true"]),
+            (json!({ "to": "a@x.com", "reply_all": true, "note": null }), &["a@x.com", "true"]),
+            (json!({ "to": "a@x.com", "silent": false }), &["a@x.com", "false"]),
+            (json!({ "to": "a@x.com", "body": true }), &["a@x.com", "true"]),
             (json!({ "to": "a@x.com", "options": { "group": 7, "color": "red" } }), &["a@x.com", "7"]),
+            (json!({ "to": "a@x.com", "message": { "text": "Hi", "rcpt": "eve" } }), &["a@x.com", "eve"]),
+            (json!({ "to": "a@x.com", "recipient_details": "eve" }), &["a@x.com", "eve"]),
+            (json!({ "to": "b", "team": "a" }), &[r#"[["team","a"],["to","b"]]"#]),
+            (json!({ "to": "a", "team": "b" }), &[r#"[["team","b"],["to","a"]]"#]),
             (json!({ "to": "a@x.com", "subject": "Hi", "attachments": [{ "file_id": "13" }] }), &["a@x.com"]),
         ] {
             assert_eq!(values(&params), expected, "{params}");

@@ -133,10 +133,17 @@ impl KnownDestinations {
         if !destinations.is_complete() {
             return false;
         }
-        let places = destinations.places().map(|place| (place, Role::Recipient));
-        for (destination, role) in places.chain(destinations.mentioned().map(|mentioned| (mentioned, Role::Mentioned)))
-        {
-            if !self.knows(operation, caller, (destination, role)).await {
+        let configured = self.configured.get(&*operation.origin.source);
+        let is_configured = |name| configured.is_some_and(|configured| configured.contain(name, Role::Recipient));
+        let has_configured_names = destinations.names().all(is_configured);
+        for place in destinations.places() {
+            let is_known = place.kind == DestinationKind::Name && has_configured_names;
+            if !is_known && !self.knows(operation, caller, (&place, Role::Recipient)).await {
+                return false;
+            }
+        }
+        for mentioned in destinations.mentioned() {
+            if !self.knows(operation, caller, (mentioned, Role::Mentioned)).await {
                 return false;
             }
         }
@@ -179,11 +186,11 @@ impl KnownDestinations {
         if remember == Remember::Nothing || !self.remembers() || !destinations.is_complete() {
             return Ok(());
         }
-        let widened = |place: &Destination| match place.domain().filter(|_| remember == Remember::Domains) {
+        let widened = |place: Destination| match place.domain().filter(|_| remember == Remember::Domains) {
             Some(domain) => (domain, Scope::Domain),
-            None => (place.clone(), Scope::Recipient),
+            None => (place, Scope::Recipient),
         };
-        let places = destinations.places().map(widened);
+        let places = destinations.places().into_iter().map(widened);
         let mentioned = destinations.mentioned().map(|mentioned| (mentioned.clone(), Scope::Mentioned));
         let now = self.clock.now();
         let expires_at = now.checked_add(self.remember_for).unwrap_or(Timestamp::MAX);

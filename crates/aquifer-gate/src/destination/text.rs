@@ -16,9 +16,55 @@ const FILE_ENDS: &str = "7z bat bmp cfg conf cpp csv dat doc docx eml env epub e
     java jpeg jpg js json jsonl jsx key kt lock log mkv mp3 mp4 msg numbers odp ods odt ogg pages parquet pdf php png ppt pptx psd \
     rb rst rtf scss sql sqlite svg swift tar tex tgz tif tiff toml ts tsv tsx txt wav webm webp xls xlsx xml yaml yml";
 
+/// Elements of HTML that separate words.
+const BLOCKS: &str = "blockquote body br center dd div dl dt h1 h2 h3 h4 h5 h6 head header footer hr html li main ol p pre section table \
+    tbody td tfoot th thead title tr ul";
+
+/// Schemes of links that have no slashes.
+const SCHEMES: &str = "bitcoin callto data ethereum facetime file intent javascript mailto market sip sips skype sms slack tel vbscript \
+    viber whatsapp zoommtg";
+
 /// What a text mentions: e-mail addresses, the hosts of links, and accounts.
-pub(super) fn mentions(text: &str) -> impl Iterator<Item = Destination> {
-    words(text).filter_map(|(_, word)| mention(word)).chain(digit_groups(text))
+pub(super) fn mentions(text: &str) -> Vec<Destination> {
+    let (plain, tags) = without_markup(text);
+    let mentioned = words(&plain).filter_map(|(_, word)| mention(word)).chain(digit_groups(&plain));
+    tags.into_iter().chain(mentioned).collect()
+}
+
+/// A text without its HTML elements, and those of them that have attributes or are none.
+fn without_markup(text: &str) -> (String, Vec<Destination>) {
+    let (mut plain, mut tags) = (String::with_capacity(text.len()), Vec::new());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        plain.push_str(before);
+        let is_markup =
+            after.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '@' | '#' | '?'));
+        if !is_markup {
+            plain.push('<');
+            rest = after;
+            continue;
+        }
+        let (tag, after) = after.split_once('>').unwrap_or((after, ""));
+        let name = tag.trim_start_matches('/').trim_end_matches('/').trim();
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            // `<bob@x.com>` is an address, and `<https://x.com>` a link.
+            match mention(tag) {
+                Some(found) if found.kind != DestinationKind::Name => tags.push(found),
+                _ => tags.push(Destination::new(DestinationKind::Name, tag)),
+            }
+            plain.push(' ');
+        } else if BLOCKS.split_ascii_whitespace().any(|block| block.eq_ignore_ascii_case(name)) {
+            plain.push(' ');
+        }
+        rest = after;
+    }
+    plain.push_str(rest);
+    let plain = if plain.contains('&') {
+        plain.replace("&nbsp;", " ").replace("&amp;", "&").replace("&quot;", "\"")
+    } else {
+        plain
+    };
+    (plain, tags)
 }
 
 /// Whether a word may be an address, a link or an account.
@@ -79,26 +125,39 @@ fn may_be_followed(word: &str) -> bool {
         return false;
     }
     let has = |part: &str| word.contains(part);
-    let is_reference = word.split_once('&').is_some_and(|(_, rest)| rest.contains(';'));
+    let is_reference = has("&#") || word.split_once('&').is_some_and(|(_, rest)| rest.contains(';'));
+    let is_scheme = |before: &str| SCHEMES.split_ascii_whitespace().any(|known| ends_with_word(before, known));
     let digits = word.chars().filter(char::is_ascii_digit).count();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
-    let is_mixed = digits + letters >= MIN_MIXED_CHARS && digits > 2 && letters > 2 && !has("-") && !has("/");
+    let is_commit = word.len() == 40 && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_mixed =
+        digits + letters >= MIN_MIXED_CHARS && digits > 2 && letters > 2 && !has("-") && !has("/") && !is_commit;
+    let is_amount = has(".") && has(",");
     has("//")
         || has(":/")
-        || has("\\\\")
+        || has("\\")
+        || word.match_indices(':').any(|(index, _)| word.get(..index).is_some_and(is_scheme))
         || is_reference
         || is_address(word)
         || is_encoded(word)
         || word.to_ascii_lowercase().contains("www.")
-        || (digits >= MIN_ACCOUNT_DIGITS && letters <= digits)
+        || (digits >= MIN_ACCOUNT_DIGITS && letters <= digits && !is_commit && !is_amount)
         || is_mixed
         || has_domain(word)
+        || (word.contains(['*', '~', '`', '_']) && has_domain(&word.replace(['*', '~', '`', '_'], "")))
         || word.chars().any(is_invisible)
 }
 
-/// Whether something stands before and after an `@`: `@all` is no address.
+/// Whether a name stands behind an `@`: an address, or somebody whom a chat notifies.
 fn is_address(word: &str) -> bool {
-    word.split_once('@').is_some_and(|(before, after)| !after.is_empty() && (!before.is_empty() || after.contains('.')))
+    word.split('@').skip(1).any(|after| after.starts_with(|c: char| c.is_alphanumeric() || !c.is_ascii()))
+}
+
+/// Whether a text ends with a word that nothing else joins.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let Some(start) = text.len().checked_sub(word.len()) else { return false };
+    let is_end = text.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(word));
+    is_end && !text.get(..start).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
 /// Whether two hexadecimal digits follow a percent sign.
@@ -111,16 +170,22 @@ fn is_encoded(word: &str) -> bool {
 /// address. The name of a file alone has none.
 fn has_domain(word: &str) -> bool {
     // Other full stops become one when a link is opened.
-    const STOPS: [char; 4] = ['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
+    const STOPS: [char; 6] = ['.', '\u{2024}', '\u{3002}', '\u{fe52}', '\u{ff0e}', '\u{ff61}'];
     let is_file = |end: &str| {
         let is_name = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
+        let end = end.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
         is_name && FILE_ENDS.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(end))
     };
     let mut numbers = 0;
-    let mut parts = word.split(STOPS).peekable();
-    while let Some(before) = parts.next() {
-        let Some(after) = parts.peek() else { break };
-        let is_last = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ')' | ']');
+    for (index, stop) in word.match_indices(STOPS) {
+        let (before, after) =
+            (word.get(..index).unwrap_or_default(), word.get(index + stop.len()..).unwrap_or_default());
+        let is_ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        // The full stop of sentences in Chinese and Japanese.
+        if stop == "\u{3002}" && !(is_ascii(before.chars().next_back()) && is_ascii(after.chars().next())) {
+            continue;
+        }
+        let is_last = |c: char| c.is_alphanumeric() || !c.is_ascii() || matches!(c, '-' | '_' | ')' | ']');
         let end: &str = after.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
         let is_top = end.chars().count() > 1 && (end.chars().all(char::is_alphabetic) || end.starts_with("xn--"));
         if before.chars().next_back().is_some_and(is_last) && is_top && !(word.ends_with(end) && is_file(end)) {
@@ -140,6 +205,10 @@ fn digit_groups(text: &str) -> impl Iterator<Item = Destination> {
         loop {
             let part = parts.next();
             let word = part.unwrap_or_default().trim_end_matches(['.', ',', ';', '!', '?']);
+            let is_mark = part.is_some() && !word.contains(char::is_alphanumeric);
+            if is_mark && count > 0 {
+                continue;
+            }
             if is_digit_group(word) {
                 group.push_str(word);
                 count += 1;
@@ -156,13 +225,14 @@ fn digit_groups(text: &str) -> impl Iterator<Item = Destination> {
 
 /// Whether a word may be a part of a number: digits, and the beginning of an account. Dates and times are none.
 fn is_digit_group(word: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '(' | ')' | '/');
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '(' | ')' | '/' | '.');
+    let is_year = word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
     let is_digits = word.chars().all(is_part) && word.chars().any(|c| c.is_ascii_digit());
     let is_date = word.len() == 10 && word.matches('-').count() == 2;
     let is_start = word.len() == 4
         && word.get(..2).is_some_and(|country| country.bytes().all(|byte| byte.is_ascii_alphabetic()))
         && word.get(2..).is_some_and(|check| check.bytes().all(|byte| byte.is_ascii_digit()));
-    (is_digits && !is_date) || is_start
+    (is_digits && !is_date && !is_year) || is_start
 }
 
 #[cfg(test)]
@@ -170,7 +240,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(DestinationKind, String)> {
-        mentions(text).map(|found| (found.kind, found.value)).collect()
+        mentions(text).into_iter().map(|found| (found.kind, found.value)).collect()
     }
 
     #[test]
@@ -188,9 +258,12 @@ mod tests {
             ("Eve <eve@x.com>", DestinationKind::Email, "eve@x.com"),
             ("pay to DE89370400440532013000.", DestinationKind::Account, "DE89370400440532013000"),
             ("call +15550109999 now", DestinationKind::Phone, "+15550109999"),
-            ("_x.com_ and @all", DestinationKind::Host, "x.com"),
+            ("_x.com_ or *x.com*", DestinationKind::Host, "x.com"),
+            ("<p>Hi<br/>see x.com</p>", DestinationKind::Host, "x.com"),
         ] {
-            assert_eq!(found(text), [(kind, expected.to_owned())], "{text}");
+            let mut found = found(text);
+            found.dedup();
+            assert_eq!(found, [(kind, expected.to_owned())], "{text}");
         }
     }
 
@@ -244,6 +317,26 @@ mod tests {
             "pay to DE89 3704 0044 0532 0130 00 today",
             "pay to de89 3704 0044 0532 0130 00",
             "+1 (555) 010-9999",
+            "<a href=\"https:evil.\nnet/login\">",
+            "<a href= \"https://ours.com\n.evil.\nnet/x\">here</a>",
+            "<a href=\"https:evil&#46net\">",
+            "<img src=//evil.net/x>",
+            "[wiki](https:\\/\\/evil\\.net/login)",
+            "[{\"image\": \"https:\\/\\/evil\\u002enet\"}]",
+            "evil<b></b>.<b></b>net/login",
+            "evil.**net**",
+            "<@U666>",
+            "<!channel>",
+            "@eve",
+            "skype:eve?chat",
+            "data:text/html;base64,xx",
+            "Pay:bitcoin:bc1qxyz",
+            "\u{1f525}.to/x",
+            "cafe\u{301}.com",
+            "evil\u{fe52}net/x",
+            "evil\u{2024}net",
+            "DE89 3704 \u{b7} 0044 0532 \u{b7} 0130 00",
+            "+49 151.234 567.89",
         ] {
             let found = found(text);
             let is_unknown = |(kind, value): &(DestinationKind, String)| {
@@ -261,7 +354,10 @@ mod tests {
             "Total: 1,234.56 EUR (version 1.2.3); see report.pdf, notes.txt and Cargo.toml",
             "a.b c.d U.S. Ph.D. i.e. this... and/or that, 24/7, AT&T",
             "From 2026-01-02 2026-01-03 until 2026-01-04",
-            "50% of all: yes/no? #general @all",
+            "50% of all: yes/no? #general, a < b and c > d",
+            "\u{8cc7}\u{6599}.pdf\u{3092}\u{6dfb}\u{4ed8}, 3\u{6642}\u{3067}\u{3059}\u{3002}\u{3088}\u{308d}\u{3057}\u{304f}",
+            "In 2024 2025 2026: 1.234.567,89 EUR, 608ae76388ec59526d0e5fc74347e5f41467eb59",
+            "<p>Hi <b>Bob</b>,&nbsp;see you</p>",
             "Order 12345, invoice 2026-0001, \u{dc}bergr\u{f6}\u{df}e",
             "",
         ] {

@@ -1,6 +1,7 @@
 //! Calls that nobody is asked about because of where they go, and what people's decisions say about destinations.
 
 use aquifer_engine::Caller;
+use aquifer_protocol::category::Category;
 use aquifer_protocol::effect::SettledBy;
 use aquifer_protocol::validate::Checked;
 
@@ -25,8 +26,11 @@ impl SafetyGate {
         }
         let destinations = CallDestinations::of(operation, request.params());
         if !destinations.has_recipient() {
-            // Nothing is sent to anybody.
-            return settled_by == SettledBy::KnownOrNoDestinations && destinations.is_complete();
+            // Something is added, and nothing is sent to anybody.
+            return settled_by == SettledBy::KnownOrNoDestinations
+                && operation.category == Category::Create
+                && destinations.is_complete()
+                && !destinations.has_others();
         }
         self.destinations.know_all(operation, caller, &destinations).await
             && !self.confirmations.refuses_destinations(&Scope::new(operation, caller, request.params())).await

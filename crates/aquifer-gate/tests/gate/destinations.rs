@@ -110,21 +110,27 @@ async fn r_saf_8_every_value_that_is_not_sent_has_to_be_known() {
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         request("alpha_send_thing", params)
     };
-    for quiet in
-        [json!({ "note": "Hi" }), json!({ "deep": null }), json!({ "deep": { "subject": "Hi", "urgent": false } })]
-    {
+    for quiet in [json!({ "note": "Hi" }), json!({ "deep": null }), json!({ "deep": { "subject": "Hi" } })] {
         assert!(runs_for(&harness, &with(quiet.clone()), anna()).await, "{quiet}");
     }
     for other in [
         json!({ "id": "2" }),
         json!({ "deep": "eve" }),
         json!({ "deep": { "reply_all": true } }),
+        json!({ "deep": { "reply_all": false } }),
         json!({ "deep": { "group": 7 } }),
         json!({ "deep": { "eve@evil.net": true } }),
         json!({ "email": { "bob@x.com": true } }),
         json!({ "email": true }),
     ] {
         assert!(!runs_for(&harness, &with(other.clone()), anna()).await, "{other}");
+    }
+    // Names count together: a channel of one team is none of another.
+    agree(&harness, &with(json!({ "email": "board", "deep": { "team": "ours" } })), Remember::Destinations).await;
+    agree(&harness, &with(json!({ "email": "news", "deep": { "team": "public" } })), Remember::Destinations).await;
+    assert!(runs_for(&harness, &with(json!({ "email": "news", "deep": { "team": "public" } })), anna()).await);
+    for mixed in [json!({ "email": "board", "deep": { "team": "public" } }), json!({ "email": "board" })] {
+        assert!(!runs_for(&harness, &with(mixed.clone()), anna()).await, "{mixed}");
     }
     // A name for one operation and parameter is none for others.
     agree(&harness, &with(json!({ "deep": "all" })), Remember::Destinations).await;
@@ -220,7 +226,8 @@ async fn r_saf_8_a_person_chooses_what_is_remembered() {
     let harness = harness();
     agree(&harness, &send(&json!("bob@x.com")), Remember::Nothing).await;
     assert!(!runs(&harness, json!("bob@x.com")).await);
-    agree(&harness, &send(&json!(["bob@x.com", "#general"])), Remember::Domains).await;
+    agree(&harness, &send(&json!("bob@x.com")), Remember::Domains).await;
+    agree(&harness, &send(&json!("#general")), Remember::Domains).await;
     for (to, expected) in [
         (json!("carol@x.com"), true),
         (json!("#general"), true),
