@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use aquifer_protocol::case::snake_case;
 use aquifer_protocol::operation::Operation;
+use aquifer_protocol::text::secrets::names_secret;
 use serde_json::{Map, Value};
 
 use super::address::{Destination, DestinationKind};
@@ -53,7 +54,7 @@ pub(crate) struct CallDestinations {
     others: BTreeSet<Destination>,
     mentioned: BTreeSet<Destination>,
     has_recipient: bool,
-    /// Whether there may be more: values that are nested too deeply, too many, or of no known form.
+    /// Whether there may be more: values that are nested too deeply, too many, of no known form, or secret.
     is_incomplete: bool,
 }
 
@@ -68,6 +69,8 @@ impl CallDestinations {
         let is_recipient = |name: &str| part_of(name) == Part::Recipient && !is_listed(SENT_LINKS, name);
         let has_recipients = operation.parameters.iter().any(|parameter| is_recipient(&parameter.name));
         for (name, value) in params {
+            let is_sensitive = operation.parameter(name).is_some_and(|parameter| parameter.sensitive);
+            destinations.is_incomplete |= is_sensitive && !value.is_null();
             let before = destinations.recipients.len();
             destinations.collect(name, value, part_of(name), 0);
             let is_new = destinations.recipients.len() > before;
@@ -78,7 +81,8 @@ impl CallDestinations {
     }
 
     fn collect(&mut self, name: &str, value: &Value, part: Part, depth: usize) {
-        if depth > MAX_DEPTH {
+        // A secret is neither stored nor shown.
+        if depth > MAX_DEPTH || (names_secret(&snake_case(name)) && !value.is_null()) {
             self.is_incomplete = true;
             return;
         }
@@ -247,6 +251,8 @@ mod tests {
         for params in [
             json!({ "to": { "eve@x.com": true } }),
             json!({ "to": true }),
+            json!({ "to": "a@x.com", "api_key": "k" }),
+            json!({ "to": "a@x.com", "body": { "text": "Hi", "password": "p" } }),
             json!({ "to": [[[[[["a@x.com"]]]]]] }),
             json!({ "to": (0..=MAX_DESTINATIONS).map(|number| format!("a{number}@x.com")).collect::<Vec<_>>() }),
             json!({ "to": "a@x.com", "body": (0..=MAX_MENTIONS).map(|n| format!("a{n}@x.com ")).collect::<String>() }),

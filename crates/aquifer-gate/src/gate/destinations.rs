@@ -39,9 +39,11 @@ impl SafetyGate {
     /// Whether agreeing to this call makes its destinations known.
     pub(super) fn would_remember(&self, request: &Checked) -> bool {
         let operation = request.operation();
-        self.destinations.remembers()
-            && operation.safety.settled_by() != SettledBy::Nothing
-            && CallDestinations::of(operation, request.params()).is_complete()
+        if !self.destinations.remembers() || operation.safety.settled_by() == SettledBy::Nothing {
+            return false;
+        }
+        let destinations = CallDestinations::of(operation, request.params());
+        destinations.is_complete() && destinations.has_recipient()
     }
 
     /// Tells the person what agreeing means for later calls.
@@ -55,7 +57,7 @@ impl SafetyGate {
     /// Makes the destinations of a call known to which a person agreed.
     pub(super) async fn remember_destinations(&self, evaluation: Evaluation<'_>, redeemed: &Redemption) {
         let operation = evaluation.operation();
-        if operation.safety.settled_by() == SettledBy::Nothing || !redeemed.confirmer.is_person() {
+        if !redeemed.confirmer.is_person() || !self.would_remember(evaluation.request) {
             return;
         }
         let destinations = CallDestinations::of(operation, evaluation.request.params());

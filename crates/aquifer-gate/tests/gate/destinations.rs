@@ -122,6 +122,7 @@ async fn r_saf_8_every_value_that_is_not_sent_has_to_be_known() {
         json!({ "deep": { "eve@evil.net": true } }),
         json!({ "email": { "bob@x.com": true } }),
         json!({ "email": true }),
+        json!({ "pass_code": "secret" }),
     ] {
         assert!(!runs_for(&harness, &with(other.clone()), anna()).await, "{other}");
     }
