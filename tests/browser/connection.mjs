@@ -1,16 +1,15 @@
 // The server goes away and comes back with the same state: the page says so, and goes on by itself.
 
-import { assert, go, hold, main } from './harness.mjs';
+import { UNREACHABLE, assert, go, hold, main } from './harness.mjs';
 
 const LOST = 'Connection lost. Trying again…';
-const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 await main(async (world) => {
   const page = await world.login();
   await go(page, '/approvals');
   const status = page.getByRole('banner');
   await status.getByText('live', { exact: true }).waitFor();
-  await world.expectProblem(REFUSED, async () => {
+  await world.expectProblem(UNREACHABLE, async () => {
     await hold();
     await status.getByText('reconnecting', { exact: true }).waitFor();
     await page.getByText(LOST).waitFor();

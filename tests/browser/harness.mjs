@@ -22,6 +22,11 @@ const MAX_TABS = 150;
 /** Far more than anything needs: it only turns a hang into a failure. */
 const TIMEOUT_MS = 30_000;
 
+const BROWSER = process.env.AQUIFER_TEST_HEADLESS ?? process.env.AQUIFER_TEST_CHROMIUM ?? '/usr/bin/chromium';
+
+/** What the browser says of a server that is gone, or comes back. */
+export const UNREACHABLE = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED)/;
+
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync',
@@ -35,7 +40,7 @@ export async function main(flow) {
     process.exit(2);
   }
   const browser = await chromium.launch({
-    executablePath: process.env.AQUIFER_TEST_CHROMIUM ?? '/usr/bin/chromium', headless: true, args: FLAGS, timeout: TIMEOUT_MS,
+    executablePath: BROWSER, headless: true, args: FLAGS, timeout: TIMEOUT_MS,
   });
   const world = new World(browser, link);
   try {

@@ -1,10 +1,8 @@
 // The server ends while one call waits and another is approved, and starts again with the same state. Nothing is lost, and
 // nothing runs twice. crates/aquifer/tests/browser/shared.rs ends and starts it while this flow holds.
 
-import { approve, assert, go, hold, main } from './harness.mjs';
+import { UNREACHABLE, approve, assert, go, hold, main } from './harness.mjs';
 import { Agent } from './mcp.mjs';
-
-const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 await main(async (world) => {
   const agent = Agent.stateless(world.origin);
@@ -18,7 +16,7 @@ await main(async (world) => {
     const { approval_id: id, confirmation_token } = error.details;
     return { id, repeat: (by = caller) => by.call('create', 'create_note', { ...params, confirmation_token }) };
   };
-  const restart = () => world.expectProblem(LOST, async () => {
+  const restart = () => world.expectProblem(UNREACHABLE, async () => {
     await hold();
     await status.getByText('reconnecting', { exact: true }).waitFor();
     await hold();

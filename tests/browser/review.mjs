@@ -2,10 +2,8 @@
 // server is that of crates/aquifer/tests/browser/sources.rs, which changes it while this flow holds, and restarts Aquifer unless
 // `how` is `running`.
 
-import { assert, checkAccessibility, checkWidth, go, hold, main, ready, until } from './harness.mjs';
+import { UNREACHABLE, assert, checkAccessibility, checkWidth, go, hold, main, ready, until } from './harness.mjs';
 import { Agent } from './mcp.mjs';
-
-const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 await main(async (world, how) => {
   const before = await Agent.connect(world.origin);
@@ -21,7 +19,7 @@ await main(async (world, how) => {
     await content.getByRole('button', { name: 'Show them' }).click();
     await content.getByText('2 in quarantine').waitFor();
   } else {
-    await world.expectProblem(LOST, async () => {
+    await world.expectProblem(UNREACHABLE, async () => {
       await hold();
       await page.getByRole('banner').getByText('reconnecting', { exact: true }).waitFor();
       await hold();
