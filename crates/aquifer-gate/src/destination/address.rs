@@ -142,7 +142,7 @@ pub(super) fn domain_name(text: &str) -> Option<String> {
 }
 
 /// The host of a link, and its port: a domain, or an IPv4 address in its usual form.
-pub(super) fn host_name(authority: &str) -> Option<(String, &str)> {
+pub(crate) fn host_name(authority: &str) -> Option<(String, &str)> {
     let (host, port) = authority.split_once(':').unwrap_or((authority, ""));
     if !port.chars().all(|c| c.is_ascii_digit()) || host.ends_with('.') {
         return None;

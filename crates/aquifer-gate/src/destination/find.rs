@@ -148,6 +148,11 @@ impl CallDestinations {
         self.recipients.iter()
     }
 
+    /// Whether everybody was found to whom something goes.
+    pub(crate) fn has_all_recipients(&self) -> bool {
+        !self.is_incomplete
+    }
+
     /// Whether there are values that may say where something goes, besides recipients.
     pub(crate) fn has_others(&self) -> bool {
         !self.others.is_empty()

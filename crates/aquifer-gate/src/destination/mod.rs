@@ -7,6 +7,7 @@ mod roles;
 mod settings;
 mod text;
 
+pub(crate) use address::{Destination, host_name};
 pub(crate) use find::CallDestinations;
 pub(crate) use find::MAX_DEPTH;
 pub(crate) use known::KnownDestinations;

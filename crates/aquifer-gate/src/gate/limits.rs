@@ -14,7 +14,7 @@ use super::{EarlyDecision, Evaluation, SafetyGate, refuse_with};
 use crate::audit::{Entry, Event};
 use crate::confirm::{Purpose, store_unavailable};
 use crate::policy::Strength;
-use crate::quota::{Charge, OperationCounters, QuotaError, QuotaPause, ThresholdCrossing};
+use crate::quota::{Charge, CountedCall, OperationCounters, QuotaError, QuotaPause, ThresholdCrossing};
 
 /// How long reads go uncounted after the store has failed, so that they do not all wait for it.
 const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
@@ -22,8 +22,8 @@ const UNCOUNTED_INTERVAL: Duration = Duration::from_secs(2);
 impl SafetyGate {
     /// Checks whether the quotas would admit the call. Spends nothing.
     pub(super) async fn check_quotas(&self, evaluation: Evaluation<'_>) -> Result<(), EarlyDecision> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
-        match self.quotas.check(evaluation.counters(), operation, caller, false).await {
+        let caller = evaluation.caller();
+        match self.quotas.check(evaluation.counters(), evaluation.counted(), false).await {
             Ok(()) => Ok(()),
             Err(QuotaError::Paused(paused)) => match &evaluation.request.metadata().quota_continue {
                 None => Err(self.pause(evaluation, paused).await),
@@ -32,7 +32,7 @@ impl SafetyGate {
                         self.confirmations.inspect(token, Purpose::Quota, &evaluation.scope(), caller).await;
                     inspected.map_err(|refusal| self.refuse(evaluation, refusal, token))?;
                     self.quotas
-                        .check(evaluation.counters(), operation, caller, true)
+                        .check(evaluation.counters(), evaluation.counted(), true)
                         .await
                         .or_else(|quota_error| self.apply_quota_error(evaluation, quota_error))
                 }
@@ -43,15 +43,14 @@ impl SafetyGate {
 
     /// Spends the cost of the call.
     pub(super) async fn consume(&self, evaluation: Evaluation<'_>) -> Result<Vec<Warning>, EarlyDecision> {
-        let (operation, caller) = (evaluation.operation(), evaluation.caller());
-        let charge = match self.quotas.spend(evaluation.counters(), operation, caller, false).await {
+        let charge = match self.quotas.spend(evaluation.counters(), evaluation.counted(), false).await {
             Ok(charge) => charge,
             Err(QuotaError::Paused(paused)) => {
                 let Some(token) = &evaluation.request.metadata().quota_continue else {
                     return Err(Box::pin(self.pause(evaluation, paused)).await);
                 };
                 Box::pin(self.resume(evaluation, token)).await?;
-                match self.quotas.spend(evaluation.counters(), operation, caller, true).await {
+                match self.quotas.spend(evaluation.counters(), evaluation.counted(), true).await {
                     Ok(charge) => charge,
                     Err(quota_error) => self.apply_quota_error(evaluation, quota_error).map(|()| Charge::default())?,
                 }
@@ -130,9 +129,10 @@ impl SafetyGate {
         operation: &Operation,
         context: &Context,
     ) -> Result<(), Failure> {
+        let call = CountedCall::without_parameters(operation, &context.caller);
         let counted = async {
-            self.quotas.count_attempt(counters, operation, &context.caller).await?;
-            self.quotas.spend(counters, operation, &context.caller, false).await
+            self.quotas.count_attempt(counters, call).await?;
+            self.quotas.spend(counters, call, false).await
         };
         let (name, used, limit, failure) = match counted.await {
             Ok(charge) => {

@@ -43,7 +43,7 @@ use crate::destination::{DestinationSettings, DestinationSettingsError, KnownDes
 use crate::policy::{
     CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
-use crate::quota::{OperationCounters, QuotaSettings, QuotaSettingsError, Quotas};
+use crate::quota::{CountedCall, OperationCounters, QuotaSettings, QuotaSettingsError, Quotas};
 use batch::BatchGrant;
 use hidden_tests::HiddenTestReceipt;
 use intent::is_write;
@@ -137,6 +137,10 @@ impl<'a> Evaluation<'a> {
 
     fn counters(&self) -> &'a OperationCounters {
         &self.prepared.counters
+    }
+
+    fn counted(&self) -> CountedCall<'a> {
+        CountedCall::new(self.request, self.caller())
     }
 
     fn entry(&self, event: Event) -> Entry {
@@ -312,7 +316,7 @@ impl SafetyGate {
         let is_sent_again = required.is_some_and(|required| evaluation.brings_confirmation(required));
         if !is_sent_again
             && self.is_counted(operation)
-            && let Err(quota_error) = self.quotas.count_attempt(evaluation.counters(), operation, caller).await
+            && let Err(quota_error) = self.quotas.count_attempt(evaluation.counters(), evaluation.counted()).await
         {
             self.apply_quota_error(evaluation, quota_error)?;
         }

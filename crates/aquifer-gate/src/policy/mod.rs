@@ -48,6 +48,7 @@ use rule::Applicability;
 
 pub use crate::strength::RequiredStrength;
 pub use crate::strength::Strength;
+pub(crate) use condition::AmountPath;
 pub use decision::Denial;
 pub use decision::Effect;
 pub use decision::PolicyDecision;
@@ -58,6 +59,8 @@ pub use matrix::Origin;
 pub use problem::SettingsError;
 pub use problem::SettingsProblem;
 pub use rule::Rule;
+
+pub use settings::AmountSettings;
 pub use settings::ConditionSettings;
 pub use settings::PatternList;
 pub use settings::PolicySettings;

@@ -187,10 +187,30 @@ pub struct ConditionSettings {
     pub less: Option<f64>,
     /// Whether the parameter has to be present or absent.
     pub present: Option<bool>,
+    /// The value is a link to one of these hosts, or its name: `example.com`, `*.example.com` for the names below it.
+    pub host: Option<PatternList>,
+    /// The value is an e-mail address, or several, in one of these domains, written as for `host`.
+    pub email_domain: Option<PatternList>,
+    /// The value is one of these accounts. Blanks, hyphens and case do not count.
+    pub account: Option<PatternList>,
+    /// The value is the path of a file in one of these folders.
+    pub path_under: Option<PatternList>,
+    /// The sum of all values is within a bound.
+    pub amount: Option<AmountSettings>,
     /// Inverts the test. A missing parameter then passes.
     pub not: bool,
     /// Whether text is compared ignoring case even if the source is not known to do so.
     pub ignore_case: bool,
+}
+
+/// The bound of an amount: exactly one of these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AmountSettings {
+    /// The highest amount.
+    pub up_to: Option<f64>,
+    /// Any amount higher than this.
+    pub above: Option<f64>,
 }
 
 /// One pattern or several: `"a"` or `["a", "b"]`.

@@ -139,6 +139,19 @@ impl Policy {
         lacking.map(report).collect()
     }
 
+    /// What the operator should know about rules that do have an effect. This is independent of the sources' operations.
+    pub fn warnings(&self) -> Vec<String> {
+        let warnings_of = |rule: &Arc<Rule>| {
+            let place = match &rule.name {
+                Some(name) => format!("rule {} '{name}'", rule.number),
+                None => format!("rule {}", rule.number),
+            };
+            let warnings = rule.conditions().iter().flat_map(Condition::warnings);
+            warnings.map(move |warning| format!("{place}: {warning}")).collect::<Vec<_>>()
+        };
+        self.rules.iter().flat_map(warnings_of).collect()
+    }
+
     /// Finds every rule that is known to have no effect.
     pub fn find_unused(&self, inventory: &Inventory<'_>) -> Vec<UnusedRule> {
         let mut unused = Vec::new();

@@ -2,6 +2,7 @@
 
 use aquifer_engine::Caller;
 use aquifer_protocol::category::Category;
+use aquifer_protocol::effect::{Effect, EffectSet};
 use aquifer_protocol::hex::hex;
 use aquifer_protocol::operation::Operation;
 use sha2::{Digest, Sha256};
@@ -20,6 +21,8 @@ pub(super) struct Counter {
     name: String,
     selector: Selector,
     categories: Vec<Category>,
+    /// `None` for all operations, whatever they do.
+    does: Option<EffectSet>,
     caller: Patterns,
     per: Vec<PartitionKey>,
 }
@@ -42,7 +45,15 @@ impl Counter {
                 None => report(format!("'{word}' is not a category")),
             }
         }
-        Self { name: name.to_owned(), selector, categories, caller, per: scope.per.clone() }
+        let mut effects = Vec::new();
+        for word in scope.does.iter() {
+            match Effect::ALL.into_iter().find(|effect| effect.as_str() == word) {
+                Some(effect) => effects.push(effect),
+                None => report(format!("'{word}' is not an effect")),
+            }
+        }
+        let does = (!scope.does.0.is_empty()).then(|| effects.into_iter().collect());
+        Self { name: name.to_owned(), selector, categories, does, caller, per: scope.per.clone() }
     }
 
     pub(super) fn counts(&self, operation: &Operation, caller: &Caller) -> bool {
@@ -52,6 +63,7 @@ impl Counter {
     /// Whether it counts calls of this operation by any caller.
     pub(super) fn may_count(&self, operation: &Operation) -> bool {
         (self.categories.is_empty() || self.categories.contains(&operation.category))
+            && self.does.is_none_or(|listed| operation.safety.effects.set().intersects(listed))
             && self.selector.selects(operation)
     }
 
@@ -70,8 +82,8 @@ impl Counter {
         for per in &self.per {
             key.push('/');
             match per {
-                // The caller's name comes last, because it may contain any character.
-                PartitionKey::Caller => key.push('*'),
+                // The names of caller and session come last, because they may contain any character.
+                PartitionKey::Caller | PartitionKey::Session => key.push('*'),
                 PartitionKey::Source => key.push_str(&operation.origin.source),
                 PartitionKey::Category => key.push_str(operation.category.as_str()),
                 // The served name would reset the count when it changes.
@@ -87,7 +99,7 @@ impl Counter {
 
     /// The key for a caller's calls, if it depends only on the caller.
     pub(super) fn caller_key(&self, caller: &Caller) -> Option<String> {
-        if self.per.iter().any(|per| *per != PartitionKey::Caller) {
+        if self.per.iter().any(|per| !matches!(per, PartitionKey::Caller | PartitionKey::Session)) {
             return None;
         }
         let mut key = self.key_prefix();
@@ -107,18 +119,22 @@ impl Counter {
     }
 
     fn append_caller(&self, mut key: String, caller: &Caller) -> String {
-        if !self.per.contains(&PartitionKey::Caller) {
-            return key;
-        }
-        key.push_str(match (&caller.principal, &caller.session) {
-            (Some(_), _) => "/p:",
-            (None, Some(_)) => "/s:",
-            (None, None) => "/-",
-        });
-        match caller.owner() {
-            Some(owner) if owner.len() > MAX_CALLER_LEN => key.push_str(&hex(&Sha256::digest(owner))),
-            Some(owner) => key.push_str(owner),
+        let mut append = |name: Option<&str>| match name {
+            Some(name) if name.len() > MAX_CALLER_LEN => key.push_str(&hex(&Sha256::digest(name))),
+            Some(name) => key.push_str(name),
             None => {}
+        };
+        if self.per.contains(&PartitionKey::Caller) {
+            append(Some(match (&caller.principal, &caller.session) {
+                (Some(_), _) => "/p:",
+                (None, Some(_)) => "/s:",
+                (None, None) => "/-",
+            }));
+            append(caller.owner());
+        }
+        if self.per.contains(&PartitionKey::Session) {
+            append(Some("/c:"));
+            append(caller.session.as_deref());
         }
         key
     }

@@ -8,6 +8,7 @@ mod hidden_tests;
 mod settings;
 mod status;
 mod unused;
+mod usage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +25,15 @@ use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::confirm::{format_seconds, whole_seconds};
+use crate::policy::AmountPath;
 use crate::policy::selector::{Selector, SelectorKeys};
 use crate::timeout::with_timeout;
 use counter::Counter;
 use hidden_tests::ChangesInFlight;
+use usage::{UNCOUNTABLE, Usage};
 
 pub(crate) use hidden_tests::HiddenTest;
+pub(crate) use usage::CountedCall;
 
 pub use settings::CostSettings;
 pub use settings::CounterScope;
@@ -85,7 +89,7 @@ pub(crate) struct Quotas {
 #[derive(Debug, Default)]
 pub(crate) struct OperationCounters {
     rates: Vec<usize>,
-    quotas: Vec<(usize, u64)>,
+    quotas: Vec<(usize, Usage)>,
 }
 
 impl OperationCounters {
@@ -110,6 +114,8 @@ struct Quota {
     kind: Metric,
     span: WindowUnit,
     counter: Counter,
+    /// The parameter that is added up, for amounts.
+    amount: Option<AmountPath>,
     warn: Option<u64>,
     pause: Option<u64>,
     stop: Option<u64>,
@@ -119,6 +125,8 @@ struct Quota {
 enum Metric {
     Requests,
     Cost,
+    Recipients,
+    Amount,
 }
 
 struct Price {
@@ -228,12 +236,13 @@ impl Quotas {
     /// The limits and quotas that count calls of this operation.
     pub(crate) fn counters_for(&self, operation: &Operation) -> OperationCounters {
         let rates = self.rates.iter().enumerate().filter(|(_, rate)| rate.counter.may_count(operation));
-        let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.counter.may_count(operation));
-        let amount = |quota: &Quota| match quota.kind {
-            Metric::Requests => 1,
-            Metric::Cost => self.price(operation),
+        let quotas = self.quotas.iter().enumerate().filter(|(_, quota)| quota.may_count(operation));
+        let usage = |quota: &Quota| match quota.kind {
+            Metric::Requests => Usage::Fixed(1),
+            Metric::Cost => Usage::Fixed(self.price(operation)),
+            Metric::Recipients | Metric::Amount => Usage::OfCall,
         };
-        let quotas = quotas.map(|(index, quota)| (index, amount(quota))).filter(|(_, amount)| *amount > 0);
+        let quotas = quotas.map(|(index, quota)| (index, usage(quota))).filter(|(_, usage)| *usage != Usage::Fixed(0));
         OperationCounters { rates: rates.map(|(index, _)| index).collect(), quotas: quotas.collect() }
     }
 
@@ -255,30 +264,35 @@ impl Quotas {
         rates.filter(|rate| rate.counter.counts_caller(caller))
     }
 
-    /// The quotas that count a call, and how much of each it uses.
+    /// The quotas that count calls of a caller.
     fn quotas<'a>(
         &'a self,
         counters: &'a OperationCounters,
         caller: &'a Caller,
-    ) -> impl Iterator<Item = (&'a Quota, u64)> {
-        let quotas = counters.quotas.iter().filter_map(|(index, amount)| Some((self.quotas.get(*index)?, *amount)));
+    ) -> impl Iterator<Item = (&'a Quota, Usage)> {
+        let quotas = counters.quotas.iter().filter_map(|(index, usage)| Some((self.quotas.get(*index)?, *usage)));
         quotas.filter(|(quota, _)| quota.counter.counts_caller(caller))
+    }
+
+    /// The quotas that count a call, and how much of each it uses.
+    fn usages<'a>(&'a self, counters: &'a OperationCounters, call: CountedCall<'a>) -> Vec<(&'a Quota, u64)> {
+        let usages = self.quotas(counters, call.caller).map(|(quota, usage)| (quota, quota.usage_of(usage, call)));
+        usages.filter(|(_, usage)| *usage > 0).collect()
     }
 
     /// Whether a call of this operation may be paused and then needs a token.
     pub(crate) fn may_pause(&self, operation: &Operation) -> bool {
-        self.quotas.iter().any(|quota| quota.pause.is_some() && quota.counter.may_count(operation))
+        self.quotas.iter().any(|quota| quota.pause.is_some() && quota.may_count(operation))
     }
 
     /// Counts an attempt. Limits checked before the one that refuses an attempt still count it.
     pub(crate) async fn count_attempt(
         &self,
         counters: &OperationCounters,
-        operation: &Operation,
-        caller: &Caller,
+        call: CountedCall<'_>,
     ) -> Result<(), QuotaError> {
-        for rate in self.rates(counters, caller) {
-            let key = rate.counter.key(operation, caller);
+        for rate in self.rates(counters, call.caller) {
+            let key = rate.counter.key(call.operation, call.caller);
             let spent = with_timeout(self.store.spend(&key, 1, rate.limit, rate.span.duration())).await?;
             if !spent.accepted {
                 return Err(QuotaError::RateLimited {
@@ -295,12 +309,11 @@ impl Quotas {
     pub(crate) async fn check(
         &self,
         counters: &OperationCounters,
-        operation: &Operation,
-        caller: &Caller,
+        call: CountedCall<'_>,
         is_resumed: bool,
     ) -> Result<(), QuotaError> {
-        for (quota, amount) in self.quotas(counters, caller) {
-            let key = quota.counter.key(operation, caller);
+        for (quota, amount) in self.usages(counters, call) {
+            let key = quota.counter.key(call.operation, call.caller);
             let Some(limit) = quota.limit(is_resumed) else { continue };
             let room = limit.saturating_sub(amount);
             let spent = with_timeout(self.store.spend(&key, 0, room, quota.span.duration())).await?;
@@ -315,17 +328,17 @@ impl Quotas {
     pub(crate) async fn spend(
         &self,
         counters: &OperationCounters,
-        operation: &Operation,
-        caller: &Caller,
+        call: CountedCall<'_>,
         is_resumed: bool,
     ) -> Result<Charge, QuotaError> {
-        if self.quotas(counters, caller).nth(1).is_some() {
+        let usages = self.usages(counters, call);
+        if usages.len() > 1 {
             // Check all quotas first: nothing is spent on one if another stops the call.
-            self.check(counters, operation, caller, is_resumed).await?;
+            self.check(counters, call, is_resumed).await?;
         }
         let mut charge = Charge::default();
-        for (quota, amount) in self.quotas(counters, caller) {
-            let key = quota.counter.key(operation, caller);
+        for (quota, amount) in usages {
+            let key = quota.counter.key(call.operation, call.caller);
             let limit = quota.limit(is_resumed).unwrap_or(u64::MAX);
             let spent = with_timeout(self.store.spend(&key, amount, limit, quota.span.duration())).await?;
             if !spent.accepted {
@@ -363,6 +376,10 @@ impl Quotas {
                     .detail("metric", quota.metric.as_str())
                     .detail("current", quota.to_json(used))
                     .detail("hard_stop_threshold", quota.to_json(stop));
+                let failure = match amount {
+                    UNCOUNTABLE => failure.detail("reason", quota.uncountable()),
+                    _ => failure,
+                };
                 let failure = self.with_retry_after(failure, spent.retry_after);
                 QuotaError::Exhausted { metric: quota.metric.clone(), used, limit: stop, failure }
             }
@@ -407,16 +424,24 @@ impl Quota {
             let kind = match name {
                 "requests" => Metric::Requests,
                 "cost" => Metric::Cost,
+                "recipients" => Metric::Recipients,
+                "amount" => Metric::Amount,
                 _ => return None,
             };
             Some((kind, WindowUnit::parse(span)?))
         });
         let Some((kind, span)) = read else {
             problems.push(format!(
-                "quota '{metric}': a metric is 'requests' or 'cost', '_per_', and second, minute, hour, day or month"
+                "quota '{metric}': a metric is 'requests', 'cost', 'recipients' or 'amount', '_per_', and second, minute, \
+                 hour, day or month"
             ));
             return None;
         };
+        let path = settings.param.as_deref().and_then(AmountPath::parse);
+        if (kind == Metric::Amount) != path.is_some() || path.is_some() != settings.param.is_some() {
+            let problem = "'param' names the parameter that is added up, for amounts and only for them";
+            problems.push(format!("quota '{metric}': {problem}"));
+        }
         let mut threshold = |name: &str, value: Option<f64>| {
             let value = value?;
             let read = amount(kind, value);
@@ -438,7 +463,20 @@ impl Quota {
             problems.push(format!("quota '{metric}': 'warn', 'pause' and 'hard_stop' have to be in ascending order"));
         }
         let counter = Counter::new(counter, &settings.scope, problems);
-        Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, warn, pause, stop })
+        Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, amount: path, warn, pause, stop })
+    }
+
+    /// Whether it counts calls of this operation by any caller. An amount is added up where its parameter is declared.
+    fn may_count(&self, operation: &Operation) -> bool {
+        self.counter.may_count(operation) && self.amount.as_ref().is_none_or(|amount| amount.begins_in(operation))
+    }
+
+    /// Why a call is refused whose parameters cannot be counted.
+    fn uncountable(&self) -> String {
+        match &self.amount {
+            Some(amount) => format!("'{}' has to be sent, as a plain number that is not negative", amount.written()),
+            None => "its recipients cannot be counted: send fewer, each as a plain address or name".to_owned(),
+        }
     }
 
     /// The maximum after a call: the pause threshold, or the hard stop if the caller continues with a token.
@@ -448,9 +486,11 @@ impl Quota {
 
     fn to_json(&self, used: u64) -> Value {
         match self.kind {
-            Metric::Requests => used.into(),
+            Metric::Requests | Metric::Recipients => used.into(),
             #[expect(clippy::cast_precision_loss, reason = "amounts of money are shown, not added up")]
-            Metric::Cost => Number::from_f64(used as f64 / MICROS_PER_UNIT).map_or(Value::Null, Value::Number),
+            Metric::Cost | Metric::Amount => {
+                Number::from_f64(used as f64 / MICROS_PER_UNIT).map_or(Value::Null, Value::Number)
+            }
         }
     }
 
@@ -503,7 +543,8 @@ fn counter_names(settings: &QuotaSettings) -> Vec<String> {
 }
 
 fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
-    let mut hash = hex(&Sha256::digest(settings.scope.to_string()));
+    let param = settings.param.as_deref().map(|param| format!(" in '{param}'")).unwrap_or_default();
+    let mut hash = hex(&Sha256::digest(format!("{}{param}", settings.scope)));
     hash.truncate(12);
     let name = format!("{}#{hash}", settings.metric);
     // Two quotas that count the same calls must not share a counter.
@@ -514,8 +555,8 @@ fn counter_name(settings: &ThresholdSettings, taken: &[String]) -> String {
 /// Converts an amount to the unit of its counter.
 fn amount(kind: Metric, value: f64) -> Option<u64> {
     let counted = match kind {
-        Metric::Requests => value,
-        Metric::Cost => (value * MICROS_PER_UNIT).round(),
+        Metric::Requests | Metric::Recipients => value,
+        Metric::Cost | Metric::Amount => (value * MICROS_PER_UNIT).round(),
     };
     // Larger floats are not exact.
     let fits = counted.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&counted) && counted.fract() == 0.0;

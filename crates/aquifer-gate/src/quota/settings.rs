@@ -51,6 +51,8 @@ pub struct CounterScope {
     pub table: PatternList,
     /// Categories.
     pub category: PatternList,
+    /// What operations do, as in rules: one of these is enough.
+    pub does: PatternList,
     /// Patterns for the principal's name.
     pub caller: PatternList,
     /// Keys that are counted separately: with `caller`, every caller has its own count.
@@ -63,6 +65,8 @@ pub struct CounterScope {
 pub enum PartitionKey {
     /// The principal, else the connection; all other callers share one count.
     Caller,
+    /// The connection. Calls outside of one share one count.
+    Session,
     /// The source.
     Source,
     /// The category.
@@ -75,6 +79,7 @@ impl PartitionKey {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             PartitionKey::Caller => "caller",
+            PartitionKey::Session => "session",
             PartitionKey::Source => "source",
             PartitionKey::Category => "category",
             PartitionKey::Operation => "operation",
@@ -100,8 +105,10 @@ pub struct RateLimitSettings {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "ThresholdKeys")]
 pub struct ThresholdSettings {
-    /// The unit and the window: `requests_per_hour`, `cost_per_day`.
+    /// The unit and the window: `requests_per_hour`, `cost_per_day`, `recipients_per_day`, `amount_per_day`.
     pub metric: String,
+    /// The parameter that is added up, if the unit is an amount.
+    pub param: Option<String>,
     /// Above this, responses carry a warning.
     pub warn: Option<f64>,
     /// Above this, every call needs a token to continue.
@@ -116,11 +123,11 @@ pub struct ThresholdSettings {
 /// not change.
 impl fmt::Display for CounterScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CounterScope { source, operation, tool, table, category, caller, per } = self;
+        let CounterScope { source, operation, tool, table, category, does, caller, per } = self;
         let selectors = [("source", source), ("operation", operation), ("tool", tool), ("table", table)];
         let selectors = selectors
             .into_iter()
-            .chain([("category", category), ("caller", caller)])
+            .chain([("category", category), ("does", does), ("caller", caller)])
             .filter(|(_, words)| !words.0.is_empty());
         for (index, (what, words)) in selectors.enumerate() {
             write!(f, "{} {what} {}", if index == 0 { " of" } else { "," }, words.0.join(", "))?;
@@ -141,6 +148,9 @@ impl fmt::Display for RateLimitSettings {
 impl fmt::Display for ThresholdSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.metric)?;
+        if let Some(param) = &self.param {
+            write!(f, " in '{param}'")?;
+        }
         let steps = [("warns", self.warn), ("pauses", self.pause), ("stops", self.hard_stop)];
         let steps = steps.into_iter().filter_map(|(does, from)| Some((does, from?)));
         for (index, (does, from)) in steps.enumerate() {
@@ -168,6 +178,8 @@ struct RateLimitKeys {
     #[serde(default)]
     category: PatternList,
     #[serde(default)]
+    does: PatternList,
+    #[serde(default)]
     caller: PatternList,
     #[serde(default)]
     per: Vec<PartitionKey>,
@@ -175,8 +187,9 @@ struct RateLimitKeys {
 
 impl From<RateLimitKeys> for RateLimitSettings {
     fn from(keys: RateLimitKeys) -> Self {
-        let RateLimitKeys { name, limit, window, source, operation, tool, table, category, caller, per } = keys;
-        Self { name, limit, window, scope: CounterScope { source, operation, tool, table, category, caller, per } }
+        let RateLimitKeys { name, limit, window, source, operation, tool, table, category, does, caller, per } = keys;
+        let scope = CounterScope { source, operation, tool, table, category, does, caller, per };
+        Self { name, limit, window, scope }
     }
 }
 
@@ -185,6 +198,8 @@ impl From<RateLimitKeys> for RateLimitSettings {
 #[serde(deny_unknown_fields)]
 struct ThresholdKeys {
     metric: String,
+    #[serde(default)]
+    param: Option<String>,
     #[serde(default)]
     warn: Option<f64>,
     #[serde(default)]
@@ -202,6 +217,8 @@ struct ThresholdKeys {
     #[serde(default)]
     category: PatternList,
     #[serde(default)]
+    does: PatternList,
+    #[serde(default)]
     caller: PatternList,
     #[serde(default)]
     per: Vec<PartitionKey>,
@@ -209,10 +226,23 @@ struct ThresholdKeys {
 
 impl From<ThresholdKeys> for ThresholdSettings {
     fn from(keys: ThresholdKeys) -> Self {
-        let ThresholdKeys { metric, warn, pause, hard_stop, source, operation, tool, table, category, caller, per } =
-            keys;
-        let scope = CounterScope { source, operation, tool, table, category, caller, per };
-        Self { metric, warn, pause, hard_stop, scope }
+        let ThresholdKeys {
+            metric,
+            param,
+            warn,
+            pause,
+            hard_stop,
+            source,
+            operation,
+            tool,
+            table,
+            category,
+            does,
+            caller,
+            per,
+        } = keys;
+        let scope = CounterScope { source, operation, tool, table, category, does, caller, per };
+        Self { metric, param, warn, pause, hard_stop, scope }
     }
 }
 

@@ -84,7 +84,9 @@ impl Quotas {
                 "used": spent.map(|spent| spent.total), "status": status,
             }));
         }
-        for quota in self.quotas.iter().filter(|quota| quota.counter.counts(operation, caller)) {
+        for quota in
+            self.quotas.iter().filter(|quota| quota.may_count(operation) && quota.counter.counts_caller(caller))
+        {
             let key = quota.counter.key(operation, caller);
             let used = with_timeout(self.store.spend(&key, 0, u64::MAX, quota.span.duration())).await.ok();
             let shown = |threshold: Option<u64>| threshold.map(|threshold| quota.to_json(threshold));

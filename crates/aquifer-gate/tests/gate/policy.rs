@@ -1,5 +1,6 @@
 //! Policy: the matrix, the patterns, rules, strengths and explanations (R-SAF-1, R-SAF-2).
 
+mod addresses;
 mod conditions;
 mod explanations;
 mod hidden_names;

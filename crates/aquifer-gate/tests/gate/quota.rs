@@ -3,6 +3,7 @@
 use aquifer_engine::Context;
 use aquifer_engine::clock::Clock as _;
 use aquifer_gate::GateSettings;
+use aquifer_gate::policy::{PolicySettings, RuleEffect, RuleSettings};
 use aquifer_gate::quota::{DeclaredLimits, QuotaSettings, describe_counter_resets};
 use serde_json::{Value, json};
 
@@ -283,6 +284,99 @@ async fn r_saf_4_calls_that_wait_for_confirmation_use_no_quota() {
     assert_eq!(harness.done().len(), 2);
 }
 
+/// A harness in which nobody is asked about sending.
+fn sending(quota: Value) -> Harness {
+    let quota: QuotaSettings = serde_json::from_value(quota).unwrap();
+    let mut allow = RuleSettings::new(RuleEffect::Allow);
+    (allow.loosen, allow.does) = (true, ["sends"].into());
+    let policy = PolicySettings { rule: vec![allow], ..PolicySettings::default() };
+    Harness::new(&GateSettings { quota, policy, ..GateSettings::default() })
+}
+
+fn send(to: &Value) -> Value {
+    request("alpha_send_thing", json!({ "id": "x", "email": to }))
+}
+
+#[tokio::test]
+async fn r_saf_4_limits_count_what_calls_do() {
+    let limit =
+        json!({ "rate_limit": [{ "name": "messages", "limit": 2, "window": "hour", "does": ["sends", "pays"] }] });
+    let harness = sending(limit);
+    for _ in 0..2 {
+        assert_eq!(code(&harness.ask(send(&json!("a@x.com"))).await), "done");
+    }
+    assert_eq!(code(&harness.ask(send(&json!("a@x.com"))).await), "RATE_LIMIT_EXCEEDED");
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+    harness.clock.advance(2 * 60 * 60);
+    assert_eq!(code(&harness.ask(send(&json!("a@x.com"))).await), "done");
+}
+
+#[tokio::test]
+async fn r_saf_4_recipients_are_counted_each() {
+    let harness = sending(json!({ "quota": [{ "metric": "recipients_per_day", "does": "sends", "hard_stop": 5 }] }));
+    let mut used = 0;
+    for (to, count) in [
+        (json!("a@x.com"), 1),
+        (json!(["b@x.com", "B@x.com"]), 1),
+        (json!("c@x.com, d@x.com"), 2),
+        // More than is left, and more than anybody can count.
+        (json!(["e@x.com", "f@x.com"]), 0),
+        (json!([[[[[["e@x.com"]]]]]]), 0),
+        (json!((0..200).map(|number| format!("u{number}@x.com")).collect::<Vec<_>>()), 0),
+        (json!(null), 1),
+        (json!("a@x.com"), 0),
+    ] {
+        let answer = harness.ask(send(&to)).await;
+        let expected = if count == 0 { "RATE_LIMIT_QUOTA_EXHAUSTED" } else { "done" };
+        assert_eq!(code(&answer), expected, "{to} after {used}: {answer}");
+        used += count;
+        if to.as_array().is_some_and(|list| list.len() == 200) {
+            let reason = answer["error"]["details"]["reason"].as_str().unwrap();
+            assert!(reason.starts_with("its recipients cannot be counted"), "{reason}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r_saf_4_amounts_are_added_up() {
+    let quota = json!({ "quota": [
+        { "metric": "amount_per_day", "param": "deep.amount", "operation": "*_create_thing", "per": ["session"], "warn": 90, "hard_stop": 100 },
+    ] });
+    let harness = harness(quota);
+    let pay = |amount: Value| {
+        request("alpha_create_thing", json!({ "id": "x", "deep": [{ "amount": amount }, { "amount": "0.5" }] }))
+    };
+    for (amount, expected) in [
+        (json!(40), "done"),
+        (json!("49.5"), "done"),
+        (json!(9.000_001), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+        (json!(-50), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+        (json!("1,00"), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+        (json!(null), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+        (json!(1e300), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+        (json!(9), "done"),
+        (json!(0), "RATE_LIMIT_QUOTA_EXHAUSTED"),
+    ] {
+        let answer = harness.ask(pay(amount.clone())).await;
+        assert_eq!(code(&answer), expected, "{amount}: {answer}");
+        if amount == "49.5" {
+            assert_eq!(answer["warnings"][0]["details"]["current"], 90.5, "{answer}");
+        }
+        if amount.is_null() {
+            let reason = answer["error"]["details"]["reason"].as_str().unwrap();
+            assert_eq!(reason, "'deep.amount' has to be sent, as a plain number that is not negative");
+        }
+    }
+    let without = request("alpha_create_thing", json!({ "id": "x" }));
+    assert_eq!(code(&harness.ask(without.clone()).await), "RATE_LIMIT_QUOTA_EXHAUSTED");
+    // Another session has its own sum, whoever it is of.
+    let elsewhere = caller(Some("anna"), Some("session_9"));
+    assert_eq!(code(&harness.ask_as(pay(json!(99)), elsewhere.clone()).await), "done");
+    assert_eq!(code(&harness.ask_as(pay(json!(1)), elsewhere).await), "RATE_LIMIT_QUOTA_EXHAUSTED");
+    // Operations without the parameter are not counted.
+    assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+}
+
 #[test]
 fn r_saf_4_invalid_settings_are_refused() {
     let bad = [
@@ -297,6 +391,11 @@ fn r_saf_4_invalid_settings_are_refused() {
         json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day" }, { "name": "a", "limit": 2, "window": "day" }] }),
         json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day", "category": "nothing" }] }),
         json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day", "operation": "[x]" }] }),
+        json!({ "rate_limit": [{ "name": "a", "limit": 1, "window": "day", "does": "sens" }] }),
+        json!({ "quota": [{ "metric": "amount_per_day", "hard_stop": 1 }] }),
+        json!({ "quota": [{ "metric": "amount_per_day", "hard_stop": 1, "param": "" }] }),
+        json!({ "quota": [{ "metric": "requests_per_day", "hard_stop": 1, "param": "amount" }] }),
+        json!({ "quota": [{ "metric": "recipients_per_day", "hard_stop": 1.5 }] }),
         json!({ "cost": [{ "cost_per_call": -0.1 }] }),
     ];
     for settings in bad {

@@ -34,7 +34,7 @@ pub(crate) async fn run(mut arguments: ServeArgs) -> anyhow::Result<CommandOutco
     plans.require_named_files()?;
     let facts = SourceFacts::new(&plans);
     let safety = Arc::new(Safety::new(&config, &facts)?);
-    Safety::confirmation_notices(&config, config.path.is_some()).iter().for_each(|notice| tracing::warn!("{notice}"));
+    Safety::notices(&config, config.path.is_some()).iter().for_each(|notice| tracing::warn!("{notice}"));
     plans.report();
     let (files, broken) = (plans.files, plans.broken);
     let opened = wanted.open_planned(plans.plans, OnUnreachable::Serve).await?;

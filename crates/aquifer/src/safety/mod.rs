@@ -121,13 +121,18 @@ impl Safety {
         self.gate_in_force.store(gate);
     }
 
-    /// What the operator should know about who confirms calls.
-    pub(crate) fn confirmation_notices(config: &Config, has_file: bool) -> Vec<String> {
+    /// What the operator should know about the rules, and about who confirms calls.
+    pub(crate) fn notices(config: &Config, has_file: bool) -> Vec<String> {
         let settings = SourceFacts::default().gate_settings(&config.gate);
-        let model_confirms = Policy::new(&settings.policy).is_ok_and(|policy| policy.lets_model_confirm());
-        let own_calls = model_confirms.then(|| "the model confirms its own calls where a token is enough".to_owned());
-        let changes = has_file.then(|| config.changes_since_its_version()).flatten();
-        own_calls.into_iter().chain(changes).collect()
+        let mut notices = Vec::new();
+        if let Ok(policy) = Policy::new(&settings.policy) {
+            notices.extend(policy.warnings().into_iter().map(|warning| format!("[gate] {warning}")));
+            if policy.lets_model_confirm() {
+                notices.push("the model confirms its own calls where a token is enough".to_owned());
+            }
+        }
+        notices.extend(has_file.then(|| config.changes_since_its_version()).flatten());
+        notices
     }
 
     /// The errors in `[gate]` that do not depend on the sources.

@@ -1,9 +1,11 @@
 //! Conditions on parameters.
 //!
 //! A condition has to hold for the value that the source will see, however it is spelled. [`path`] finds the values
-//! under every spelling of a name; [`text`] and [`number`] compare them as the source does. Uncertain results never
-//! favor the caller: see [`RuleDirection`].
+//! under every spelling of a name; [`text`] and [`number`] compare them as the source does, [`address`] and [`amount`] as
+//! what they are. Uncertain results never favor the caller: see [`RuleDirection`].
 
+mod address;
+mod amount;
 mod number;
 mod path;
 mod text;
@@ -14,10 +16,13 @@ use serde_json::{Map, Value};
 
 use super::problem::ProblemCollector;
 use super::settings::ConditionSettings;
+use address::AddressTest;
+use amount::AmountTest;
 use number::{Number, NumberText};
 use path::{FoundValue, Path};
 use text::{TextPatterns, TextReading};
 
+pub(crate) use amount::AmountPath;
 pub(super) use path::Presence;
 
 /// A parsed condition.
@@ -36,6 +41,8 @@ enum Test {
     Greater(f64),
     Less(f64),
     Present(bool),
+    Address(AddressTest),
+    Amount(AmountTest),
 }
 
 /// Whether a rule restricts or loosens. This determines how an uncertain comparison counts.
@@ -99,31 +106,54 @@ impl Verdict {
     }
 }
 
+/// The names of the tests, of which a condition has one.
+const TESTS: &str =
+    "equals, one_of, matches, greater, less, present, host, email_domain, account, path_under or amount";
+
+/// The one test of a condition.
+fn parse_test(settings: &ConditionSettings, collector: &mut ProblemCollector<'_>) -> Option<Test> {
+    let ConditionSettings { param, equals, one_of, matches, greater, less, present, not, .. } = settings;
+    let mut problems = Vec::new();
+    let mut report = |problem: String| problems.push(format!("'{param}': {problem}"));
+    let mut tests: Vec<Test> = Vec::new();
+    tests.extend(equals.clone().map(|value| Test::OneOf(vec![value])));
+    tests.extend(one_of.clone().map(Test::OneOf));
+    tests.extend(matches.as_ref().map(|words| Test::Matches(TextPatterns::new(words, &mut report))));
+    tests.extend(greater.map(Test::Greater));
+    tests.extend(less.map(Test::Less));
+    tests.extend(present.map(|present| Test::Present(present != *not)));
+    let hosts = settings.host.as_ref().map(|words| AddressTest::host(words, &mut report));
+    let domains = settings.email_domain.as_ref().map(|words| AddressTest::email_domain(words, &mut report));
+    let accounts = settings.account.as_ref().map(|words| AddressTest::account(words, &mut report));
+    let folders = settings.path_under.as_ref().map(|words| AddressTest::path_under(words, &mut report));
+    tests.extend([hosts, domains, accounts, folders].into_iter().flatten().map(Test::Address));
+    if let Some(amount) = settings.amount {
+        match AmountTest::new(amount) {
+            Some(amount) => tests.push(Test::Amount(amount)),
+            None => report("'amount' has a number that is not negative: { up_to = 100 } or { above = 100 }".to_owned()),
+        }
+    }
+    let is_complete = problems.is_empty();
+    problems.into_iter().for_each(|problem| collector.add(problem));
+    match <[Test; 1]>::try_from(tests) {
+        Ok([test]) => Some(test),
+        Err(tests) if tests.is_empty() && !is_complete => None,
+        Err(tests) => {
+            let problem = if tests.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
+            collector.add(format!("the condition on '{param}' {problem}. A condition has one of {TESTS}"));
+            None
+        }
+    }
+}
+
 impl Condition {
     pub(super) fn new(settings: &ConditionSettings, collector: &mut ProblemCollector<'_>) -> Option<Self> {
         let Some(path) = Path::parse(&settings.param) else {
             collector.add("a condition needs 'param': a parameter's name, with dots to go into it");
             return None;
         };
-        let ConditionSettings { param, equals, one_of, matches, greater, less, present, not, ignore_case } = settings;
-        let mut tests: Vec<Test> = Vec::new();
-        tests.extend(equals.clone().map(|value| Test::OneOf(vec![value])));
-        tests.extend(one_of.clone().map(Test::OneOf));
-        tests.extend(matches.as_ref().map(|words| {
-            Test::Matches(TextPatterns::new(words, |problem| collector.add(format!("'{param}': {problem}"))))
-        }));
-        tests.extend(greater.map(Test::Greater));
-        tests.extend(less.map(Test::Less));
-        tests.extend(present.map(|present| Test::Present(present != *not)));
-        let test = match <[Test; 1]>::try_from(tests) {
-            Ok([test]) => test,
-            Err(several) => {
-                let test_names = "equals, one_of, matches, greater, less or present";
-                let problem = if several.is_empty() { "tests nothing" } else { "has two tests: write two conditions" };
-                collector.add(format!("the condition on '{param}' {problem}. A condition has one of {test_names}"));
-                return None;
-            }
-        };
+        let test = parse_test(settings, collector)?;
+        let ConditionSettings { param, not, ignore_case, .. } = settings;
         match &test {
             Test::OneOf(values) if values.is_empty() => {
                 collector.add(format!("the condition on '{param}' can never hold: 'one_of' is empty"));
@@ -170,10 +200,14 @@ impl Condition {
             };
         }
         let values = self.path.values(typed, params);
-        let mut verdicts = values.iter().map(|value| {
-            let verdict = self.verdict(value, typed);
-            if self.not { verdict.not() } else { verdict }
-        });
+        let inverted = |verdict: Verdict| if self.not { verdict.not() } else { verdict };
+        // An amount is one of all values together.
+        let together = match &self.test {
+            Test::Amount(amount) if !values.is_empty() => vec![inverted(amount.verdict(&values))],
+            _ => Vec::new(),
+        };
+        let apart = values.iter().filter(|_| together.is_empty()).map(|value| inverted(self.verdict(value, typed)));
+        let mut verdicts = together.iter().copied().chain(apart);
         // The source may ignore a value under another spelling, which leaves the parameter missing.
         let may_be_missing = !values.iter().any(|value| value.is_certain);
         match direction {
@@ -204,7 +238,25 @@ impl Condition {
             Test::Greater(than) => compare_order(found.value, *than, std::cmp::Ordering::Greater),
             Test::Less(than) => compare_order(found.value, *than, std::cmp::Ordering::Less),
             Test::Present(expected) => Verdict::from(*expected),
+            Test::Address(test) => test.verdict(found.value),
+            Test::Amount(test) => test.verdict(std::slice::from_ref(found)),
         }
+    }
+
+    /// What the operator should know about the condition.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let patterns = match &self.test {
+            Test::Matches(patterns) => Some(patterns),
+            _ => None,
+        };
+        patterns.into_iter().flat_map(TextPatterns::loose_addresses).map(|pattern| {
+            let better = if pattern.contains('@') { "'email_domain'" } else { "'host'" };
+            format!(
+                "its condition on '{}' compares text with '{pattern}', which addresses can be written to match or to \
+                 avoid: use {better}",
+                self.param()
+            )
+        })
     }
 
     /// Whether the operation has the parameter.
@@ -235,6 +287,8 @@ impl Condition {
             }
             Test::Greater(than) => format!("'{param}' {is} more than {than}"),
             Test::Less(than) => format!("'{param}' {is} less than {than}"),
+            Test::Address(test) => format!("'{param}' {}", test.describe(self.not)),
+            Test::Amount(test) => format!("'{param}' {}", test.describe(self.not)),
             Test::Present(true) => format!("'{param}' is sent"),
             Test::Present(false) => format!("'{param}' is not sent"),
         };
@@ -268,7 +322,7 @@ impl Test {
         match self {
             Test::OneOf(values) => values.iter().any(Value::is_string),
             Test::Matches(_) => true,
-            Test::Greater(_) | Test::Less(_) | Test::Present(_) => false,
+            Test::Greater(_) | Test::Less(_) | Test::Present(_) | Test::Address(_) | Test::Amount(_) => false,
         }
     }
 }

@@ -16,6 +16,9 @@ use super::{TypedOperation, Verdict};
 use crate::policy::settings::PatternList;
 use aquifer_protocol::glob::{Case, Glob, Patterns};
 
+/// Endings by which a pattern is taken for that of a domain.
+const ENDINGS: [&str; 6] = [".com", ".org", ".net", ".io", ".example", ".internal"];
+
 /// Points in time that differ by less than this may be equal for a source that stores fewer digits.
 const MAX_ROUNDING: SignedDuration = SignedDuration::from_secs(1);
 
@@ -177,6 +180,14 @@ impl TextPatterns {
             loose_never: loose(true),
             written: words.clone(),
         }
+    }
+
+    /// The patterns with a wildcard beside an address, which may match other addresses than they seem to.
+    pub(super) fn loose_addresses(&self) -> impl Iterator<Item = &str> {
+        self.written.iter().filter(|word| {
+            let has_domain = ENDINGS.iter().any(|ending| word.trim_end_matches('*').ends_with(ending));
+            word.contains('*') && (word.contains('@') || word.contains("://") || has_domain)
+        })
     }
 
     /// Whether a text matches under all of these readings, in all spellings.

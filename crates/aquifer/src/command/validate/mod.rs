@@ -164,6 +164,6 @@ fn servers(text: &str) -> FileReport {
 
 fn configuration(text: &str) -> FileReport {
     FileReport::new(CONFIGURATION, read_configuration(text), |config| {
-        (count(config.source.len(), "source"), Safety::confirmation_notices(config, true))
+        (count(config.source.len(), "source"), Safety::notices(config, true))
     })
 }
