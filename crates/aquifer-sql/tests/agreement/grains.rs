@@ -69,14 +69,7 @@ pub(crate) fn tables() -> Vec<Table> {
             "(l TEXT NOT NULL, r INTEGER NOT NULL, v INTEGER, w TEXT NOT NULL, PRIMARY KEY (r, l)) WITHOUT ROWID",
             "(l text NOT NULL, r int4 NOT NULL, v int4, w text NOT NULL, PRIMARY KEY (r, l))",
         ),
-        table(
-            "bags",
-            "bag",
-            bags,
-            "(name TEXT, v INTEGER, w TEXT)",
-            // Space must not be reused: rows without a key are in physical order.
-            "(name text, v int4, w text) WITH (autovacuum_enabled = false)",
-        ),
+        table("bags", "bag", bags, "(name TEXT, v INTEGER, w TEXT)", "(name text, v int4, w text)"),
     ]
 }
 
