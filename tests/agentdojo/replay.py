@@ -4,8 +4,9 @@ Usage: replay.py GATEWAY WORK_FOLDER FIGURES [SUITE...] [--update]
 
 Every task starts with a gateway and an environment of its own, so nothing that a person has approved carries over, except where
 ten other user tasks of the suite come first: then the gateway knows the destinations that the person agreed to in them. User tasks
-are their ground truth, and the person approves every call that is asked about. In attacks, the model is hijacked completely: it
-makes the calls of the attack and continues with the next one after a refusal. The person refuses every call that is asked about.
+are their ground truth, and the person approves every call that is asked about. In attacks, the model first reads the text of the
+attack, as a user task does, and is hijacked completely: it makes the calls of the attack and continues with the next one after a
+refusal. The person refuses every call that is asked about.
 Approvals are decided as a person decides them: at a terminal, with the admin secret.
 
 Compares the result with FIGURES and fails if it is worse in any row, or writes it there.
@@ -233,6 +234,16 @@ def details_of(response):
 
 def replay(task, gateway, client):
     """Makes the calls of a task. Returns what became of them."""
+    gateway.person = APPROVES
+    for tool, arguments in task.reads_before():
+        response = gateway.call(tool, arguments)
+        token = details_of(response).get("confirmation_token")
+        if token and client == WAITS:
+            gateway.decide(details_of(response)["approval_id"])
+        if token:
+            gateway.call(tool, {**arguments, "confirmation_token": token})
+    task.begin()
+    gateway.questions.clear()
     gateway.person = REFUSES if task.is_attack else APPROVES
     outcome = defaultdict(list)
     for tool, arguments in task.calls():
@@ -287,7 +298,6 @@ def run_suite(name, options, folder):
                     for earlier in suite.tasks_before(number, EARLIER_TASKS) if client == LATER else []:
                         server.task = earlier
                         replay(earlier, gateway, client)
-                    gateway.questions.clear()
                     server.task = task
                     outcome = replay(task, gateway, client)
                 finally:

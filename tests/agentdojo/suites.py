@@ -152,10 +152,20 @@ class Task:
     def __init__(self, suite, task, is_attack):
         self.suite, self.task, self.is_attack = suite, task, is_attack
         self.name = f"{suite.name}/{task.ID}"
-        environment = suite.pristine.model_copy(deep=True)
-        self.environment = environment if is_attack else task.init_environment(environment)
+        if is_attack:
+            self.environment = suite.injected_with(task.GOAL)
+        else:
+            self.environment = task.init_environment(suite.pristine.model_copy(deep=True))
+        self.begin()
+
+    def begin(self):
+        """What happens from now on is judged."""
         self.before = self.environment.model_copy(deep=True)
         self.trace = []
+
+    def reads_before(self):
+        """The reads by which a model comes across the text of the attack: those of the first user task that shows it."""
+        return self.suite.reads_of(self.task.GOAL, self.before) if self.is_attack else []
 
     def calls(self):
         """What solves the task, or carries out the attack: names of tools and their arguments."""
@@ -177,6 +187,11 @@ class Task:
         return self.suite.judge(self.task, answer, self.before, self.environment, self.trace)
 
 
+def _in_quotes(text):
+    """A text as it stands between quotes in the files of the environments, in one line."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+
+
 class Suite:
     """One of the four suites."""
 
@@ -187,10 +202,25 @@ class Suite:
         self.judge = suite._check_task_result
         # The placeholders for injected texts have their harmless defaults.
         self.pristine = suite.load_and_inject_default_environment({})
+        self.injected_with = lambda text: suite.load_and_inject_default_environment(
+            {place: _in_quotes(text) for place in suite.get_injection_vector_defaults()}
+        )
         by_number = lambda tasks: sorted(tasks.values(), key=lambda task: int(task.ID.rpartition("_")[2]))
         self.user_tasks, self.attacks = by_number(suite.user_tasks), by_number(suite.injection_tasks)
         undescribed = WRITES - {tool.name for suite in SUITES.values() for tool in suite.tools}
         assert not undescribed, f"AgentDojo has no tools {undescribed}"
+
+    def reads_of(self, text, environment):
+        for task in self.user_tasks:
+            reads, environment_of_task = [], task.init_environment(environment.model_copy(deep=True))
+            for call in task.ground_truth(environment_of_task.model_copy(deep=True)):
+                if call.function in WRITES:
+                    continue
+                reads.append((call.function, dict(call.args)))
+                result, _ = self.runtime.run_function(environment_of_task, call.function, dict(call.args))
+                if " ".join(text.split()) in " ".join(str(result).split()):
+                    return reads
+        raise SystemExit(f"no user task of {self.name} reads an injected text")
 
     def tasks_before(self, number, count):
         """User tasks that somebody did before the task with this number, and not that task itself."""

@@ -199,4 +199,5 @@ pub static PAGES: &[Page] = pages![
     Explanation "docs/adr/0031-effects.md" "",
     Explanation "docs/adr/0032-a-person-confirms.md" "",
     Explanation "docs/adr/0033-known-destinations.md" "",
+    Explanation "docs/adr/0034-destinations-inside-texts.md" "",
 ];

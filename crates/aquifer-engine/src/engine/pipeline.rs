@@ -26,7 +26,7 @@ use crate::call::configuration::configuration_changed;
 use crate::clients::ClientRegistry;
 use crate::clock::{SharedClock, random_id};
 use crate::event::{Event, Observer};
-use crate::gate::{Cleared, Decision, Grant};
+use crate::gate::{Cleared, Decision, Grant, Shown};
 use crate::shape::Shaper;
 use crate::snapshot::{Route, Snapshot};
 use crate::source::{Answer, Context, InputRequest, Outcome};
@@ -342,11 +342,16 @@ impl Engine {
         context: &Arc<Context>,
     ) -> Outcome {
         let Cleared { request, pass } = cleared;
+        let operation = request.operation().clone();
         match self.ask_source(snapshot, route, request, pass.warnings, context).await {
             SourceResult::Answered(outcome) => {
                 context.trace.end(Stage::Shape);
                 if let Some(receipt) = pass.receipt {
                     receipt.settle(&outcome).await;
+                }
+                let shown = Shown::from_outcome(&outcome);
+                if let Some(noted) = shown.and_then(|shown| snapshot.gate().note(&operation, shown, context)) {
+                    noted.await;
                 }
                 outcome
             }

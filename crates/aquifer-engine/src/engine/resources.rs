@@ -14,6 +14,7 @@ use futures::future::join_all;
 use serde_json::{Map, Value};
 
 use super::Engine;
+use crate::gate::Shown;
 use crate::snapshot::{Mount, Snapshot, URI_SCHEME, uri_prefix};
 use crate::source::{Context, FetchRequest, SourceCapabilities};
 
@@ -84,7 +85,11 @@ async fn fetch_from_source(
 ) -> Result<Value, Failure> {
     let operation = read_operation(snapshot, mount, action(&request));
     snapshot.gate().admit(&operation, &context).await?;
-    mount.source.fetch(request, context).await
+    let fetched = mount.source.fetch(request, context.clone()).await;
+    if let Some(noted) = snapshot.gate().note(&operation, Shown::from(&fetched), &context) {
+        noted.await;
+    }
+    fetched
 }
 
 /// The part of a list from one source. The timeout applies to the source only: the gate may have to ask a person.
@@ -97,8 +102,13 @@ async fn list_from_source(
     let operation = read_operation(snapshot, mount, action(&list));
     snapshot.gate().admit(&operation, &context).await?;
     let name = mount.source.name();
-    match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context)).await {
-        Ok(result) => result,
+    match tokio::time::timeout(LIST_TIMEOUT, mount.source.fetch(list, context.clone())).await {
+        Ok(result) => {
+            if let Some(noted) = snapshot.gate().note(&operation, Shown::from(&result), &context) {
+                noted.await;
+            }
+            result
+        }
         Err(_) => {
             let seconds = LIST_TIMEOUT.as_secs();
             tracing::warn!(source = name, seconds, "the source did not answer in time and is missing from the list");

@@ -4,8 +4,9 @@ use aquifer_protocol::error::Failure;
 use aquifer_protocol::validate::Checked;
 use aquifer_protocol::warning::Warning;
 use futures::future::BoxFuture;
+use serde_json::Value;
 
-use crate::call::{InputRequest, Outcome};
+use crate::call::{Answer, InputRequest, Outcome};
 
 /// The decision of the gate.
 #[derive(Debug)]
@@ -56,4 +57,35 @@ impl std::fmt::Debug for Pass {
 pub(crate) struct Cleared {
     pub(crate) request: Checked,
     pub(crate) pass: Pass,
+}
+
+/// What a caller is about to be shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Shown<'a> {
+    /// The answer of an operation.
+    Answer(&'a Answer),
+    /// A resource, a prompt or a list of them.
+    Value(&'a Value),
+    /// Why it failed.
+    Failure(&'a Failure),
+}
+
+impl<'a> Shown<'a> {
+    /// What an outcome shows, if it is one that the caller sees.
+    pub(crate) fn from_outcome(outcome: &'a Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Done(answer) => Some(Shown::Answer(answer)),
+            Outcome::Failed(failure) => Some(Shown::Failure(failure)),
+            Outcome::NeedsInput(_) => None,
+        }
+    }
+}
+
+impl<'a> From<&'a Result<Value, Failure>> for Shown<'a> {
+    fn from(result: &'a Result<Value, Failure>) -> Self {
+        match result {
+            Ok(value) => Shown::Value(value),
+            Err(failure) => Shown::Failure(failure),
+        }
+    }
 }

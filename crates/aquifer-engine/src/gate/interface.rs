@@ -8,7 +8,7 @@ use aquifer_protocol::validate::Checked;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Map, Value, json};
 
-use super::{BatchConfirmation, BatchDecision, ConfirmationMethod, Decision, Grant};
+use super::{BatchConfirmation, BatchDecision, ConfirmationMethod, Decision, Grant, Shown};
 use crate::call::Context;
 use crate::call::rehearsal::Rehearsal;
 
@@ -64,6 +64,17 @@ pub trait Gate: Send + Sync + 'static {
         _context: &'a Context,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         std::future::ready(Ok(())).boxed()
+    }
+
+    /// Notes what a caller is about to see, because later calls may follow what it says. Returns what has to be done
+    /// first, if anything.
+    fn note<'a>(
+        &'a self,
+        _operation: &'a Operation,
+        _shown: Shown<'_>,
+        _context: &'a Context,
+    ) -> Option<BoxFuture<'a, ()>> {
+        None
     }
 
     /// The limits and quotas of all sources or of one, how much the caller has used, and when the oldest use stops

@@ -7,7 +7,7 @@ mod interface;
 
 pub use batch::{BatchConfirmation, BatchDecision, BatchEntry, BatchToken, EntryRequest, Grant};
 pub(crate) use decision::Cleared;
-pub use decision::{ConfirmationMethod, Decision, Pass, Receipt};
+pub use decision::{ConfirmationMethod, Decision, Pass, Receipt, Shown};
 pub use default_gates::ClosedGate;
 pub(crate) use default_gates::OpenGate;
 pub use interface::{BatchGate, Gate, Rules};

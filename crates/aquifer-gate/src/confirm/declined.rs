@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{TokenRecord, TokenState};
 use super::scope::Scope;
-use super::{Confirmations, MAX_ATTEMPTS, Refusal, approvals, failure};
-use crate::timeout::with_timeout;
+use super::{Confirmations, Refusal, approvals, failure};
+use crate::timeout::{change_record, with_timeout};
 
 /// The number of refusals in a row after which the changes of a caller pause.
 pub(crate) const MAX_REFUSALS: u32 = 3;
@@ -98,7 +98,7 @@ pub(super) async fn remember(
     record: &TokenRecord,
     keep: Duration,
 ) -> Result<(), StoreError> {
-    let counted = set(store, &caller_key(principal), |record| {
+    let counted = change_record(store, &caller_key(principal), |record| {
         let count = record.map(Refusals::from_record).unwrap_or_default().count.saturating_add(1);
         Some(Refusals { count, caller: principal.map(str::to_owned) }.to_record())
     })
@@ -106,7 +106,7 @@ pub(super) async fn remember(
     let together = record.scope.destinations();
     if let Some(first) = together.first() {
         let refused = RefusedTogether { destinations: together.to_vec(), token: key.to_owned() };
-        set(store, &refused_key(first), |record| {
+        change_record(store, &refused_key(first), |record| {
             let mut all = RefusedTogether::from_record(record);
             all.retain(|other| other.destinations != refused.destinations);
             all.push(refused.clone());
@@ -123,7 +123,7 @@ pub(super) async fn remember(
 pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>, scope: &Scope) -> Result<(), StoreError> {
     let allowed = scope.destinations();
     if let Some(first) = allowed.first() {
-        set(store, &refused_key(first), |record| {
+        change_record(store, &refused_key(first), |record| {
             let mut all = RefusedTogether::from_record(record);
             let before = all.len();
             all.retain(|other| other.destinations != allowed);
@@ -135,7 +135,7 @@ pub(super) async fn forget(store: &dyn StateStore, principal: Option<&str>, scop
 }
 
 async fn forget_count(store: &dyn StateStore, principal: Option<&str>) -> Result<(), StoreError> {
-    set(store, &caller_key(principal), |record| {
+    change_record(store, &caller_key(principal), |record| {
         let counted = record.is_some_and(|record| Refusals::from_record(record).count > 0);
         counted.then(|| Refusals::default().to_record())
     })
@@ -262,21 +262,4 @@ impl UnpausedCallers {
     pub(super) fn clear(&self) {
         self.0.lock().clear();
     }
-}
-
-/// Writes what `change` makes of a record, if anything.
-async fn set(
-    store: &dyn StateStore,
-    key: &str,
-    change: impl Fn(Option<&Record>) -> Option<(Vec<u8>, Duration)>,
-) -> Result<(), StoreError> {
-    for _ in 0..MAX_ATTEMPTS {
-        let record = with_timeout(store.get(key)).await?;
-        let Some((value, keep)) = change(record.as_ref()) else { return Ok(()) };
-        let version = record.map(|record| record.version);
-        if with_timeout(store.compare_and_set(key, version, value, keep)).await? {
-            return Ok(());
-        }
-    }
-    Err(StoreError("other processes keep changing the record".to_owned()))
 }

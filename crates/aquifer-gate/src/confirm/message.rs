@@ -29,6 +29,10 @@ const MAX_QUESTION_CHARS: usize = 8000;
 /// Maximum number of characters of what the calls of a batch would change.
 const MAX_PREVIEW_CHARS: usize = 20_000;
 
+/// Maximum number of unknown destinations that are named, and of characters of each.
+const MAX_NAMED: usize = 5;
+const MAX_NAME_CHARS: usize = 200;
+
 /// The reason added when a call needs an approval only because of its length.
 const TOO_LONG: &str = "The call is too long to be shown completely in a question, so a person has to approve it with \
                         'aquifer approvals approve'";
@@ -251,13 +255,29 @@ impl ConfirmationPrompt {
         self.batch.is_none() && self.call.as_ref().is_some_and(FullCall::can_be_edited)
     }
 
+    /// The same, with the destinations that nobody has agreed to.
+    pub(crate) fn naming_unknown<'a>(mut self, unknown: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<String> =
+            unknown.map(|name| format!("\"{}\"", truncate(&escape(name), MAX_NAME_CHARS))).collect();
+        let others = names.len().saturating_sub(MAX_NAMED);
+        names.truncate(MAX_NAMED);
+        if others > 0 {
+            names.push(format!("{others} more"));
+        }
+        if !names.is_empty() {
+            self.reasons.push(format!("Nobody has agreed to this before: {}", names.join(", ")));
+        }
+        self
+    }
+
     /// The same, if agreeing makes the destinations of the call known for so long.
-    pub(crate) fn offering_memory(mut self, keep: Duration) -> Self {
+    pub(crate) fn offering_memory(mut self, keep: Duration, is_sending: bool) -> Self {
         let days = keep.as_secs() / (24 * 60 * 60);
-        self.reasons.push(format!(
-            "If you agree, sending to the same destinations, with the same links in it, needs no agreement for {days} days, unless you \
-             choose otherwise"
-        ));
+        let what = match is_sending {
+            true => "sending to the same destinations, with the same links in it, needs no agreement",
+            false => "the same addresses and hosts need no agreement here",
+        };
+        self.reasons.push(format!("If you agree, {what} for {days} days, unless you choose otherwise"));
         self.offers_memory = true;
         self
     }

@@ -53,6 +53,8 @@ pub(crate) struct CallDestinations {
     /// Values of parameters that may say where something goes.
     others: BTreeSet<Destination>,
     mentioned: BTreeSet<Destination>,
+    /// Number of values in lists that may say where something goes.
+    listed: usize,
     has_recipient: bool,
     /// Whether there may be more: values that are nested too deeply, too many, of no known form, or secret.
     is_incomplete: bool,
@@ -102,6 +104,10 @@ impl CallDestinations {
             (Value::Bool(flag), Part::Other | Part::Content) => {
                 self.others.extend(Destination::named(if *flag { "true" } else { "false" }, name));
             }
+            (Value::Array(items), Part::Other) => {
+                self.listed = self.listed.saturating_add(items.len());
+                items.iter().for_each(|item| self.collect(name, item, part, depth + 1));
+            }
             (Value::Array(items), _) => items.iter().for_each(|item| self.collect(name, item, part, depth + 1)),
             (Value::Object(members), _) => {
                 for (member, value) in members {
@@ -148,9 +154,15 @@ impl CallDestinations {
         self.recipients.iter()
     }
 
-    /// Whether everybody was found to whom something goes.
-    pub(crate) fn has_all_recipients(&self) -> bool {
-        !self.is_incomplete
+    /// To how many something goes, each counted once. `None` if that cannot be told.
+    pub(crate) fn count(&self) -> Option<usize> {
+        // A name with an address in it, such as a list that not all programs read in the same way.
+        let may_be_several = |found: &Destination| {
+            found.kind == DestinationKind::Name
+                && (found.value.contains(['@', '\n', ',', ';']) || found.value.contains("://"))
+        };
+        let is_clear = !self.is_incomplete && !self.recipients.iter().chain(&self.others).any(may_be_several);
+        is_clear.then(|| self.recipients.len().saturating_add(self.listed))
     }
 
     /// Whether there are values that may say where something goes, besides recipients.

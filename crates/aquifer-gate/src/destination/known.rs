@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::address::{Destination, DestinationKind};
 use super::find::CallDestinations;
 use super::settings::{ConfiguredDestinations, DestinationSettings, DestinationSettingsError};
-use crate::timeout::with_timeout;
+use crate::timeout::{change_record, with_timeout};
 
 const PREFIX: &str = "gate/known/";
 
@@ -28,9 +28,6 @@ const MAX_LISTED: usize = 10_000;
 
 /// Number of characters of an id that are shown.
 const ID_CHARS: usize = 10;
-
-/// Maximum number of attempts to write a record that others write, too.
-const MAX_ATTEMPTS: usize = 8;
 
 /// For what a destination is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +147,38 @@ impl KnownDestinations {
         true
     }
 
+    /// Those to which nobody has agreed as a recipient.
+    pub(crate) async fn unknown_among(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        destinations: impl IntoIterator<Item = Destination>,
+    ) -> Vec<Destination> {
+        let mut unknown = Vec::new();
+        for destination in destinations {
+            if !self.knows(operation, caller, (&destination, Role::Recipient)).await {
+                unknown.push(destination);
+            }
+        }
+        unknown
+    }
+
+    /// The destinations and mentions of a call to which nobody has agreed.
+    pub(crate) async fn unknown_of(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        destinations: &CallDestinations,
+    ) -> Vec<Destination> {
+        let mut unknown = self.unknown_among(operation, caller, destinations.recipients().cloned()).await;
+        for mentioned in destinations.mentioned() {
+            if !self.knows(operation, caller, (mentioned, Role::Mentioned)).await {
+                unknown.push(mentioned.clone());
+            }
+        }
+        unknown
+    }
+
     async fn knows(&self, operation: &Operation, caller: &Caller, (destination, role): (&Destination, Role)) -> bool {
         let configured = self.configured.get(&*operation.origin.source);
         if configured.is_some_and(|configured| configured.contain(destination, role)) {
@@ -183,18 +212,33 @@ impl KnownDestinations {
         destinations: &CallDestinations,
         (remember, by): (Remember, Option<&str>),
     ) -> Result<(), StoreError> {
-        if remember == Remember::Nothing || !self.remembers() || !destinations.is_complete() {
+        if !destinations.is_complete() {
+            return Ok(());
+        }
+        let mentioned = destinations.mentioned().map(|mentioned| (mentioned.clone(), Scope::Mentioned));
+        self.remember_each(operation, caller, destinations.places(), mentioned.collect(), (remember, by)).await
+    }
+
+    /// Makes these known as recipients, and others as something that texts may mention.
+    pub(crate) async fn remember_each(
+        &self,
+        operation: &Operation,
+        caller: &Caller,
+        places: Vec<Destination>,
+        others: Vec<(Destination, Scope)>,
+        (remember, by): (Remember, Option<&str>),
+    ) -> Result<(), StoreError> {
+        if remember == Remember::Nothing || !self.remembers() {
             return Ok(());
         }
         let widened = |place: Destination| match place.domain().filter(|_| remember == Remember::Domains) {
             Some(domain) => (domain, Scope::Domain),
             None => (place, Scope::Recipient),
         };
-        let places = destinations.places().into_iter().map(widened);
-        let mentioned = destinations.mentioned().map(|mentioned| (mentioned.clone(), Scope::Mentioned));
+        let places = places.into_iter().map(widened);
         let now = self.clock.now();
         let expires_at = now.checked_add(self.remember_for).unwrap_or(Timestamp::MAX);
-        for (destination, scope) in places.chain(mentioned) {
+        for (destination, scope) in places.chain(others) {
             let known = KnownDestination {
                 id: String::new(),
                 source: operation.origin.source.to_string(),
@@ -209,7 +253,8 @@ impl KnownDestinations {
                 expires_at,
             };
             let value = serde_json::to_vec(&known).map_err(|error| StoreError(error.to_string()))?;
-            set(&*self.store, &key(operation, caller, &destination, scope), value, self.remember_for).await?;
+            let write = |_: Option<&Record>| Some((value.clone(), self.remember_for));
+            change_record(&*self.store, &key(operation, caller, &destination, scope), write).await?;
         }
         Ok(())
     }
@@ -234,16 +279,6 @@ fn key(operation: &Operation, caller: &Caller, destination: &Destination, scope:
     format!("{PREFIX}{}", hex(&hash.finalize()))
 }
 
-async fn set(store: &dyn StateStore, key: &str, value: Vec<u8>, keep: Duration) -> Result<(), StoreError> {
-    for _ in 0..MAX_ATTEMPTS {
-        let version = with_timeout(store.get(key)).await?.map(|record| record.version);
-        if with_timeout(store.compare_and_set(key, version, value.clone(), keep)).await? {
-            return Ok(());
-        }
-    }
-    Err(StoreError("other processes keep changing the record".to_owned()))
-}
-
 /// The destinations that people have agreed to, by source and destination.
 pub async fn list(store: &dyn StateStore) -> Result<Vec<KnownDestination>, StoreError> {
     let records = with_timeout(store.list(PREFIX, MAX_LISTED)).await?;
@@ -265,7 +300,7 @@ pub async fn forget(store: &dyn StateStore, ids: Option<&[String]>) -> Result<Ve
         let is_named = ids.is_none_or(|ids| ids.contains(&known.id));
         if is_named {
             // An empty record is no agreement. It goes when it expires.
-            set(store, &key, Vec::new(), Duration::from_secs(1)).await?;
+            change_record(store, &key, |_| Some((Vec::new(), Duration::from_secs(1)))).await?;
             forgotten.push(known);
         }
     }

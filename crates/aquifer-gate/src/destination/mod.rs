@@ -3,14 +3,17 @@
 mod address;
 mod find;
 mod known;
+mod origin;
 mod roles;
 mod settings;
 mod text;
+mod traces;
 
-pub(crate) use address::{Destination, host_name};
+pub(crate) use address::{Destination, host_name, is_invisible};
 pub(crate) use find::CallDestinations;
 pub(crate) use find::MAX_DEPTH;
 pub(crate) use known::KnownDestinations;
+pub(crate) use origin::TextOrigins;
 pub(crate) use roles::ParameterRole;
 pub(crate) use text::is_mention;
 pub(crate) use text::words;
@@ -21,5 +24,6 @@ pub use known::Remember;
 pub use known::Scope;
 pub use known::forget;
 pub use known::list;
+pub use origin::TextOrigin;
 pub use settings::DestinationSettings;
 pub use settings::DestinationSettingsError;

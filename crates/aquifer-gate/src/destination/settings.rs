@@ -18,11 +18,16 @@ pub struct DestinationSettings {
     pub known: BTreeMap<String, Vec<String>>,
     /// How long a destination stays known after a person agreed to it. Zero: it is asked about every time.
     pub remember_for: Duration,
+    /// Whether calls that would run are asked about if a destination of theirs stood inside a text.
+    pub asks_about_texts: bool,
+    /// Whether every change is confirmed after its caller has read a text.
+    pub confirms_after_text: bool,
 }
 
 impl Default for DestinationSettings {
     fn default() -> Self {
-        Self { known: BTreeMap::new(), remember_for: Duration::from_secs(180 * DAY) }
+        let remember_for = Duration::from_secs(180 * DAY);
+        Self { known: BTreeMap::new(), remember_for, asks_about_texts: true, confirms_after_text: false }
     }
 }
 
@@ -55,16 +60,17 @@ pub(super) struct ConfiguredDestinations {
 
 impl ConfiguredDestinations {
     pub(super) fn contain(&self, destination: &Destination, role: Role) -> bool {
-        let is_known_host = || {
+        // Something is read from a host only if its links are known, not the addresses there.
+        let is_known_host = |role: Role| {
             let of = |kind: DestinationKind, value: String| self.domains.contains(&Destination::new(kind, value));
             of(DestinationKind::Url, format!("https://{}", destination.value))
-                || of(DestinationKind::Email, destination.value.clone())
+                || (role == Role::Mentioned && of(DestinationKind::Email, destination.value.clone()))
         };
         // The operator means a name wherever it says who gets something.
         let exact = Destination { parameter: String::new(), ..destination.clone() };
         self.exact.contains(&exact)
             || destination.domain().is_some_and(|domain| self.domains.contains(&domain))
-            || (role == Role::Mentioned && destination.kind == DestinationKind::Host && is_known_host())
+            || (destination.kind == DestinationKind::Host && is_known_host(role))
     }
 }
 
@@ -85,6 +91,29 @@ impl DestinationSettings {
             Ok((source.clone(), configured))
         };
         self.known.iter().map(of_source).collect()
+    }
+}
+
+impl DestinationSettings {
+    /// What the operator should know about known destinations that mean something else than they seem to.
+    pub fn warnings(&self) -> Vec<String> {
+        let looks_like_domain = |entry: &str| {
+            let end = entry.rsplit_once('.').map_or("", |(_, end)| end);
+            Destination::recognize(entry).is_none()
+                && domain_name(entry).is_some()
+                && end.len() > 1
+                && end.chars().all(|c| c.is_ascii_alphabetic())
+        };
+        let entries = self.known.iter().flat_map(|(source, entries)| entries.iter().map(move |entry| (source, entry)));
+        entries
+            .filter(|(_, entry)| looks_like_domain(entry))
+            .map(|(source, entry)| {
+                format!(
+                    "'{entry}' in known_destinations of source '{source}' is a name: write '@{entry}' for the addresses of this \
+                     domain, or 'https://{entry}/*' for its links"
+                )
+            })
+            .collect()
     }
 }
 
@@ -145,6 +174,20 @@ mod tests {
             "#General",
         ] {
             assert!(!knows(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_like_domains_are_warned_about() {
+        let known = |entry: &str| {
+            let entries = vec![entry.to_owned()];
+            let known = BTreeMap::from([("mail".to_owned(), entries)]);
+            DestinationSettings { known, ..DestinationSettings::default() }.warnings()
+        };
+        assert!(known("our-company.com")[0].contains("write '@our-company.com'"));
+        for entry in ["@our-company.com", "a@our-company.com", "https://our-company.com/*", "#general", "C0123", "team"]
+        {
+            assert!(known(entry).is_empty(), "{entry}");
         }
     }
 

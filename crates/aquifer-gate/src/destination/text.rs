@@ -6,13 +6,13 @@
 use super::address::{Destination, DestinationKind, host_name, is_invisible, is_plain_path};
 
 /// Fewest digits of an account number.
-const MIN_ACCOUNT_DIGITS: usize = 9;
+pub(super) const MIN_ACCOUNT_DIGITS: usize = 9;
 
 /// Fewest letters and digits of an account in which both are mixed.
 const MIN_MIXED_CHARS: usize = 24;
 
 /// Ends of file names that are no top-level domains, unlike `zip` and `sh`.
-const FILE_ENDS: &str = "7z bat bmp cfg conf cpp csv dat doc docx eml env epub exe gif go gz heic htm html ico ics ini ipynb jar \
+pub(super) const FILE_ENDS: &str = "7z bat bmp cfg conf cpp csv dat doc docx eml env epub exe gif go gz heic htm html ico ics ini ipynb jar \
     java jpeg jpg js json jsonl jsx key kt lock log mkv mp3 mp4 msg numbers odp ods odt ogg pages parquet pdf php png ppt pptx psd \
     rb rst rtf scss sql sqlite svg swift tar tex tgz tif tiff toml ts tsv tsx txt wav webm webp xls xlsx xml yaml yml";
 
@@ -171,8 +171,8 @@ fn is_encoded(word: &str) -> bool {
 fn has_domain(word: &str) -> bool {
     // Other full stops become one when a link is opened.
     const STOPS: [char; 6] = ['.', '\u{2024}', '\u{3002}', '\u{fe52}', '\u{ff0e}', '\u{ff61}'];
+    let is_name = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
     let is_file = |end: &str| {
-        let is_name = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
         let end = end.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
         is_name && FILE_ENDS.split_ascii_whitespace().any(|known| known.eq_ignore_ascii_case(end))
     };

@@ -134,7 +134,7 @@ impl SafetyGate {
             return Err(refuse_with(failure));
         }
         let Some(rehearsal) = evaluation.rehearsal else {
-            return Ok(self.announce_memory(evaluation.request, evaluation.prompt()));
+            return Ok(self.announce_memory(evaluation, evaluation.prompt()).await);
         };
         let result = rehearsal.rehearse(evaluation.request, evaluation.context).await;
         if self.is_retired.load(Ordering::Relaxed) {
@@ -146,7 +146,7 @@ impl SafetyGate {
         };
         let findings = Findings { preview, obstacle: None };
         let prompt = ConfirmationPrompt::with_findings(evaluation.request, evaluation.decision, findings);
-        Ok(self.announce_memory(evaluation.request, prompt))
+        Ok(self.announce_memory(evaluation, prompt).await)
     }
 
     /// Whether a call is denied because nobody is there to confirm it. Where a rule requires an approval, somebody is
@@ -197,7 +197,7 @@ impl SafetyGate {
             Ok(issued) => {
                 let reason = Strength::Elicit.as_str();
                 self.submit(|| evaluation.entry(Event::ConfirmationRequired).token(&issued.token).reason(reason));
-                let schema = form(self.would_remember(evaluation.request));
+                let schema = form(self.would_remember(evaluation.request, evaluation.decision));
                 Box::new(Decision::Ask(InputRequest { key: issued.token, message: prompt.to_text(), schema }))
             }
             Err(refusal) => self.refuse(evaluation, refusal, ""),
@@ -241,7 +241,11 @@ impl SafetyGate {
             Ok(redeemed) => {
                 self.submit(|| evaluation.entry(Event::Confirmed).token(question).confirmed_by(&redeemed.confirmer));
                 self.confirmations.end_refusals(&scope, caller).await;
-                let remember = if self.would_remember(evaluation.request) { remember } else { Remember::Nothing };
+                let remember = if self.would_remember(evaluation.request, evaluation.decision) {
+                    remember
+                } else {
+                    Remember::Nothing
+                };
                 Ok(Redemption { remember, ..redeemed })
             }
             Err(refusal) => Err(self.refuse(evaluation, refusal, "")),

@@ -31,6 +31,11 @@ impl SafetyGate {
         let operation = request.operation();
         let prepared = self.prepare(operation);
         let decision = self.decide_policy(&prepared, request, &context.caller);
+        let runs = decision.effect == Effect::Allow && !is_dry_run(request);
+        let decision = match runs && self.may_follow_text(request, context) {
+            true => self.ask_about_text(request, decision, &context.caller).await,
+            false => decision,
+        };
         let mut explanation = self.explain_decision(operation, &decision, Some(request.types()), context).await;
         let asks = matches!(decision.effect, Effect::Confirm(_));
         let is_settled = asks && self.is_settled(request, &prepared, &context.caller).await;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use aquifer_engine::clock::SteadyClock;
 use aquifer_engine::gate::{
-    BatchConfirmation, BatchDecision, BatchGate, ConfirmationMethod, Decision, Gate, Grant, Pass, Rules,
+    BatchConfirmation, BatchDecision, BatchGate, ConfirmationMethod, Decision, Gate, Grant, Pass, Rules, Shown,
 };
 use aquifer_engine::rehearsal::Rehearsal;
 use aquifer_engine::store::StateStore;
@@ -39,7 +39,7 @@ use crate::audit::{Audit, Entry, Event};
 use crate::confirm::{
     ConfirmSettings, ConfirmSettingsError, ConfirmationPrompt, Confirmations, RecordedEdit, Redemption, Scope,
 };
-use crate::destination::{DestinationSettings, DestinationSettingsError, KnownDestinations};
+use crate::destination::{DestinationSettings, DestinationSettingsError, KnownDestinations, TextOrigins};
 use crate::policy::{
     CompiledPolicy, Effect, Policy, PolicyDecision, PolicySettings, RequiredOperation, SettingsError, Strength, Subject,
 };
@@ -88,6 +88,7 @@ pub struct SafetyGate {
     prepared: RwLock<HashMap<Arc<str>, Arc<PreparedOperation>, foldhash::fast::RandomState>>,
     confirmations: Confirmations,
     destinations: KnownDestinations,
+    origins: TextOrigins,
     quotas: Quotas,
     audit: Audit,
     started: Instant,
@@ -189,6 +190,7 @@ impl SafetyGate {
             prepared: RwLock::default(),
             quotas: Quotas::new(&settings.quota, store.clone(), clock.clone())?,
             destinations: KnownDestinations::new(&settings.destinations, store.clone(), clock.clone())?,
+            origins: TextOrigins::new(&settings.destinations, store.clone(), clock.clone()),
             confirmations: Confirmations::new(store, clock, settings.confirm.clone()),
             audit,
             started: Instant::now(),
@@ -266,7 +268,10 @@ impl SafetyGate {
             && self.is_counted(operation)
             && self.quotas.apply_to(&prepared.counters, &context.caller);
         let decision = self.decide_policy(&prepared, request, &context.caller);
+        let may_follow_text =
+            decision.effect == Effect::Allow && !is_dry_run(request) && self.may_follow_text(request, context);
         let passes_unasked = match decision.effect {
+            Effect::Allow if may_follow_text => false,
             Effect::Allow => !is_write(operation) || is_dry_run(request) || self.passes_unrecorded(context),
             Effect::Confirm(_) => is_dry_run(request),
             Effect::Deny(_) => false,
@@ -275,6 +280,10 @@ impl SafetyGate {
             return std::future::ready(Decision::Allow(Pass::default())).boxed();
         }
         async move {
+            let decision = match may_follow_text {
+                true => Box::pin(self.ask_about_text(request, decision, &context.caller)).await,
+                false => decision,
+            };
             let evaluation =
                 Evaluation { request, context, prepared: &prepared, decision: &decision, grant, rehearsal };
             match self.evaluate(evaluation).await {
@@ -425,6 +434,18 @@ impl Gate for SafetyGate {
         self.quotas.status(&context.caller, source).boxed()
     }
 
+    fn note<'a>(
+        &'a self,
+        operation: &'a Operation,
+        shown: Shown<'_>,
+        context: &'a Context,
+    ) -> Option<BoxFuture<'a, ()>> {
+        if context.interaction.is_person() {
+            return None;
+        }
+        Some(self.origins.note(operation, shown, &context.caller)?.boxed())
+    }
+
     fn as_rules(&self) -> Option<&dyn Rules> {
         Some(self)
     }
@@ -440,7 +461,7 @@ impl Rules for SafetyGate {
     }
 
     fn may_confirm(&self, operation: &Operation) -> bool {
-        self.policy.may_confirm(operation) || self.quotas.may_pause(operation)
+        self.policy.may_confirm(operation) || self.quotas.may_pause(operation) || self.origins.may_concern(operation)
     }
 
     fn denies_always(&self, operation: &Operation) -> bool {

@@ -13,6 +13,10 @@ use super::decision::{PolicyDecision, Reason};
 use super::matrix::Cell;
 use super::rule::Rule;
 use super::settings::RuleEffect;
+use crate::destination::{TextOrigin, is_invisible};
+
+/// Maximum number of characters of a destination in a reason.
+const MAX_SHOWN_CHARS: usize = 200;
 
 impl PolicyDecision {
     /// The deciding reason, for callers.
@@ -57,6 +61,28 @@ impl fmt::Display for Reason {
                 Some(reason) => write!(f, "This operation is quarantined: {reason}"),
                 None => f.write_str("This operation is quarantined until an operator accepts its definition"),
             },
+            Reason::Text(origin) => match &**origin {
+                // There were too many to remember.
+                TextOrigin::Destination { destination, operation: None, .. } => {
+                    write!(f, "{} may stand in a text that was read, and nobody has agreed to it", quoted(destination))
+                }
+                TextOrigin::Destination { destination, operation: Some(name), minutes } => {
+                    let when = match minutes {
+                        0 => "just read".to_owned(),
+                        1 => "read a minute ago".to_owned(),
+                        minutes => format!("read {minutes} minutes ago"),
+                    };
+                    write!(
+                        f,
+                        "{} stands in a text of '{name}' that was {when}, and nobody has agreed to it",
+                        quoted(destination)
+                    )
+                }
+                TextOrigin::Earlier { operation } => {
+                    let of = operation.as_deref().map(|name| format!(" of '{name}'")).unwrap_or_default();
+                    write!(f, "The operator wants a person to confirm changes after a text{of} was read")
+                }
+            },
             Reason::RequiredOperation(needed) => {
                 let does = match needed.decision.effect.severity() {
                     RuleEffect::Deny => "is not allowed",
@@ -91,6 +117,12 @@ impl fmt::Display for Reason {
             }
         }
     }
+}
+
+/// A destination in quotes, without line breaks and other characters that change what is around them.
+fn quoted(destination: &str) -> String {
+    let shown: String = destination.chars().filter(|c| !is_invisible(*c)).take(MAX_SHOWN_CHARS).collect();
+    format!("\"{}\"", shown.replace('"', "'"))
 }
 
 fn named(source: &str) -> String {

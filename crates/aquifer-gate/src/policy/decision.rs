@@ -10,6 +10,7 @@ use aquifer_protocol::trust::Trust;
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
+use crate::destination::TextOrigin;
 use crate::strength::RequiredStrength;
 
 /// What happens to a call.
@@ -101,6 +102,19 @@ impl PolicyDecision {
         Self { effect, reasons }
     }
 
+    /// The decision, if a person has to confirm the call because of a text that its caller has read.
+    #[must_use]
+    pub(crate) fn because_of_text(&self, origin: TextOrigin, strength: RequiredStrength) -> Self {
+        let reasons = std::iter::once(Reason::Text(Arc::new(origin))).chain(self.reasons.iter().cloned());
+        Self { effect: Effect::Confirm(strength), reasons: reasons.collect() }
+    }
+
+    /// Whether a destination of the call stood inside a text.
+    pub(crate) fn stood_in_text(&self) -> bool {
+        let reason = self.reasons.first();
+        matches!(reason, Some(Reason::Text(origin)) if matches!(**origin, TextOrigin::Destination { .. }))
+    }
+
     /// The applicable rules that require confirmation.
     fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.reasons.iter().filter_map(|reason| match reason {
@@ -176,6 +190,8 @@ pub enum Reason {
     },
     /// The operation's definition changed and the change was not accepted. No rule loosens this.
     Quarantine(Arc<str>),
+    /// What the call has to do with a text that its caller has read.
+    Text(Arc<TextOrigin>),
     /// Another operation that the request needs.
     RequiredOperation(Arc<RequiredOperation>),
     /// A rule that applies.

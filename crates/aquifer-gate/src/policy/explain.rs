@@ -15,6 +15,7 @@ use super::decision::{Effect, PolicyDecision, Reason};
 use super::matrix::{Cell, Origin};
 use super::rule::Rule;
 use super::settings::RuleEffect;
+use crate::destination::TextOrigin;
 
 impl PolicyDecision {
     /// The complete decision as JSON. If `types` is given, it also describes how conditions compare values.
@@ -75,6 +76,15 @@ impl PolicyDecision {
                     "Review the change with 'aquifer review', and accept it if you still want source '{}'",
                     operation.origin.source
                 ),
+                Reason::Text(origin) => match **origin {
+                    TextOrigin::Destination { .. } => {
+                        "Add it to known_destinations of the source, or set from_text = \"allow\" in [gate.destinations]"
+                            .to_owned()
+                    }
+                    TextOrigin::Earlier { .. } => {
+                        "Set after_untrusted = \"allow\" in [gate.destinations], the default".to_owned()
+                    }
+                },
                 Reason::RequiredOperation(needed) if needed.decision.effect.severity() > RuleEffect::Allow => {
                     format!("See the decision about '{}', which the request needs", needed.operation)
                 }
@@ -129,6 +139,7 @@ impl Reason {
             }),
             Reason::Safeguard { overruled, .. } => json!({ "kind": "safeguard", "overruled": overruled }),
             Reason::Quarantine(reason) => json!({ "kind": "quarantine", "reason": reason }),
+            Reason::Text(_) => json!({ "kind": "text" }),
             Reason::RequiredOperation(needed) => json!({
                 "kind": "needed_operation", "operation": needed.operation, "decision": needed.decision.effect.as_str(),
                 "why": needed.decision.explanation(),
@@ -165,6 +176,7 @@ impl Reason {
                 format!("its source requires confirmation{}", if *overruled { "; a rule loosens it" } else { "" })
             }
             Reason::Quarantine(reason) => format!("quarantined: {reason}"),
+            Reason::Text(_) => self.to_string(),
             Reason::RequiredOperation(needed) => {
                 format!(
                     "it needs '{}': {}, {}",

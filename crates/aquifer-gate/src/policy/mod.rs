@@ -203,7 +203,7 @@ impl Policy {
 }
 
 impl Policy {
-    fn strength_for(&self, danger: Danger) -> RequiredStrength {
+    pub(crate) fn strength_for(&self, danger: Danger) -> RequiredStrength {
         let configured = self.strengths.get(danger as usize).copied().flatten();
         configured.map_or_else(|| RequiredStrength::default_for(danger, self.model_confirms), RequiredStrength::from)
     }

@@ -191,7 +191,7 @@ pub struct ConditionSettings {
     pub host: Option<PatternList>,
     /// The value is an e-mail address, or several, in one of these domains, written as for `host`.
     pub email_domain: Option<PatternList>,
-    /// The value is one of these accounts. Blanks, hyphens and case do not count.
+    /// The value is one of these accounts. Blanks and case do not count.
     pub account: Option<PatternList>,
     /// The value is the path of a file in one of these folders.
     pub path_under: Option<PatternList>,

@@ -67,6 +67,12 @@ impl Counter {
             && self.selector.selects(operation)
     }
 
+    /// Whether it names operations, by themselves or by what they do.
+    pub(super) fn is_selective(&self) -> bool {
+        let keys = self.selector.keys();
+        self.does.is_some() || [&keys.operation, &keys.tool].into_iter().any(|words| !words.0.is_empty())
+    }
+
     /// Its selector of operations.
     pub(super) fn selector(&self) -> &Selector {
         &self.selector

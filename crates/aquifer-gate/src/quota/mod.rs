@@ -466,9 +466,12 @@ impl Quota {
         Some(Self { metric: metric.to_owned(), is_declared, kind, span, counter, amount: path, warn, pause, stop })
     }
 
-    /// Whether it counts calls of this operation by any caller. An amount is added up where its parameter is declared.
+    /// Whether it counts calls of this operation by any caller. An amount is added up where its parameter is declared. An
+    /// operation that the quota names, by itself or by what it does, has to have it.
     fn may_count(&self, operation: &Operation) -> bool {
-        self.counter.may_count(operation) && self.amount.as_ref().is_none_or(|amount| amount.begins_in(operation))
+        let has_amount =
+            || self.amount.as_ref().is_none_or(|amount| self.counter.is_selective() || amount.begins_in(operation));
+        self.counter.may_count(operation) && has_amount()
     }
 
     /// Why a call is refused whose parameters cannot be counted.

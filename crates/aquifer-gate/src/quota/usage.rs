@@ -52,9 +52,9 @@ impl Quota {
         let counted = match (&self.amount, self.kind) {
             (Some(amount), _) => amount.sum(call.operation, types, params).and_then(micros),
             (None, Metric::Recipients) => {
-                let destinations = CallDestinations::of(call.operation, params);
-                let count = u64::try_from(destinations.recipients().count()).ok();
-                count.filter(|_| destinations.has_all_recipients()).map(|count| count.max(1))
+                let count = CallDestinations::of(call.operation, params).count();
+                // Without a recipient, it goes to somebody all the same.
+                count.and_then(|count| u64::try_from(count.max(1)).ok())
             }
             (None, Metric::Requests | Metric::Cost | Metric::Amount) => None,
         };

@@ -22,12 +22,12 @@ fn other_process(harness: &Harness) -> Harness {
         .with_people(&settings)
 }
 
-fn send(to: &Value) -> Value {
+pub(crate) fn send(to: &Value) -> Value {
     request("alpha_send_thing", json!({ "id": "1", "email": to }))
 }
 
 /// Asks for an approval, which a person gives, and runs the call.
-async fn agree(harness: &Harness, call: &Value, remember: Remember) {
+pub(crate) async fn agree(harness: &Harness, call: &Value, remember: Remember) {
     let asked = harness.ask(call.clone()).await;
     let details = &asked["error"]["details"];
     let (id, token) = (details["approval_id"].as_str(), details["confirmation_token"].as_str());
@@ -38,7 +38,7 @@ async fn agree(harness: &Harness, call: &Value, remember: Remember) {
     assert_eq!(code(&done), "done", "{done}");
 }
 
-async fn runs_for(harness: &Harness, call: &Value, context: Context) -> bool {
+pub(crate) async fn runs_for(harness: &Harness, call: &Value, context: Context) -> bool {
     let answer = harness.ask_as(call.clone(), context).await;
     match code(&answer) {
         "done" => true,
@@ -283,8 +283,11 @@ async fn r_saf_8_known_destinations_are_listed_expire_and_are_forgotten() {
 #[tokio::test]
 async fn r_saf_8_the_operator_knows_destinations_and_decides_about_memory() {
     let known_here = [("alpha".to_owned(), vec!["@ours.com".to_owned(), "1".to_owned()])];
-    let destinations =
-        DestinationSettings { known: known_here.into_iter().collect(), remember_for: std::time::Duration::ZERO };
+    let destinations = DestinationSettings {
+        known: known_here.into_iter().collect(),
+        remember_for: std::time::Duration::ZERO,
+        ..DestinationSettings::default()
+    };
     let settings = GateSettings { destinations, ..GateSettings::default() };
     let harness = Harness::new(&settings).with_people(&settings);
     assert!(runs(&harness, json!(["a@ours.com", "b@ours.com"])).await);

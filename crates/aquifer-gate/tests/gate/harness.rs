@@ -185,6 +185,8 @@ pub(crate) const OPERATIONS: &[(&str, Category)] = &[
     ("purge_thing", Category::Delete),
     ("drop_thing", Category::Delete),
     ("send_thing", Category::Execute),
+    ("fetch_page", Category::Read),
+    ("add_guest", Category::Create),
 ];
 
 impl Source for ThingSource {
@@ -201,6 +203,10 @@ impl Source for ThingSource {
                 operation.safety.effects = Effects::only(Effect::Sends, "its name says 'send'");
                 operation.safety.effects.destinations.push("email".into());
                 operation.safety.effects.settled_by = SettledBy::KnownDestinations;
+            }
+            if ["fetch_page", "add_guest"].contains(name) {
+                operation.origin.native = false;
+                operation.safety.effects.destinations.push("email".into());
             }
             let mut secret = Parameter::optional("pass_code", Schema::string());
             secret.sensitive = true;
@@ -231,9 +237,11 @@ impl Source for ThingSource {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Outcome> {
+        // A read returns what it was given.
+        let shown = call.params.get("deep").filter(|_| *call.name == *"fetch_page").cloned();
         let done = (self.name.clone(), call.name.to_string(), Value::Object(call.params));
         self.done.lock().push(done);
-        std::future::ready(Outcome::Done(Answer::new(json!("done")))).boxed()
+        std::future::ready(Outcome::Done(Answer::new(shown.unwrap_or_else(|| json!("done"))))).boxed()
     }
 
     fn as_resources(&self) -> Option<&dyn ResourceSource> {

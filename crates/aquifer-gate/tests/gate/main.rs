@@ -15,6 +15,7 @@ mod folder;
 mod gate;
 mod harness;
 mod needed;
+mod origins;
 mod policy;
 mod quota;
 mod reloaded;

@@ -322,6 +322,10 @@ async fn r_saf_4_recipients_are_counted_each() {
         // More than is left, and more than anybody can count.
         (json!(["e@x.com", "f@x.com"]), 0),
         (json!([[[[[["e@x.com"]]]]]]), 0),
+        (json!("e@x.com; f@x.com; g@x.com;"), 0),
+        (json!("e@x.com f@x.com g@x.com"), 0),
+        (json!("[\"e@x.com\",\"f@x.com\"]"), 0),
+        (json!("mailto:e@x.com?bcc=f@x.com"), 0),
         (json!((0..200).map(|number| format!("u{number}@x.com")).collect::<Vec<_>>()), 0),
         (json!(null), 1),
         (json!("a@x.com"), 0),
@@ -373,8 +377,18 @@ async fn r_saf_4_amounts_are_added_up() {
     let elsewhere = caller(Some("anna"), Some("session_9"));
     assert_eq!(code(&harness.ask_as(pay(json!(99)), elsewhere.clone()).await), "done");
     assert_eq!(code(&harness.ask_as(pay(json!(1)), elsewhere).await), "RATE_LIMIT_QUOTA_EXHAUSTED");
-    // Operations without the parameter are not counted.
+    // Other operations are not counted.
     assert_eq!(code(&harness.ask(get("alpha")).await), "done");
+    // Neither is one without the parameter, unless the limit names it.
+    let limit = |more: Value| {
+        let mut quota = json!({ "metric": "amount_per_day", "param": "total", "hard_stop": 100 });
+        quota.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self::harness(json!({ "quota": [quota] }))
+    };
+    assert_eq!(code(&limit(json!({})).ask(without.clone()).await), "done");
+    for named in [json!({ "operation": "*_create_thing" }), json!({ "does": "adds" })] {
+        assert_eq!(code(&limit(named).ask(without.clone()).await), "RATE_LIMIT_QUOTA_EXHAUSTED");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod behaviours;
+mod destinations;
 mod processes;
 mod redis_faults;
 pub(crate) mod redis_server;

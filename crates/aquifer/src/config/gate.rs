@@ -45,11 +45,24 @@ struct ConfirmationConfig {
     when_nobody_answers: Option<WhenNobodyAnswers>,
 }
 
-/// `[gate.destinations]`: how long a destination stays known after a person agreed to it.
+/// `[gate.destinations]`: how long a destination stays known after a person agreed to it, and what texts that a model reads
+/// mean for its calls.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct DestinationConfig {
     remember_days: Option<u64>,
+    /// A call with a destination that stood inside a text.
+    from_text: Option<TextRule>,
+    /// Every change after a text was read.
+    after_untrusted: Option<TextRule>,
+}
+
+/// What happens to calls because of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TextRule {
+    Allow,
+    Confirm,
 }
 
 impl GateConfig {
@@ -129,6 +142,8 @@ impl GateConfig {
             destinations: DestinationSettings {
                 known: known.clone(),
                 remember_for: self.destinations.remember_days.map_or(default.remember_for, days),
+                asks_about_texts: self.destinations.from_text != Some(TextRule::Allow),
+                confirms_after_text: self.destinations.after_untrusted == Some(TextRule::Confirm),
             },
         }
     }

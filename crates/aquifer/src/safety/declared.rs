@@ -73,6 +73,7 @@ impl SourceFacts {
         self.limits.rate_limit.extend(limits);
         let quotas = declared.quotas.iter().map(|quota| ThresholdSettings {
             metric: quota.metric.clone(),
+            param: None,
             warn: quota.warn,
             pause: quota.pause,
             hard_stop: quota.hard_stop,

@@ -123,8 +123,8 @@ impl Safety {
 
     /// What the operator should know about the rules, and about who confirms calls.
     pub(crate) fn notices(config: &Config, has_file: bool) -> Vec<String> {
-        let settings = SourceFacts::default().gate_settings(&config.gate);
-        let mut notices = Vec::new();
+        let settings = SourceFacts::of_config(config).gate_settings(&config.gate);
+        let mut notices = settings.destinations.warnings();
         if let Ok(policy) = Policy::new(&settings.policy) {
             notices.extend(policy.warnings().into_iter().map(|warning| format!("[gate] {warning}")));
             if policy.lets_model_confirm() {

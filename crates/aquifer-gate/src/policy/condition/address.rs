@@ -12,6 +12,9 @@ use super::Verdict;
 use crate::destination::{Destination, DestinationKind, host_name};
 use crate::policy::settings::PatternList;
 
+/// Number of letters and digits that two spellings of one account have in common.
+const MIN_ALIKE: usize = 6;
+
 /// Whether an address is one of those that a rule names.
 #[derive(Debug, Clone)]
 pub(super) enum AddressTest {
@@ -51,7 +54,7 @@ impl AddressTest {
     }
 
     pub(super) fn account(words: &PatternList, report: impl FnMut(String)) -> Self {
-        let advice = "is no account: write its letters and digits, with or without blanks and hyphens";
+        let advice = "is no account: write its letters and digits, with or without blanks";
         AddressTest::Account(parse_all(words, account, advice, report))
     }
 
@@ -174,15 +177,17 @@ impl Folder {
         if self.is_absolute() != path.is_absolute() {
             return Verdict::Unsure;
         }
-        let Some((start, below)) = path.0.split_at_checked(self.0.len()) else { return Verdict::No };
-        // The folder itself is neither in it nor elsewhere.
-        if start == self.0 {
+        // The folder itself, and one that it is in, are neither in it nor elsewhere.
+        let length = self.0.len().min(path.0.len());
+        let (start, below) = path.0.split_at_checked(length).unwrap_or_default();
+        let own = self.0.get(..length).unwrap_or_default();
+        if start == own {
             return if below.is_empty() { Verdict::Unsure } else { Verdict::Yes };
         }
         // Systems differ in case, and in the spelling of letters with accents.
         let may_be_same =
             |(one, other): (&String, &String)| one.eq_ignore_ascii_case(other) || !(one.is_ascii() && other.is_ascii());
-        match start.iter().zip(&self.0).all(may_be_same) {
+        match start.iter().zip(own).all(may_be_same) {
             true => Verdict::Unsure,
             false => Verdict::No,
         }
@@ -252,24 +257,29 @@ fn compare_email(text: &str, domains: &[DomainPattern]) -> Verdict {
     }))
 }
 
-/// The letters and digits of an account number.
+/// The letters, digits and hyphens of an account number. Blanks and case do not matter.
 fn account(text: &str) -> Option<String> {
     let is_written = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-');
-    let number: String = text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
-    (text.chars().all(is_written) && !number.is_empty()).then_some(number)
+    let number: String = text.chars().filter(|c| *c != ' ').map(|c| c.to_ascii_uppercase()).collect();
+    let is_number = text.chars().all(is_written) && number.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    is_number.then_some(number)
 }
 
 fn compare_account(text: &str, accounts: &[String]) -> Verdict {
     let Some(number) = account(text) else { return Verdict::Unsure };
-    Verdict::any(accounts.iter().map(|account| {
-        // With and without leading zeros, or as the national part of an international number.
-        let may_be_same = || account.contains(&*number) || number.contains(&**account);
-        match *account == number {
-            true => Verdict::Yes,
-            false if may_be_same() => Verdict::Unsure,
-            false => Verdict::No,
-        }
+    let plain = number.replace('-', "");
+    Verdict::any(accounts.iter().map(|account| match *account == number {
+        true => Verdict::Yes,
+        false if may_be_same(&plain, &account.replace('-', "")) => Verdict::Unsure,
+        false => Verdict::No,
     }))
+}
+
+/// Whether two numbers may be one account, written with and without leading zeros, or as a part of an international number:
+/// one is in the other, or they have a longer part in common.
+fn may_be_same(one: &str, other: &str) -> bool {
+    let in_common = |part: &[u8]| std::str::from_utf8(part).is_ok_and(|part| other.contains(part));
+    one.contains(other) || other.contains(one) || one.as_bytes().windows(MIN_ALIKE).any(in_common)
 }
 
 fn compare_path(text: &str, folders: &[Folder]) -> Verdict {

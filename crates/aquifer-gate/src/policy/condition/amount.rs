@@ -86,6 +86,8 @@ fn amount(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => Number::from_json(number)?,
         Value::String(text) => match NumberText::parse(text) {
+            // Some programs do not know exponents, and in some countries a stop groups thousands.
+            NumberText::Number(_) if text.contains(['e', 'E']) || has_thousands(text) => return None,
             NumberText::Number(number) => number,
             NumberText::None | NumberText::Unclear => return None,
         },
@@ -96,4 +98,9 @@ fn amount(value: &Value) -> Option<f64> {
         Number::Real(real) => real,
     };
     (amount >= 0.0).then_some(amount)
+}
+
+/// Whether exactly three digits follow a stop.
+fn has_thousands(text: &str) -> bool {
+    text.trim().split_once('.').is_some_and(|(_, fraction)| fraction.len() == 3)
 }

@@ -128,7 +128,9 @@ pub(crate) fn confirmed(params: &Value, mut call: impl FnMut(&str) -> Output) ->
 
 /// A configuration whose operator lets everything pass unasked, for tests of something else.
 pub(crate) fn unguarded(folder: &Folder) -> String {
-    folder.file("unguarded.toml", "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n")
+    let rule = "[[gate.rule]]\noperation = \"*\"\neffect = \"allow\"\nloosen = true\n";
+    let texts = "[gate.destinations]\nfrom_text = \"allow\"\n";
+    folder.file("unguarded.toml", &format!("{rule}\n{texts}"))
 }
 
 /// The envelope in the answer to a tool call, after checking that both its forms agree (R-RES-3).
